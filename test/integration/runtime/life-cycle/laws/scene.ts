@@ -152,7 +152,8 @@ export class Scene implements AsyncDisposable {
     let [before, looks] = [counters(), 0];
     await this.until("the operator is at rest", () => {
       const now = counters();
-      if (now !== before || (this.#running?.operator.health().status !== "stopped" && isBusy())) [before, looks] = [now, 0];
+      if (now !== before || (this.#running?.operator.health().status !== "stopped" && isBusy()))
+        [before, looks] = [now, 0];
       return ++looks > QUIET_MS / INTERVAL_MS;
     });
   }

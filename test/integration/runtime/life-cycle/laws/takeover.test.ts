@@ -114,7 +114,9 @@ class Takeover {
 
   async patch(kind: typeof Secret | typeof Deployment, patch: object): Promise<void> {
     const name = kind === Secret ? PASSWORD : APP;
-    await attempt(() => this.scene.client.mergePatch(kind as typeof Secret, { name, namespace: this.scene.namespace }, patch));
+    await attempt(() =>
+      this.scene.client.mergePatch(kind as typeof Secret, { name, namespace: this.scene.namespace }, patch),
+    );
   }
 
   async patchBoth(metadata: object): Promise<void> {
@@ -239,7 +241,12 @@ async function play(scene: Scene, one: Case): Promise<void> {
 const made = ["create page", "another client sets password and replicas"] as const;
 const sequences: { readonly [title: string]: readonly Command[] } = {
   "whose label is removed": [...made, "labels are removed", "edit page"],
-  "whose label is removed while it is stopped": [...made, "stop the operator", "labels are removed", "start the operator"],
+  "whose label is removed while it is stopped": [
+    ...made,
+    "stop the operator",
+    "labels are removed",
+    "start the operator",
+  ],
   "of a controller with a new name": [...made, "rename the controller", "edit page"],
   "that existed before its page": ["another client makes the objects", "create page", "edit page"],
   "that changes while the watch is behind": [

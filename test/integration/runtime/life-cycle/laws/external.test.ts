@@ -1,0 +1,158 @@
+// Absence is confirmed: a resource outside Kubernetes that a read misses is there, until a later read says that it is not.
+//
+// The service shows what was done only after a while, as every cloud does, and now and then it shows nothing. There is exactly one resource for
+// each page or item all the same, and none after the page is deleted.
+import { sleep } from "#runtime/base/clock.js";
+import fc from "../../../../support/fast-check.js";
+import { attempt } from "../model/world.js";
+import { EventualService } from "./eventual-service.js";
+import { itemsOf, ownerOf, resourceOf, type Found } from "./external-pages.js";
+import { Page, textController } from "./kinds.js";
+import { declareLaw, isBroken, type Scenario } from "./law.js";
+import { scenesOf, type Scene } from "./scene.js";
+
+const LAG_MS = 400;
+const CAUGHT_UP_MS = LAG_MS + 150;
+/** An edit may meet a fetch that began before it. */
+const MOST_UPDATES = 2;
+
+interface Case extends Found {
+  readonly commands: readonly Command[];
+}
+
+interface World {
+  readonly scene: Scene;
+  readonly service: EventualService;
+  text: number;
+}
+
+const refOf = ({ namespace }: Scene) => ({ name: "one", namespace });
+const edit = ({ scene }: World, spec: Partial<Page["spec"]>) =>
+  attempt(() => scene.client.mergePatch(Page, refOf(scene), { spec }));
+
+async function deletePage({ scene }: World): Promise<void> {
+  if ((await scene.get(Page, "one")) !== undefined) await attempt(() => scene.client.delete(Page, refOf(scene)));
+}
+
+const COMMANDS = {
+  "create page": ({ scene }: World) =>
+    attempt(() => scene.client.create(Page, { metadata: refOf(scene), spec: { text: "first", more: "ab" } })),
+  "edit page": async (world: World) => {
+    const updates = () => world.service.changes.filter((change) => change.startsWith("update")).length;
+    const before = updates();
+    const page = await world.scene.get(Page, "one");
+    await edit(world, { text: `text-${++world.text}` });
+    await sleep(CAUGHT_UP_MS);
+    const most = MOST_UPDATES * (page === undefined ? 0 : itemsOf(page).length);
+    const made = updates() - before;
+    if (made > most) world.scene.problems.push(`one edit caused ${made} updates`);
+  },
+  "add an item": (world: World) => edit(world, { more: "abc" }),
+  "take an item away": (world: World) => edit(world, { more: "a" }),
+  "delete page": deletePage,
+  "reads are late from now on": ({ service }: World) => void (service.lagMs = LAG_MS),
+  "reads catch up": () => sleep(CAUGHT_UP_MS),
+  "a read finds nothing": async ({ service }: World) => {
+    service.misses = 1;
+    await sleep(60);
+  },
+  "two reads find nothing, not one after the other": async ({ service }: World) => {
+    for (let time = 0; time < 2; time++) {
+      service.misses = 1;
+      await sleep(100);
+    }
+  },
+  "restart the operator": ({ scene }: World) => scene.start(),
+} as const;
+type Command = keyof typeof COMMANDS;
+
+async function play(scene: Scene, one: Case): Promise<void> {
+  const service = new EventualService();
+  const world = { scene, service, text: 0 };
+  await scene.start(textController(scene, { dependents: [resourceOf(service, one)] }));
+  const check = (after: string) => {
+    for (const key of service.duplicates) scene.problems.push(`${key} was created more than once, after "${after}"`);
+  };
+  for (const command of one.commands) {
+    await COMMANDS[command](world);
+    await scene.quiet();
+    check(command);
+    if (scene.problems.length > 0) return;
+  }
+  const differences = async () => {
+    const page = await scene.get(Page, "one");
+    const items = page === undefined ? [] : one.isBulk ? itemsOf(page) : [""];
+    const isLeaving = page?.metadata.deletionTimestamp === undefined ? [] : ["the page is not gone"];
+    const wanted = items.map((item) => `${ownerOf(page!)}[${item}] ${page!.spec.text}`).sort();
+    const found = service.resources.map(({ owner, item, value }) => `${owner}[${item}] ${value}`).sort();
+    return found.join() === wanted.join() ? isLeaving : [`there are ${found.join()}, and not ${wanted.join()}`];
+  };
+  await scene.until("as the page says", differences);
+  await sleep(CAUGHT_UP_MS);
+  check("a while");
+  await deletePage(world);
+  await scene.until("the page is gone", async () => (await scene.get(Page, "one")) === undefined);
+  await sleep(CAUGHT_UP_MS);
+  if (service.resources.length > 0) scene.problems.push(`${service.resources.length} resources are left`);
+}
+
+const FOUND = {
+  single: { isBulk: false, state: "none" },
+  kept: { isBulk: false, state: "configMap" },
+  "kept in the status": { isBulk: false, state: "status" },
+  "items kept": { isBulk: true, state: "configMap" },
+} as const satisfies { readonly [how: string]: Found };
+const LATE = "reads are late from now on";
+
+const scenarios: Scenario<Case>[] = [];
+function add(title: string, how: readonly (keyof typeof FOUND)[], commands: readonly Command[]): void {
+  for (const found of how)
+    scenarios.push({
+      seed: scenarios.length + 1,
+      title: `has one resource ${title} (${found})`,
+      case: { ...FOUND[found], commands },
+    });
+}
+add("although reads are late", ["single", "kept", "kept in the status", "items kept"], [LATE, "create page"]);
+add("although a read finds nothing", ["single", "kept", "items kept"], ["create page", "a read finds nothing"]);
+add("although reads find nothing twice", ["single"], ["create page", "two reads find nothing, not one after the other"]);
+add("although an update shows late", ["single", "items kept"], ["create page", "reads catch up", LATE, "edit page"]);
+add(
+  "after a restart before reads show it",
+  ["single", "kept", "items kept"],
+  [LATE, "create page", "restart the operator", "reads catch up"],
+);
+add(
+  "and none of a page that is deleted before reads show it",
+  ["single", "kept", "items kept"],
+  [LATE, "create page", "delete page"],
+);
+add(
+  "and none of a page that is deleted after a read found nothing",
+  ["single", "kept"],
+  ["create page", "a read finds nothing", "delete page"],
+);
+add(
+  "and none of an item that is taken away before reads show it",
+  ["items kept"],
+  ["create page", LATE, "add an item", "take an item away", "reads catch up"],
+);
+
+const cases: fc.Arbitrary<Case> = fc
+  .record({
+    found: fc.constantFrom(...Object.values(FOUND)),
+    commands: fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Command[])), { minLength: 2, maxLength: 7 }),
+  })
+  .map(({ found, commands }) => ({ ...found, commands: ["create page", ...commands] }));
+
+declareLaw<Case>({
+  name: "external",
+  title: "a resource of a service whose answers are late",
+  open: scenesOf(),
+  scenarios,
+  play,
+  explored: {
+    title: "is there once for each page or item, and not after it",
+    cases: isBroken("external") ? undefined : cases,
+  },
+});
