@@ -4,6 +4,7 @@ import type { Simulated } from "#apiserver/simulated.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { sleep } from "#runtime/base/clock.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { messageOf } from "#runtime/base/logger.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
@@ -108,12 +109,17 @@ export class Scene implements AsyncDisposable {
     await this.stop();
     if (controllers.length > 0) this.#controllers = controllers;
     const { url, token, ca } = this.server.as?.(this.id, { groups: ["system:masters"] }) ?? this.server;
-    this.#running = createRecordedOperator({
-      controllers: this.#controllers,
-      connection: { url, token, ca },
-      observer: (event) => void this.events.push(event),
-      stopTimeoutMs: 500,
-    });
+    try {
+      this.#running = createRecordedOperator({
+        controllers: this.#controllers,
+        connection: { url, token, ca },
+        observer: (event) => void this.events.push(event),
+        stopTimeoutMs: 500,
+      });
+    } catch (error) {
+      this.problems.push(`the operator is not created: ${messageOf(error)}`);
+      return;
+    }
     const started = this.#running.operator.start();
     started.catch(() => {});
     await this.until("the operator has started", () => isSettled(started));
