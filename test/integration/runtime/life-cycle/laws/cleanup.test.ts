@@ -47,11 +47,18 @@ interface World {
 }
 
 const refOf = ({ namespace }: Scene, name = "one") => ({ name, namespace });
-const childNamespaceOf = ({ id, namespace }: Scene, { child }: Case) => (child === "elsewhere" ? `${id}-other` : namespace);
+const childNamespaceOf = ({ id, namespace }: Scene, { child }: Case) =>
+  child === "elsewhere" ? `${id}-other` : namespace;
 
 function dependentsOf(world: World, one: Case): object[] {
   const { secret, child, external, isHeld, condition } = one;
-  const input = { name: "input", resource: ConfigMap.definition, mode: "readOnly", dependsOn: [], ref: { name: "input" } };
+  const input = {
+    name: "input",
+    resource: ConfigMap.definition,
+    mode: "readOnly",
+    dependsOn: [],
+    ref: { name: "input" },
+  };
   const objectOf = (name: string, data: object) => ({ metadata: { name }, data });
   // The functions trust their types, as those of users do.
   const isOn = ({ secondary }: Arguments) => secondary.input!.data!["on"] === "true";
@@ -107,8 +114,10 @@ const removeObject = (kind: typeof ConfigMap, name: string) => (world: World, on
     if ((await world.scene.get(kind, name, namespace)) !== undefined)
       await world.scene.client.delete(kind, { name, namespace });
   });
-const deletePage = (propagationPolicy: "Background" | "Foreground") => ({ scene }: World) =>
-  attempt(() => scene.client.delete(Page, refOf(scene), { propagationPolicy }));
+const deletePage =
+  (propagationPolicy: "Background" | "Foreground") =>
+  ({ scene }: World) =>
+    attempt(() => scene.client.delete(Page, refOf(scene), { propagationPolicy }));
 
 const COMMANDS = {
   "delete input": removeObject(ConfigMap, "input"),

@@ -1,4 +1,5 @@
-// A service outside Kubernetes whose answers lag behind what was done, as those of a cloud, and miss resources now and then.
+// A service outside Kubernetes whose reads lag behind what was done, as those of a cloud, and miss resources now and then.
+import { waitFor } from "#apiserver/wait-for.js";
 
 /** A resource of the service. */
 export interface Resource {
@@ -9,29 +10,19 @@ export interface Resource {
   readonly value: string;
 }
 
-interface Kept {
-  readonly resource: Resource;
-  /** What it was from when on; undefined once it is deleted. */
-  readonly versions: { readonly at: number; readonly resource: Resource | undefined }[];
-}
-
-/** Answers reads with the state of `lagMs` ago, and gives the ids. */
+/** Gives the ids. Its reads are late from `freeze` on, until they `thaw`; a test needs no clock for it. */
 export class EventualService {
-  lagMs: number;
-  /** How many of the next reads find nothing. */
-  misses = 0;
   /** Every change that was asked for: verb and id. */
   readonly changes: string[] = [];
-  readonly #kept = new Map<string, Kept>();
+  readonly #resources = new Map<string, Resource>();
+  #seen: ReadonlyMap<string, Resource> = this.#resources;
+  #misses = 0;
+  #reads = 0;
   #next = 0;
-
-  constructor({ lagMs = 0 } = {}) {
-    this.lagMs = lagMs;
-  }
 
   /** The resources that there are, whatever reads show. */
   get resources(): readonly Resource[] {
-    return [...this.#kept.values()].flatMap(({ versions }) => versions.at(-1)!.resource ?? []);
+    return [...this.#resources.values()];
   }
 
   /** Names what there is more than once. */
@@ -40,51 +31,60 @@ export class EventualService {
     return [...new Set(keys.filter((key, index) => keys.indexOf(key) !== index))];
   }
 
+  /** Lets reads show the present state from now on, and nothing of what is done later. */
+  freeze(): void {
+    this.#seen = new Map(this.#resources);
+  }
+
+  thaw(): void {
+    this.#seen = this.#resources;
+  }
+
+  /** Lets the next read find nothing. */
+  async miss(): Promise<void> {
+    this.#misses++;
+    await waitFor("a read found nothing", () => this.#misses === 0, { timeoutMs: 1_000 }).catch(() => {});
+  }
+
+  /** Waits until everything was read some times more, or until nobody reads. */
+  async untilRead(times = 4): Promise<void> {
+    const enough = this.#reads + times * Math.max(1, this.#resources.size);
+    await waitFor("it was read", () => this.#reads >= enough, { timeoutMs: 100 }).catch(() => {});
+  }
+
   create(draft: Omit<Resource, "id">): Resource {
     const resource = { ...draft, id: `r-${++this.#next}` };
     this.changes.push(`create ${resource.id}`);
-    this.#kept.set(resource.id, { resource, versions: [{ at: performance.now(), resource }] });
+    this.#resources.set(resource.id, resource);
     return resource;
   }
 
   update(id: string, value: string): Resource {
     this.changes.push(`update ${id}`);
-    const { versions } = this.#keptOf(id);
-    const resource = { ...this.#keptOf(id).resource, value };
-    versions.push({ at: performance.now(), resource });
+    const before = this.#resources.get(id);
+    if (before === undefined) throw new Error(`there is no resource ${id}`);
+    const resource = { ...before, value };
+    this.#resources.set(id, resource);
     return resource;
   }
 
   delete(id: string): void {
     this.changes.push(`delete ${id}`);
-    this.#kept.get(id)?.versions.push({ at: performance.now(), resource: undefined });
+    this.#resources.delete(id);
   }
 
   list(owner: string): Resource[] {
-    if (this.#isMiss()) return [];
-    return [...this.#kept.values()].flatMap((kept) => (kept.resource.owner === owner ? this.#seen(kept) : []));
+    return this.#isMiss() ? [] : [...this.#seen.values()].filter((each) => each.owner === owner);
   }
 
   get(id: string): Resource | undefined {
-    const kept = this.#isMiss() ? undefined : this.#kept.get(id);
-    return kept === undefined ? undefined : this.#seen(kept)[0];
+    return this.#isMiss() ? undefined : this.#seen.get(id);
   }
 
   #isMiss(): boolean {
-    if (this.misses === 0) return false;
-    this.misses--;
+    this.#reads++;
+    if (this.#misses === 0) return false;
+    this.#misses--;
     return true;
-  }
-
-  #seen({ versions }: Kept): Resource[] {
-    const until = performance.now() - this.lagMs;
-    const seen = versions.findLast(({ at }) => at <= until)?.resource;
-    return seen === undefined ? [] : [seen];
-  }
-
-  #keptOf(id: string): Kept {
-    const kept = this.#kept.get(id);
-    if (kept?.versions.at(-1)!.resource === undefined) throw new Error(`there is no resource ${id}`);
-    return kept;
   }
 }

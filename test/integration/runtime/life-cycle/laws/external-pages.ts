@@ -11,9 +11,6 @@ export interface Found {
   readonly state: "none" | "configMap" | "secret" | "status";
 }
 
-/** How long creations may be missing in what the service answers. */
-export const GRACE_MS = 800;
-
 type Wanted = Omit<Resource, "id" | "owner">;
 
 export const ownerOf = ({ metadata: { namespace, name } }: KubernetesObject) => `${namespace}/${name}`;
@@ -42,12 +39,13 @@ export function resourceOf(service: EventualService, { isBulk, state }: Found): 
     ...(state === "none" ? {} : { state: states[state] }),
     ...(isBulk ? { bulk: {} } : {}),
     desired: ({ primary }: { primary: Page }) =>
-      isBulk ? Object.fromEntries(itemsOf(primary).map((item) => [item, wantedOf(primary, item)])) : wantedOf(primary, ""),
+      isBulk
+        ? Object.fromEntries(itemsOf(primary).map((item) => [item, wantedOf(primary, item)]))
+        : wantedOf(primary, ""),
     create: (wanted: Wanted, { primary }: { primary: Page }) => service.create({ ...wanted, owner: ownerOf(primary) }),
     update: ({ value }: Wanted, { id }: Resource) => service.update(id, value),
     delete: ({ id }: Resource) => service.delete(id),
     matches: (wanted: Wanted, live: Resource) => wanted.value === live.value,
-    creationGraceMs: GRACE_MS,
   };
   return dependent as unknown as ExternalDependent;
 }

@@ -33,7 +33,9 @@ async function forge({ scene, case: { state, isBulk }, id }: World): Promise<voi
   const page = await scene.get(Page, "one");
   if (page === undefined) return;
   if (state === "status")
-    return attempt(() => scene.client.mergePatch(Page, { ...refOf(scene), subresource: "status" }, { status: { text: id } }));
+    return attempt(() =>
+      scene.client.mergePatch(Page, { ...refOf(scene), subresource: "status" }, { status: { text: id } }),
+    );
   const kind = state === "secret" ? Secret : ConfigMap;
   const data = { [isBulk ? "item.z" : "id"]: state === "secret" ? Buffer.from(id).toString("base64") : id };
   // A name of public facts: anyone can compute it.
@@ -57,9 +59,7 @@ const COMMANDS = {
   "create page": ({ scene }: World) =>
     attempt(() => scene.client.create(Page, { metadata: refOf(scene), spec: { text: "first", more: "ab" } })),
   "edit page": (world: World) =>
-    attempt(() =>
-      world.scene.client.mergePatch(Page, refOf(world.scene), { spec: { text: `text-${++world.edits}` } }),
-    ),
+    attempt(() => world.scene.client.mergePatch(Page, refOf(world.scene), { spec: { text: `text-${++world.edits}` } })),
   "delete page": async ({ scene }: World) => {
     if ((await scene.get(Page, "one")) !== undefined) await attempt(() => scene.client.delete(Page, refOf(scene)));
   },
@@ -86,10 +86,24 @@ async function play(scene: Scene, one: Case): Promise<void> {
 const sequences: { readonly [when: string]: readonly Command[] } = {
   "while the operator runs": ["create page", "the tenant writes the id", "edit page", "delete page"],
   "while it is stopped": [
-    ...["create page", "stop the operator", "the tenant writes the id", "start the operator", "edit page", "delete page"],
+    ...[
+      "create page",
+      "stop the operator",
+      "the tenant writes the id",
+      "start the operator",
+      "edit page",
+      "delete page",
+    ],
   ] as Command[],
   "before it sees the page": [
-    ...["stop the operator", "create page", "the tenant writes the id", "start the operator", "edit page", "delete page"],
+    ...[
+      "stop the operator",
+      "create page",
+      "the tenant writes the id",
+      "start the operator",
+      "edit page",
+      "delete page",
+    ],
   ] as Command[],
 };
 const KEPT: readonly (Found & { state: Kept })[] = [

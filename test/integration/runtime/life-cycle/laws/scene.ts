@@ -104,8 +104,14 @@ export class Scene implements AsyncDisposable {
     return [...this.#logs, ...(this.#running?.logs ?? [])];
   }
 
-  /** Starts an operator, after the end of the one before; without controllers the same one again. */
+  /** Starts an operator, after the end of the one before, and waits until it runs; without controllers the same one again. */
   async start(...controllers: readonly ControllerDefinition[]): Promise<void> {
+    const started = await this.launch(...controllers);
+    await this.until("the operator has started", () => isSettled(started));
+  }
+
+  /** Starts an operator as `start` does, and does not wait. */
+  async launch(...controllers: readonly ControllerDefinition[]): Promise<Promise<unknown>[]> {
     await this.stop();
     if (controllers.length > 0) this.#controllers = controllers;
     const { url, token, ca } = this.server.as?.(this.id, { groups: ["system:masters"] }) ?? this.server;
@@ -118,11 +124,11 @@ export class Scene implements AsyncDisposable {
       });
     } catch (error) {
       this.problems.push(`the operator is not created: ${messageOf(error)}`);
-      return;
+      return [];
     }
     const started = this.#running.operator.start();
     started.catch(() => {});
-    await this.until("the operator has started", () => isSettled(started));
+    return [started];
   }
 
   async stop(): Promise<void> {
@@ -135,14 +141,14 @@ export class Scene implements AsyncDisposable {
   }
 
   /** Waits until something is so; otherwise the law is broken. */
-  async until(what: string, check: () => unknown): Promise<boolean> {
+  async until(what: string, check: () => unknown, intervalMs = 2 * INTERVAL_MS): Promise<boolean> {
     let last: unknown;
     const isSo = async () => {
       last = await check();
       return last === true || (last !== false && last !== undefined && !Array.isArray(last)) || isEmpty(last);
     };
     try {
-      await waitFor(what, isSo, { timeoutMs: this.#patienceMs, intervalMs: INTERVAL_MS });
+      await waitFor(what, isSo, { timeoutMs: this.#patienceMs, intervalMs });
       return true;
     } catch {
       this.problems.push(Array.isArray(last) ? `not ${what}: ${last.join("; ")}` : `never: ${what}`);
@@ -150,18 +156,20 @@ export class Scene implements AsyncDisposable {
     }
   }
 
-  /** Waits until the operator neither reconciles nor sends a request. */
-  async quiet(): Promise<void> {
+  /** Waits until the operator neither reconciles nor sends a request, or until it need not be waited for. */
+  async quiet(isOver: () => boolean = () => false): Promise<void> {
     const counters = () => `${this.events.length} ${this.#past + (this.#running?.requests.length ?? 0)}`;
     const names = this.#controllers.map(({ name }) => name);
     const isBusy = () => names.some((name) => (this.#running?.operator.controller(name).counts().running ?? 0) > 0);
     let [before, looks] = [counters(), 0];
-    await this.until("the operator is at rest", () => {
+    const isAtRest = () => {
+      if (isOver()) return true;
       const now = counters();
       if (now !== before || (this.#running?.operator.health().status !== "stopped" && isBusy()))
         [before, looks] = [now, 0];
       return ++looks > QUIET_MS / INTERVAL_MS;
-    });
+    };
+    await this.until("the operator is at rest", isAtRest, INTERVAL_MS);
   }
 
   /** Reads an object of the namespace of the scene. */
@@ -170,9 +178,9 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+async function isSettled(promises: readonly Promise<unknown>[]): Promise<boolean> {
   const pending = Symbol();
-  return (await Promise.race([promise, sleep(0).then(() => pending)])) !== pending;
+  return (await Promise.race([Promise.all(promises), sleep(0).then(() => pending)])) !== pending;
 }
 
 const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;

@@ -1,0 +1,166 @@
+// What was stated once and is stated no more goes, on every way to write; what other clients added stays.
+import type { ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import fc from "../../../../support/fast-check.js";
+import { attempt } from "../model/world.js";
+import { ConfigMap, Page, textController } from "./kinds.js";
+import { declareLaw, isBroken, type Scenario } from "./law.js";
+import { scenesOf, type Scene } from "./scene.js";
+
+type Way = "apply" | "put";
+
+interface Case {
+  readonly way: Way;
+  readonly commands: readonly Command[];
+}
+
+class World {
+  readonly scene: Scene;
+  way: Way;
+  name: string;
+  /** The keys that the page states; each of them is one of the data, a label and an annotation. */
+  stated = "abc";
+  /** The members, by their paths, that other clients added. */
+  readonly foreign = new Set<string>();
+  /** Whether it was lost which client set which member. */
+  isStripped = false;
+  /** Whether the object was ever replaced, which takes away what others added outside of its metadata. */
+  isReplaced = false;
+
+  constructor(scene: Scene, { way }: Case) {
+    this.scene = scene;
+    this.way = way;
+    this.name = scene.id;
+  }
+
+  get ref() {
+    return { name: "one", namespace: this.scene.namespace };
+  }
+
+  async start(name = this.name): Promise<void> {
+    const formerNames = name === this.name ? [] : [this.name];
+    this.name = name;
+    this.isReplaced ||= this.way === "put";
+    const desired = ({ primary }: { primary: Page }) => {
+      const members = (prefix: string) =>
+        Object.fromEntries([...(primary.spec.more ?? "")].map((key) => [`${prefix}${key}`, "ours"]));
+      const metadata = { name: "one", labels: members("key-"), annotations: members("example.com/") };
+      return { metadata, data: members("") };
+    };
+    const node = { name: "config", resource: ConfigMap.definition, dependsOn: [], desired };
+    const dependents = [{ ...node, serverSideApply: this.way === "apply" }];
+    await this.scene.start(textController(this.scene, { name, dependents, formerNames }));
+  }
+
+  async state(keys: string): Promise<void> {
+    this.stated = keys;
+    await this.scene.client.mergePatch(Page, this.ref, { spec: { more: keys } });
+  }
+
+  patch(patch: object): Promise<void> {
+    return attempt(() => this.scene.client.mergePatch(ConfigMap, this.ref, patch));
+  }
+
+  /** What is left over, or missing. */
+  async differences(): Promise<string[]> {
+    const live = await this.scene.get(ConfigMap, "one");
+    const { labels, annotations }: Partial<ObjectMeta> = live?.metadata ?? {};
+    const isOwn = (key: string) => /^(?:key-|example\.com\/)?[a-z]$/.test(key);
+    const found = Object.entries({ data: live?.data, labels, annotations }).flatMap(([part, members]) =>
+      Object.entries(members ?? {}).flatMap(([key, value]) => (isOwn(key) ? `${part} ${key}=${value}` : [])),
+    );
+    const wanted = [...this.stated].flatMap((key) => [
+      ...[`data ${key}=ours`, `labels key-${key}=ours`, `annotations example.com/${key}=ours`],
+    ]);
+    const stays = (each: string) => !this.isStripped && !(this.isReplaced && each.startsWith("data"));
+    const missing = [...wanted, ...[...this.foreign].filter(stays)].filter((each) => !found.includes(each));
+    // Of what nobody is known to have set, members of the metadata stay.
+    const mayStay = (each: string) => this.foreign.has(each) || (this.isStripped && !each.startsWith("data"));
+    const left = found.filter((each) => !wanted.includes(each) && !mayStay(each));
+    return [...missing.map((each) => `${each} is missing`), ...left.map((each) => `${each} is left`)];
+  }
+}
+
+const COMMANDS = {
+  "state all": (world: World) => world.state("abc"),
+  "state fewer": (world: World) => world.state("a"),
+  "state others": (world: World) => world.state("cd"),
+  "state none": (world: World) => world.state(""),
+  "another client adds members": async (world: World) => {
+    await world.patch({ data: { x: "theirs" }, metadata: { labels: { "key-x": "theirs" } } });
+    world.foreign.add("data x=theirs").add("labels key-x=theirs");
+  },
+  "another client changes members": (world: World) =>
+    world.patch({ data: { a: "theirs" }, metadata: { annotations: { "example.com/a": "theirs" } } }).then(() => {
+      // What is not stated is the other client's from now on.
+      if (!world.stated.includes("a")) world.foreign.add("data a=theirs").add("annotations example.com/a=theirs");
+    }),
+  "another client removes members": async (world: World) => {
+    await world.patch({
+      data: { a: null, x: null },
+      metadata: { labels: { "key-x": null }, annotations: { "example.com/a": null } },
+    });
+    world.foreign.clear();
+  },
+  "the managed fields are lost": async (world: World) => {
+    world.isStripped = true;
+    await world.patch({ metadata: { managedFields: [{}] } });
+  },
+  "stop the operator": ({ scene }: World) => scene.stop(),
+  "start the operator": (world: World) => world.start(),
+  "rename the controller": (world: World) => world.start(`${world.scene.id}-${world.name.length}`),
+  "write in the other way": async (world: World) => {
+    world.way = world.way === "apply" ? "put" : "apply";
+    await world.start();
+  },
+} as const;
+type Command = keyof typeof COMMANDS;
+
+async function play(scene: Scene, one: Case): Promise<void> {
+  const world = new World(scene, one);
+  await world.start();
+  await scene.client.create(Page, { metadata: world.ref, spec: { text: "", more: "abc" } });
+  await scene.until("the ConfigMap is there", async () => (await scene.get(ConfigMap, "one")) !== undefined);
+  await scene.quiet();
+  for (const command of one.commands) {
+    await COMMANDS[command](world);
+    await scene.quiet();
+  }
+  if (scene.operator === undefined) await world.start();
+  await scene.until("as stated", () => world.differences());
+  await scene.quiet();
+  if (scene.problems.length === 0) scene.problems.push(...(await world.differences()));
+}
+
+const sequences: { readonly [title: string]: readonly Command[] } = {
+  "at once": ["state fewer"],
+  "while the operator is stopped": ["stop the operator", "state fewer", "start the operator"],
+  "beside what other clients added": ["another client adds members", "state others"],
+  "although another client changed it": ["another client changes members", "state others"],
+  "after the managed fields were lost": ["the managed fields are lost", "state fewer"],
+  "after the managed fields were lost while the operator is stopped": [
+    ...["stop the operator", "the managed fields are lost", "state fewer", "start the operator"],
+  ] as Command[],
+  "of a controller with a new name": ["rename the controller", "state fewer"],
+  "of a controller that gets a new name meanwhile": ["stop the operator", "state fewer", "rename the controller"],
+  "written in the other way": ["write in the other way", "state fewer"],
+  "when nothing is stated any more": ["state none"],
+};
+const scenarios = Object.entries(sequences)
+  .flatMap(([title, commands]) =>
+    (["apply", "put"] as const).map((way) => ({ title: `goes ${title} (${way})`, case: { way, commands } })),
+  )
+  .map((scenario, index): Scenario<Case> => ({ ...scenario, seed: index + 1 }));
+
+const cases: fc.Arbitrary<Case> = fc.record({
+  way: fc.constantFrom("apply", "put"),
+  commands: fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Command[])), { minLength: 2, maxLength: 8 }),
+});
+
+declareLaw<Case>({
+  name: "removal",
+  title: "what is stated no more",
+  open: scenesOf(),
+  scenarios,
+  play,
+  explored: { title: "goes, whatever happens meanwhile", cases: isBroken("removal") ? undefined : cases },
+});
