@@ -3,6 +3,7 @@
 // Before or while a page is deleted, any of what its cleanup reads goes: by another client, by a foreground deletion, or with the namespace. The
 // page goes all the same, and leaves behind nothing that the operator has to delete.
 import { waitFor } from "#apiserver/wait-for.js";
+import { isRealApiServer } from "../../../../support/api/api-server.js";
 import fc from "../../../../support/fast-check.js";
 import { attempt } from "../model/world.js";
 import { EventualService, type Resource } from "./eventual-service.js";
@@ -38,6 +39,9 @@ interface Arguments {
   readonly secondary: { readonly input?: DataObject; readonly secret?: DataObject };
   readonly live?: object;
 }
+
+// The controllers of a real control plane take their time.
+const GOING = { timeoutMs: isRealApiServer ? 4_000 : 500 };
 
 interface World {
   readonly scene: Scene;
@@ -130,7 +134,7 @@ const COMMANDS = {
   "the service is down": (world: World) => void (world.isDown = true),
   "the service is up": (world: World) => void (world.isDown = false),
   "the Secret goes": ({ scene }: World) =>
-    waitFor("gone", async () => (await scene.get(Secret, "secret")) === undefined, { timeoutMs: 500 }).catch(() => {}),
+    waitFor("gone", async () => (await scene.get(Secret, "secret")) === undefined, GOING).catch(() => {}),
   "delete page": deletePage("Background"),
   "delete page in the foreground": deletePage("Foreground"),
   "delete namespace": async (world: World) => {
@@ -246,7 +250,7 @@ add("deletes an ordered object of an activationCondition without its input after
 });
 add("deletes everything with the namespace", {
   ...{ secret: "ordered", child: "elsewhere", condition: "activationCondition", external: "secret" },
-  commands: ["delete namespace"],
+  commands: ["the service is down", "delete namespace", "the Secret goes", "the service is up"],
 });
 add("deletes an ordered object of a deletePostcondition without its input after a restart", {
   ...{ child: "elsewhere", condition: "deletePostcondition" },

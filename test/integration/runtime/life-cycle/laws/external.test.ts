@@ -112,11 +112,7 @@ function add(title: string, how: readonly (keyof typeof FOUND)[], commands: read
 }
 add("although reads are late", ["single", "kept", "kept in the status", "items kept"], [LATE, "create page"]);
 add("although a read finds nothing", ["single", "kept", "items kept"], ["create page", "a read finds nothing"]);
-add(
-  "although reads find nothing twice",
-  ["single"],
-  ["create page", "a read finds nothing", "a read finds nothing"],
-);
+add("although reads find nothing twice", ["single"], ["create page", "a read finds nothing", "a read finds nothing"]);
 add("although an update shows late", ["single", "items kept"], ["create page", LATE, "edit page", "reads catch up"]);
 add(
   "after a restart before reads show it",

@@ -1,10 +1,14 @@
 // The kinds and the controller of these scenarios.
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import { isRealApiServer } from "../../../../support/api/api-server.js";
 import { Page } from "../../page.js";
 import type { Scene } from "./scene.js";
 
 export { ConfigMap, Page, Secret, type DataObject } from "../../page.js";
+
+/** Longer than an operator has to do nothing to be at rest. */
+const MAX_RETRY_MS = isRealApiServer ? 1_000 : 200;
 
 interface Stated extends Partial<Omit<ControllerDefinition, "workflow" | "name">> {
   readonly name?: string;
@@ -20,7 +24,7 @@ export function textController(scene: Scene, { dependents, primary, workflow, ..
   return {
     name: scene.id,
     namespaces: [scene.namespace],
-    retry: { initialIntervalMs: 50, maxIntervalMs: 200, maxRetries: -1 },
+    retry: { initialIntervalMs: 50, maxIntervalMs: MAX_RETRY_MS, maxRetries: -1 },
     ...rest,
     workflow: {
       primary: primary ?? Page.definition,

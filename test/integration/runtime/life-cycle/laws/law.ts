@@ -1,13 +1,14 @@
 // Plays the scenarios of a law, and random ones.
 //
-// A scenario that stands in known-broken.txt (`law seed # note`) has to fail: when it holds, its line has to go. Random cases play what no listed
-// scenario shows to be broken. MODEL_SECONDS says for how long a law is explored; TEST_SEED gives other cases.
+// A scenario that stands in known-broken.txt (`law seed # note`) has to fail: when it holds, its line has to go. A law is explored with random
+// cases once none of its scenarios is listed: a few of them, or as many as MODEL_SECONDS give time for; TEST_SEED gives others. TEST_THOROUGH=1
+// plays all variants of the scenarios.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "../../../../support/fast-check.js";
 import { isRealApiServer } from "../../../../support/api/api-server.js";
 import { repositoryRoot } from "../../../../support/repository.js";
-import { seed as firstSeed } from "../../../../support/runs.js";
+import { isThorough, seed as firstSeed } from "../../../../support/runs.js";
 import { suite } from "../../../../support/suite.js";
 import type { Scene } from "./scene.js";
 
@@ -18,6 +19,8 @@ const IS_EXPLORING = SECONDS > 0;
 /** A listed scenario that is slow today holds soon enough when it holds. */
 const PATIENCE_MS = { held: 5_000, broken: 250, random: 4_000 };
 const TIMEOUT_MS = 60_000;
+/** How many variants of a title are played, unless the run is thorough. */
+const QUICK_VARIANTS = isThorough || IS_EXPLORING ? Infinity : 2;
 
 /** One case that shows a law. */
 export interface Scenario<Case> {
@@ -53,7 +56,7 @@ export function isBroken(law: string, ...seeds: readonly number[]): boolean {
 export function declareLaw<Case>(law: Law<Case>): void {
   const { name, title, needsFaults = () => false, explored } = law;
   const isPlayed = (one: Case) => !isRealApiServer || !needsFaults(one);
-  const scenarios = law.scenarios.filter((scenario) => isPlayed(scenario.case));
+  const scenarios = firstVariants(law.scenarios).filter((scenario) => isPlayed(scenario.case));
   const outcomes = inLanes(scenarios, async ({ seed, case: one }) => {
     const isListed = isBroken(name, seed);
     const problems = await problemsOf(law, one, isListed ? PATIENCE_MS.broken : PATIENCE_MS.held);
@@ -74,6 +77,17 @@ export function declareLaw<Case>(law: Law<Case>): void {
       const timeoutMs = TIMEOUT_MS + (IS_EXPLORING ? SECONDS * 2_000 : 0);
       test(explored.title, () => explore(law, cases), { timeoutMs });
     }
+  });
+}
+
+// What stands in brackets at the end of a title tells its variants apart.
+function firstVariants<Case>(scenarios: readonly Scenario<Case>[]): readonly Scenario<Case>[] {
+  const counts = new Map<string, number>();
+  return scenarios.filter(({ title }) => {
+    const plain = title.replace(/ \([^(]*\)$/, "");
+    const count = (counts.get(plain) ?? 0) + 1;
+    counts.set(plain, count);
+    return count <= QUICK_VARIANTS;
   });
 }
 
