@@ -166,8 +166,7 @@ async function play(scene: Scene, one: Case): Promise<void> {
   if (await needsNoFinalizer(scene, one))
     await scene.until("the page has no finalizer", async () => (await finalizersOf(scene)).length === 0);
   await deletePage("Background")(world);
-  if (!(await scene.until("the page is gone", async () => (await scene.get(Page, "one")) === undefined)))
-    scene.problems.push(...scene.logs.slice(-1));
+  await scene.until("the page is gone", async () => (await scene.get(Page, "one")) === undefined);
   if (world.service.resources.length > 0) scene.problems.push("the external resource is left behind");
   const child = () => scene.get(ConfigMap, "child", childNamespaceOf(scene, one));
   if (one.child !== "none") await scene.until("the child is gone", async () => (await child()) === undefined);

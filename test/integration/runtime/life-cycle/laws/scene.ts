@@ -151,7 +151,9 @@ export class Scene implements AsyncDisposable {
       await waitFor(what, isSo, { timeoutMs: this.#patienceMs, intervalMs });
       return true;
     } catch {
-      this.problems.push(Array.isArray(last) ? `not ${what}: ${last.join("; ")}` : `never: ${what}`);
+      const failure = this.logs.findLast((line) => /^(?:warn|error) /.test(line));
+      const problem = Array.isArray(last) ? `not ${what}: ${last.join("; ")}` : `never: ${what}`;
+      this.problems.push(failure === undefined ? problem : `${problem}; last ${failure}`);
       return false;
     }
   }

@@ -241,6 +241,8 @@ async function play(scene: Scene, one: Case): Promise<void> {
 const made = ["create page", "another client sets password and replicas"] as const;
 const sequences: { readonly [title: string]: readonly Command[] } = {
   "whose label is removed": [...made, "labels are removed", "edit page"],
+  "whose annotations are removed": [...made, "annotations are removed", "edit page"],
+  "whose owners are removed": [...made, "owners are removed", "edit page"],
   "whose label is removed while it is stopped": [
     ...made,
     "stop the operator",
@@ -256,6 +258,8 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
   "that another client makes while the watch is behind": [
     ...["watches fall behind", "another client makes the objects", "create page", "watches catch up"],
   ] as Command[],
+  "that is as created, whose links are removed": ["create page", "all links are removed", "edit page"],
+  "whose links are removed while the operator runs": [...made, "all links are removed", "edit page"],
   "without any link": [...made, "stop the operator", "all links are removed", "start the operator", "edit page"],
 };
 
@@ -276,7 +280,12 @@ add("that existed before its page", ["apply", "put", "bulk", "ownUpdate", "creat
 add("that existed before its page", ["apply"], { existing: "refuse" });
 add("that changes while the watch is behind", ["apply", "put"]);
 add("that another client makes while the watch is behind", ["apply"]);
-add("without any link", ["apply", "put"]);
+add("without any link", ["apply", "put", "createOnly", "bulk"]);
+add("whose annotations are removed", ["apply", "ownUpdate", "createOnly", "put"]);
+add("whose annotations are removed", ["apply", "bulk"], { deletion: "ordered" });
+add("whose owners are removed", ["apply", "createOnly"], { existing: "refuse" });
+add("whose links are removed while the operator runs", ["createOnly", "ownUpdate"]);
+add("that is as created, whose links are removed", ["createOnly"]);
 
 const FAULTS: readonly Command[] = ["watches fall behind", "watches catch up"];
 const cases: fc.Arbitrary<Case> = fc.record({

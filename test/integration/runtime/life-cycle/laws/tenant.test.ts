@@ -116,7 +116,8 @@ class Tenancy {
     };
     const desired = ({ primary, secondary }: { primary: Page; secondary: { secret?: DataObject } }) => {
       look(secondary.secret);
-      const name = (this.case.keepsName ? secondary.secret?.metadata.name : undefined) ?? `${this.name}-secret`;
+      const live = isBulk ? (secondary.secret as { a?: DataObject } | undefined)?.a : secondary.secret;
+      const name = (this.case.keepsName ? live?.metadata.name : undefined) ?? `${this.name}-secret`;
       const namespace = place === "computed" ? { namespace: this.secretNamespace } : {};
       const object = { metadata: { name, ...namespace }, data: { text: encode(primary.spec.text) } };
       return isBulk ? { a: object } : object;
