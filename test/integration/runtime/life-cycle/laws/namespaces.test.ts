@@ -18,6 +18,8 @@ interface Case {
   readonly unreadable: "everything" | "Page" | "Secret" | "ConfigMap";
   /** Whether the controller has an event source of a kind that the cluster lacks. */
   readonly hasMissingKind?: boolean;
+  /** Whether the controller watches another namespace at first. */
+  readonly startsElsewhere?: boolean;
   readonly commands: readonly Command[];
 }
 
@@ -68,7 +70,8 @@ class World {
       informerSource({ name: "inputs", resource: ConfigMap, labelSelector: `input=${scene.id}`, mapper }),
       ...(this.case.hasMissingKind ? [informerSource({ name: "missing", resource: Missing, mapper })] : []),
     ];
-    await scene.launch(textController(scene, { dependents: [items], namespaces, eventSources }));
+    const watched = this.case.startsElsewhere ? ["default"] : namespaces;
+    await scene.launch(textController(scene, { dependents: [items], namespaces: watched, eventSources }));
   }
 
   async hide(): Promise<void> {
@@ -119,6 +122,11 @@ class World {
 
 const ref = (namespace: string) => ({ name: "one", namespace });
 const COMMANDS = {
+  "watch both namespaces": ({ scene, namespaces }: World) => {
+    const changed = scene.operator?.operator.controller(scene.id).setNamespaces(namespaces);
+    // It may wait for the namespace that cannot be read.
+    void changed?.catch(() => {});
+  },
   "create the pages": async ({ scene, namespaces, text }: World) => {
     for (const namespace of namespaces)
       await attempt(() => scene.client.create(Page, { metadata: ref(namespace), spec: { text } }));
@@ -202,6 +210,12 @@ add(
   ["everything"],
   ["start the operator", "create the pages", "edit the pages"],
   { hasMissingKind: true },
+);
+add(
+  "does not keep the others from being served when they are added",
+  ["everything", "Secret"],
+  [HIDE, "start the operator", "watch both namespaces", "create the pages"],
+  { startsElsewhere: true },
 );
 
 const cases: fc.Arbitrary<Case> = fc
