@@ -12,6 +12,7 @@ import {
   PRIMARY_NAME,
   PRIMARY_NAMESPACE,
   PRIMARY_TYPE,
+  PRIMARY_UID,
 } from "#runtime/base/primary-link.js";
 import fc from "../../../../support/fast-check.js";
 import { attempt } from "../model/world.js";
@@ -49,6 +50,8 @@ interface Case {
   readonly from: "beside" | "elsewhere";
   /** Which uid the tenant writes into an owner reference, if any. */
   readonly uid: "none" | "false" | "true";
+  /** Whether the tenant copies the annotations of the object of the page, as far as there is one. */
+  readonly isCopied?: boolean;
   /** Whether the object of the tenant is controlled by an object of theirs. */
   readonly isControlled?: boolean;
   /** Whether `desired` keeps the name of the live object. */
@@ -58,13 +61,9 @@ interface Case {
   readonly commands: readonly Command[];
 }
 
-/**
- * A uid is what proves a link, so who knows it and may write where the object is expected is believed: they may write the object itself, too.
- */
-function isPromised({ dependent, from, uid, isControlled = false }: Case): boolean {
-  if (uid !== "true" || isControlled) return true;
-  return from === "elsewhere" && DEPENDENTS[dependent].place !== "computed";
-}
+/** Who knows the uid and may write where the object is expected is believed: they may write the object itself, too. */
+const isPromised = ({ from, uid, isControlled = false }: Case): boolean =>
+  uid !== "true" || isControlled || from === "elsewhere";
 
 const encode = (text: string) => Buffer.from(text).toString("base64");
 const THEIRS = encode("tenant");
@@ -142,7 +141,8 @@ class Tenancy {
   /** Writes the object of the tenant as a dependent of the page. */
   async forge(more: object = {}): Promise<void> {
     const { scene, tenant, isOfSite, name, trapNamespace: namespace } = this;
-    const { uid, isControlled, dependent } = this.case;
+    const { uid, isControlled, dependent, isCopied } = this.case;
+    const copied = isCopied ? await scene.get(Secret, `${name}-secret`, this.secretNamespace) : undefined;
     const victim = await scene.client.get(this.kind, this.ref);
     const uidOf = { none: undefined, false: "00000000-0000-4000-8000-000000000000", true: victim?.metadata.uid };
     const { apiVersion, kind, group } = this.kind.definition;
@@ -157,9 +157,9 @@ class Tenancy {
         ...(isOfSite ? {} : { [PRIMARY_NAMESPACE]: scene.namespace }),
         [DEPENDENT_NAME]: "secret",
         ...(dependent === "bulk" ? { [DEPENDENT_ITEM]: "a" } : {}),
+        ...(uidOf[uid] === undefined ? {} : { [PRIMARY_UID]: uidOf[uid] }),
+        ...copied?.metadata.annotations,
         [OBJECT_KEY]: keyOf({ namespace, name: TRAP }),
-        // As later versions write it.
-        "gen-operator.dev/primary-uid": uidOf[uid] ?? "",
       },
       ownerReferences: [...(owner ? [owner] : []), ...(isControlled ? [{ ...theirs, controller: true }] : [])],
     };
@@ -307,12 +307,15 @@ add("often", ["orderedOfSite"], { from: "elsewhere", uid: "false" });
 add("often", ["readOnly"], { from: "elsewhere", uid: "none" });
 add("often", ["garbageCollected", "ordered"], { from: "elsewhere", uid: "none", isPruned: false });
 add("after", ["garbageCollected", "bulk", "put"], { from: "elsewhere", uid: "none", isPruned: false });
+add("after", ["computed", "computedOfSite", "orderedOfSite"], { from: "elsewhere", uid: "true" });
+add("after", ["ordered", "computed", "computedOfSite"], { from: "elsewhere", uid: "true", isCopied: true });
 
 const cases: fc.Arbitrary<Case> = fc
   .record({
     dependent: fc.constantFrom(...(Object.keys(DEPENDENTS) as Case["dependent"][])),
     from: fc.constantFrom("beside", "elsewhere"),
     uid: fc.constantFrom("none", "false", "true"),
+    isCopied: fc.boolean(),
     isControlled: fc.boolean(),
     keepsName: fc.boolean(),
     commands: fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Command[])), { minLength: 2, maxLength: 7 }),
