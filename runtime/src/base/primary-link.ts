@@ -133,6 +133,8 @@ export interface LinkReading {
   readonly isElsewhere: boolean;
   /** The namespaces that the dependent states; undefined if it states none. */
   readonly namespaces?: readonly string[] | undefined;
+  /** Whether an object that another owner controls is linked to nobody else, as those are that a dependent writes. */
+  readonly isExclusive?: boolean;
   /** Returns the key of the proofs, once it is loaded; called only for an object that has a proof. */
   key?(): ProofKey | undefined;
 }
@@ -143,13 +145,15 @@ export interface LinkReading {
  * states, needs no more; in any other place its link has a proof that only the operator can make.
  */
 export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): readonly string[] {
-  const { primary, isElsewhere, namespaces } = reading;
+  const { primary, isElsewhere, isExclusive = false, namespaces } = reading;
   const { namespace, annotations, ownerReferences = [] } = metadata;
   const isStated = namespace !== undefined && namespaces?.includes(namespace) === true;
   let links = NO_LINKS;
   const add = (key: ObjectKey, uid = "") => void (links = [...links, linkValue(key, uid)]);
+  const controllers = isExclusive ? ownerReferences.filter(({ controller }) => controller === true) : [];
+  const isTaken = (uid: string | undefined) => controllers.some((owner) => owner.uid !== uid);
   for (const owner of isElsewhere ? [] : ownerReferences) {
-    if (owner.kind !== primary.kind || groupOf(owner.apiVersion) !== primary.group) continue;
+    if (owner.kind !== primary.kind || groupOf(owner.apiVersion) !== primary.group || isTaken(owner.uid)) continue;
     // The garbage collector looks for a namespaced owner in the namespace of the object, and a cluster-scoped object is no tenant's.
     if (primary.scope === "Namespaced") {
       if (namespace !== undefined) add(keyOf({ name: owner.name, namespace }), owner.uid);
@@ -163,6 +167,7 @@ export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): r
   const home = primary.scope === "Cluster" ? undefined : (annotations?.[PRIMARY_NAMESPACE] ?? namespace);
   const key = keyOf({ name, namespace: home });
   const uid = annotations?.[PRIMARY_UID];
+  if (isTaken(uid)) return links;
   const isBeside = namespace !== undefined && namespace === home;
   if (links.includes(linkValue(key, uid))) return links;
   add(key, isBeside || isStated || isProven(metadata, uid, reading) ? uid : "");

@@ -67,13 +67,14 @@ export function groupDependents(
 function createSourceOf(members: readonly DependentWatch[]): KindSource {
   const { name, resource, namespace, labelSelector, fieldSelector, connection, filters, mapper } = members[0]!;
   const { primaryToSecondary, namespaces = namespace === undefined ? undefined : [namespace] } = members[0]!;
+  const isExclusive = members.every(({ isReadOnly = false }) => !isReadOnly);
   const request = { definition: resource, labelSelector, fieldSelector, connection };
   const dependentOf = ({ metadata }: KubernetesObject) => {
     const stated = metadata.annotations?.[DEPENDENT_NAME];
     // One that the workflow no longer has keeps its name.
     return members.find(({ movedFrom }) => movedFrom?.some((name) => name === stated))?.name ?? stated;
   };
-  return new KindSource({ name, request, namespaces, mapper, primaryToSecondary, filters, dependentOf });
+  return new KindSource({ name, request, namespaces, mapper, primaryToSecondary, filters, dependentOf, isExclusive });
 }
 
 /** Returns how a dependent knows its objects; throws if it cannot have the event source that it wants to share. */

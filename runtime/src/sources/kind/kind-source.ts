@@ -26,6 +26,8 @@ export interface KindSourceOptions extends Pick<InformerSourceOptions<Kubernetes
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
   /** Called before each reconcile of a primary, which fails if it throws. */
   readonly onLoad?: (primary: KubernetesObject, signal: AbortSignal) => Promise<void>;
+  /** Whether only objects of dependents are meant, which have no other controlling owner. */
+  readonly isExclusive?: boolean;
   /** Whether the objects are the primaries themselves, whose changes are no matter of a mapping. */
   readonly isOfPrimaries?: boolean;
 }

@@ -83,10 +83,16 @@ export class SecondaryMapping {
   // If neither a mapper nor the primaries say whom an object concerns, its links do.
   #linksOf(object: KubernetesObject): readonly string[] {
     const { primary, proofKey } = this.#parts.context;
-    const { namespaces, request } = this.#options;
+    const { namespaces, request, isExclusive = false } = this.#options;
     const isElsewhere = request.connection !== undefined;
     const stated = typeof namespaces === "object" ? namespaces : undefined;
-    return linksOf(object, { primary, isElsewhere, namespaces: stated, ...(proofKey && { key: proofKey }) });
+    return linksOf(object, {
+      primary,
+      isElsewhere,
+      isExclusive,
+      namespaces: stated,
+      ...(proofKey && { key: proofKey }),
+    });
   }
 
   /** Returns the primaries that links prove. */
