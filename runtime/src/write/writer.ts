@@ -139,15 +139,11 @@ export class Writer {
     if (!isOwn) checkAdoption(metadata, live.object, await existing?.(live.object));
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
-    if (isTerminating || (isOwn && isLeft)) {
-      // Another client may have changed it unseen, so the event of this write is not filtered.
-      const entry = await this.tie(target, live, { desired: metadata, cause, isFiltered: false });
-      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
-    }
-    if (!isLeft) return { kind: "unseen", entry: live, isForeign: !isOwn };
-    const written = await this.#method.change(target, { metadata: linkOf(metadata) }, { live, cause });
-    if (written === undefined) throw conflict;
-    return written.kind === "unchanged" ? { ...written, kind: "created" } : written;
+    if (!isTerminating && !isLeft) return { kind: "unseen", entry: live, isForeign: !isOwn };
+    // Not by an apply: one that states the link alone would remove the fields that the operator applied before. Another client may have changed
+    // the object unseen, so the event of this write is not filtered.
+    const entry = await this.tie(target, live, { desired: metadata, cause, isFiltered: false });
+    return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
   }
 
   // Tied to the same primary; what is tied to none is ours if it says so of itself, or if we have applied it as this dependent.
