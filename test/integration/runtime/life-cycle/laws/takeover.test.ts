@@ -80,6 +80,8 @@ class Takeover {
 
   async start(name = this.name): Promise<void> {
     const { way, deletion, existing } = this.case;
+    // A start needs its watches.
+    this.release();
     const formerNames = name === this.name ? [] : [this.name];
     this.name = name;
     const itemOf = <Of>(live: Live<Of>) =>
@@ -102,6 +104,7 @@ class Takeover {
   }
 
   hold(): void {
+    if (this.#held !== undefined) return;
     const { faults, id: user } = this.scene;
     const held = [Secret, Deployment].map(({ definition: { kind } }) => faults.holdWatches({ user, kind }));
     this.#held = { [Symbol.dispose]: () => held.forEach((each) => each.release()) };
@@ -306,6 +309,6 @@ declareLaw<Case>({
   needsFaults: ({ commands }) => commands.some((command) => FAULTS.includes(command)),
   explored: {
     title: "keeps what an object has, whatever hides it from the operator",
-    cases: isBroken("takeover") ? undefined : cases,
+    cases: cases.filter(({ way }) => way !== "createOnly" || !isBroken("takeover", 23, 33, 35)),
   },
 });
