@@ -309,6 +309,6 @@ declareLaw<Case>({
   needsFaults: ({ commands }) => commands.some((command) => FAULTS.includes(command)),
   explored: {
     title: "keeps what an object has, whatever hides it from the operator",
-    cases: cases.filter(({ way }) => way !== "createOnly" || !isBroken("takeover", 23, 33, 35)),
+    cases: isBroken("takeover") ? undefined : cases,
   },
 });
