@@ -109,6 +109,7 @@ function checkLimits({ name, retry = {}, rateLimit, ...definition }: ControllerD
     maxConcurrentReconciles: [definition.maxConcurrentReconciles, 1],
     maxReconciliationIntervalMs: [definition.maxReconciliationIntervalMs],
     reconcileTimeoutMs: [definition.reconcileTimeoutMs, 0],
+    cleanupTimeoutMs: [definition.cleanupTimeoutMs, 1],
     "retry.maxRetries": [quick.maxRetries, -1],
     "retry.initialIntervalMs": [quick.initialIntervalMs, 0],
     "retry.multiplier": [quick.multiplier, 1],

@@ -18,6 +18,7 @@ import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/control
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
+import { CleanupDeadlines } from "../reconcile/cleanup-deadlines.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
@@ -80,6 +81,7 @@ export class RunningController {
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
   readonly #expectations: ExpectationRegistry;
+  readonly #cleanupDeadlines: CleanupDeadlines;
   readonly #loops: LoopReporter;
   readonly #listener: SourcesListener;
   readonly #externals: ExternalDependents;
@@ -137,12 +139,16 @@ export class RunningController {
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
     }));
+    const cleanupDeadlines = (this.#cleanupDeadlines = new CleanupDeadlines({
+      clock: systemClock,
+      onDue: (key) => sources.notify([key], { source: "cleanupTimeout" }),
+    }));
     const senderOf = (name: string) => new Sender({ ...ofAll, fieldManager: name, listener: loops });
     const sender = senderOf(fieldManager);
     const parts = { ...shared, writer: new Writer(sender), loops, sources, views, proofKey: ofLinks };
     const createReconciler = reconcilerFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
-      ...{ primaries, sender, expectations, secondaries: sources },
+      ...{ primaries, sender, expectations, cleanupDeadlines, secondaries: sources },
       reconcilerOf: (dependent) =>
         isKubernetes(dependent)
           ? createReconciler(dependent, sources.dependents.get(dependent.name)!)
@@ -257,6 +263,7 @@ export class RunningController {
   /** Stops its event sources, for `deadlineMs` at most; resolves with whether all of them stopped. */
   stopSources(deadlineMs: number): Promise<boolean> {
     this.#expectations.close();
+    this.#cleanupDeadlines.close();
     return this.#sources.stop(deadlineMs);
   }
 

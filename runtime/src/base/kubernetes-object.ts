@@ -86,6 +86,11 @@ export interface ObjectRef {
 /** The identity of an object within its kind as one string: `namespace/name`, or `name` for a cluster-scoped one. */
 export type ObjectKey = string;
 
+/** Tells whether an object is being deleted. */
+export function isTerminating({ metadata }: { readonly metadata: Pick<ObjectMeta, "deletionTimestamp"> }): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
 /** Returns the key of an object or of a reference to one. */
 export function keyOf({ namespace, name }: ObjectRef): ObjectKey {
   return namespace ? `${namespace}/${name}` : name;

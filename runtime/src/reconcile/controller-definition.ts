@@ -39,6 +39,13 @@ export interface ControllerDefinition extends ScheduleSettings {
   /** The finalizer of the primaries. Default: `<plural>.<group>/finalizer` */
   readonly finalizer?: string;
   /**
+   * After how long a primary that is being deleted is released although its cleanup has not succeeded: its finalizer is removed, and a log line
+   * and an Event name what may be left. Default: never, since what is left costs money or holds data, and nothing finds it again
+   *
+   * @example cleanupTimeoutMs: 3_600_000
+   */
+  readonly cleanupTimeoutMs?: number;
+  /**
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */

@@ -11,6 +11,7 @@ import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
+import type { CleanupDeadlines } from "./cleanup-deadlines.js";
 import { isRetried, logUnreported } from "./error-report.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
@@ -31,6 +32,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
   readonly expectations: ExpectationRegistry;
+  /** Reconciles primaries when the time for their cleanup is over. */
+  readonly cleanupDeadlines?: CleanupDeadlines;
   /** Records Events; without it they are lost. */
   readonly events?: EventSink;
   /** Called when somebody has paused or resumed a primary. */
@@ -121,6 +124,7 @@ export class PrimaryReconciler {
       attempt.error = error;
       attempt.outcome.failure = { error, isHandled: false };
     }
+    if (isCleanup) await this.#endCleanup(attempt);
     await this.#keepConditions(attempt);
     this.#ownFields.end(object);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
@@ -135,6 +139,7 @@ export class PrimaryReconciler {
   release(key: ObjectKey): void {
     this.workflows.release(key);
     this.#ownFields.release(key);
+    this.#dependencies.cleanupDeadlines?.delete(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -192,8 +197,52 @@ export class PrimaryReconciler {
       attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
       return;
     }
-    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(object);
-    attempt.outcome.isFinalizerRemoved = true;
+    await this.#releasePrimary(attempt);
+  }
+
+  // What keeps a primary is reported where people look for it; it is released only after the time that the user set for that.
+  async #endCleanup(attempt: Attempt): Promise<void> {
+    const { scope, outcome } = attempt;
+    const { object } = scope.entry;
+    const finalizer = finalizerNameOf(this.#definition);
+    if (scope.signal.aborted || attempt.isPaused || outcome.isFinalizerRemoved || !hasFinalizer(object, finalizer))
+      return;
+    const { cleanupTimeoutMs } = this.#definition;
+    const { failure } = outcome;
+    const why = failure === undefined ? notGone(attempt.runs) : messageOf(failure.error);
+    const remainingMs =
+      cleanupTimeoutMs === undefined
+        ? Infinity
+        : Date.parse(object.metadata.deletionTimestamp!) + cleanupTimeoutMs - Date.now();
+    if (remainingMs > 0) {
+      if (cleanupTimeoutMs !== undefined) this.#dependencies.cleanupDeadlines?.set(scope.key, remainingMs);
+      // An error that says when to try again is no end.
+      if (failure === undefined || findError(failure.error, "RetryAfterError") !== undefined) return;
+      const note =
+        `the cleanup failed and is tried again; finalizer "${finalizer}" stays until it succeeds: ${why}. If it cannot, set cleanupTimeout, or ` +
+        "remove the finalizer, which leaves what is not deleted yet";
+      return this.#recordCleanup(object, "CleanupFailed", note);
+    }
+    try {
+      await this.#releasePrimary(attempt);
+      const note = `the cleanup did not end within its cleanupTimeout of ${cleanupTimeoutMs! / 1_000} s; finalizer "${finalizer}" was removed all the same, and this may be left: ${why}`;
+      scope.logger.warn({ finalizer }, note);
+      this.#recordCleanup(object, "CleanupTimedOut", note);
+      delete outcome.failure;
+    } catch (error) {
+      outcome.failure ??= { error, isHandled: false };
+      scope.logger.warn({ finalizer }, `finalizer "${finalizer}" could not be removed: ${messageOf(error)}`);
+    }
+  }
+
+  #recordCleanup(about: KubernetesObject, reason: string, note: string): void {
+    const { name: controller } = this.#definition;
+    this.#dependencies.events?.record({ controller, about }, { type: "Warning", reason, action: "Delete", note });
+  }
+
+  async #releasePrimary({ scope, outcome }: Attempt): Promise<void> {
+    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
+    outcome.isFinalizerRemoved = true;
   }
 
   async #keepConditions(attempt: Attempt): Promise<void> {
@@ -277,4 +326,10 @@ export class PrimaryReconciler {
     deepFreeze(primary);
     return (attempt.runs = new WorkflowRuns(this.workflows, primary, scope));
   }
+}
+
+// Names what a cleanup without errors waits for.
+function notGone(runs: WorkflowRuns | undefined): string {
+  const names = runs?.cleanups.flatMap(({ notReady }) => notReady) ?? [];
+  return names.length === 0 ? "cleanup() keeps the finalizer" : `not gone yet: ${names.join(", ")}`;
 }

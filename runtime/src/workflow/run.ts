@@ -1,7 +1,7 @@
 // One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
 import { systemClock } from "../base/clock.js";
 import type { StepTiming, Tracing } from "../base/activity.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { isTerminating, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
@@ -25,7 +25,7 @@ type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
-export interface RunOptions extends Omit<Run, "secondary" | "clock" | "slots"> {
+export interface RunOptions extends Omit<Run, "secondary" | "present" | "clock" | "slots"> {
   readonly plan: Plan;
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
@@ -45,7 +45,7 @@ export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> 
 
 /** Deletes the dependents of a primary in reverse order; if the primary is being deleted, some are left to the garbage collector. */
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
-  const isDeleted = options.primary.metadata.deletionTimestamp !== undefined;
+  const isDeleted = isTerminating(options.primary);
   return new WorkflowRun(options, { kind: "condemned", because: isDeleted ? DELETED : CLEANED_UP }).finish();
 }
 
@@ -76,7 +76,8 @@ class WorkflowRun {
     const targets = plan.map((node) => new Target(node));
     const { discovered } = options.notes;
     this.#seen = { primary, dependents: [...targets, ...others], sources, discovered };
-    const own = { secondary: createSecondary(this.#seen), clock, slots: [slots] };
+    const present = isTerminating(primary) ? { present: createSecondary(this.#seen, { isPresent: true }) } : {};
+    const own = { secondary: createSecondary(this.#seen), ...present, clock, slots: [slots] };
     const run: Run = Object.assign({}, options, own);
     for (const node of plan) {
       const step: Step = { node, target: targets[node.index]!, bulk: undefined, run, state, hasItems: false };
@@ -169,10 +170,18 @@ class WorkflowRun {
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
+      if (because === DELETED) await this.#activateInputs(step, run);
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
     }).then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(step)));
     return deletion.catch((error: unknown) => target.release(run, error));
+  }
+
+  // The code of a cleanup reads what its dependent depends on, whose watches do not run yet if the operator was restarted.
+  async #activateInputs({ node }: Step, run: Run): Promise<void> {
+    const inputs = new Set(node.needs);
+    for (const { node } of inputs) for (const edge of node.needs) inputs.add(edge);
+    await Promise.all([...inputs].map(({ node: { index } }) => this.#steps[index]!.target.activate(run)));
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.
@@ -189,7 +198,7 @@ class WorkflowRun {
   #hideMissing(step: Step): void {
     const optional = endsOf(step.node.needs, "optional").map((each) => this.#steps[each.index]!);
     const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
-    if (missing.length > 0) step.run = { ...step.run, secondary: createSecondary(this.#seen, missing) };
+    if (missing.length > 0) step.run = { ...step.run, secondary: createSecondary(this.#seen, { hidden: missing }) };
   }
 }
 
@@ -208,10 +217,20 @@ export interface SecondaryFacts {
   readonly discovered?: DiscoveredObjects;
 }
 
-/** Returns the live dependents and lists of what event sources know, by name, read when they are asked for; nothing of `hidden` dependents. */
+interface SecondaryOptions {
+  /** Dependents of which nothing is shown. */
+  readonly hidden?: readonly SeenDependent[];
+  /** Whether only objects are shown that exist, also while the primary is being deleted. */
+  readonly isPresent?: boolean;
+}
+
+/**
+ * Returns the live dependents and lists of what event sources know, by name, read when they are asked for. While the primary is being deleted,
+ * the last state stands for an object of a dependent that another client deleted: the cleanup may need it.
+ */
 export function createSecondary(
   { primary, dependents, sources, discovered }: SecondaryFacts,
-  hidden: readonly SeenDependent[] = [],
+  { hidden = [], isPresent = !isTerminating(primary) }: SecondaryOptions = {},
 ): object {
   const secondary = {};
   const run = { primary, ...(discovered && { discovered }) };
@@ -219,8 +238,10 @@ export function createSecondary(
   for (const dependent of dependents) {
     const { definition, reconciler } = dependent;
     const isHidden = hidden.includes(dependent);
-    const single = () => (isHidden ? undefined : reconciler.find(run, dependent.wanted)?.object);
-    const live = () => (isHidden ? [] : [...reconciler.findItems(run)]);
+    const lastSeen = () => (isPresent ? undefined : reconciler.lastSeen?.(run)?.object);
+    const single = () => (isHidden ? undefined : (reconciler.find(run, dependent.wanted)?.object ?? lastSeen()));
+    const lastSeenItems = () => (isPresent ? [] : (reconciler.lastSeenItems?.(run) ?? []));
+    const live = () => (isHidden ? [] : [...lastSeenItems(), ...reconciler.findItems(run)]);
     const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
     add(definition.name, definition.bulk === undefined ? single : items);
   }

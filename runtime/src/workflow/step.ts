@@ -14,6 +14,8 @@ export type Slots = Pick<Semaphore, "acquire" | "release">;
  * instead of returning.
  */
 export interface Run extends DependentRun {
+  /** `secondary` without the last states of deleted objects, for conditions; absent unless the primary is being deleted. */
+  readonly present?: object;
   /** Calls a function of the user under a name, so that a message can say which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;

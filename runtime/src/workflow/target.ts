@@ -1,7 +1,8 @@
 // Reconciles and deletes one object: of a dependent, or an item of a bulk dependent. `run.ts` decides when.
 import { RetryAfterError } from "../base/errors.js";
-import { describeObject, keyOf } from "../base/kubernetes-object.js";
+import { describeObject, isTerminating, keyOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import { crdPresent, readsLiveAlone } from "./conditions/builtin-conditions.js";
 import {
   isKubernetes,
   type Condition,
@@ -17,6 +18,7 @@ import {
   type Wanted,
   type WriteOutcome,
 } from "./dependents/dependent-reconciler.js";
+import { InputReads } from "./input-reads.js";
 import type { LiveItems } from "./live-items.js";
 import { LiveReads, type SeenVersions } from "./live-reads.js";
 import type { Run } from "./step.js";
@@ -53,13 +55,16 @@ export class Target {
     this.#items = of?.items;
   }
 
-  /** Tells whether the dependent is active, and watches its objects for as long as it is. */
+  /**
+   * Tells whether the dependent is active, and watches its objects for as long as it is. While the primary is being deleted, its condition is not
+   * evaluated: an object that was created has to be deleted, whatever the condition says by now.
+   */
   async activate(run: Run): Promise<boolean> {
     const { activationCondition, name } = this.definition;
     if (activationCondition === undefined) return true;
     const { source } = this.reconciler;
     const key = keyOf(run.primary.metadata);
-    const isActive = await this.ask("activationCondition", run);
+    const isActive = await (isTerminating(run.primary) ? this.#isServed(run) : this.ask("activationCondition", run));
     if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
     else await source.deactivate(key);
     return isActive;
@@ -67,28 +72,81 @@ export class Target {
 
   /** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
   async ask(name: keyof Conditions, run: Run): Promise<boolean> {
-    const { definition, reconciler, item, conditions } = this;
+    const { definition, conditions } = this;
     const condition: Condition<never, never> | undefined = definition[name];
     if (condition === undefined) return true;
     const known = conditions[name];
     if (known !== undefined) return known.isMet;
+    const args = this.#conditionArgumentsOf(run);
+    this.#isAsking = true;
+    const ask = async (args: ConditionArguments<object, object>) =>
+      checkResult(
+        name,
+        await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never)),
+      );
+    const isOfCleanup = name === "deletePostcondition" && isTerminating(run.primary);
+    const result = await (isOfCleanup ? this.#askWithoutInputs(run, args, ask) : ask(args));
+    this.#isAsking = false;
+    conditions[name] = result;
+    return result.isMet;
+  }
+
+  #conditionArgumentsOf(run: Run): ConditionArguments<object, object> {
+    const { definition, reconciler, item } = this;
     const dependent = {
       name: definition.name,
       ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
       ...(reconciler.client === undefined ? {} : { client: reconciler.client }),
     };
-    const args: ConditionArguments<object, object> = {
-      ...{ ...argumentsOf(run), dependent },
+    return {
+      ...{ ...argumentsOf(run), ...(run.present && { secondary: run.present }), dependent },
       // The items of a bulk dependent are no one object.
       live: definition.bulk !== undefined && item === undefined ? undefined : this.#live(run)?.object,
       ...(item === undefined ? {} : { item }),
     };
-    this.#isAsking = true;
-    const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
-    const result = checkResult(name, returned);
-    this.#isAsking = false;
-    conditions[name] = result;
-    return result.isMet;
+  }
+
+  // A condition that cannot be evaluated any more, as an object that it reads is gone, is met as soon as its own object is.
+  async #askWithoutInputs(
+    run: Run,
+    args: ConditionArguments<object, object>,
+    ask: (args: ConditionArguments<object, object>) => Promise<ConditionResult>,
+  ): Promise<ConditionResult> {
+    const { definition, reconciler } = this;
+    // Nothing ends the wait for an object that the operator does not delete: then the error has to be seen.
+    if (!reconciler.capabilities.remove) return ask(args);
+    const reads = new InputReads(definition.name);
+    let result: ConditionResult | undefined;
+    let problem: unknown;
+    try {
+      result = await ask(reads.observe(args as never) as never);
+      const isOfLive = readsLiveAlone(definition.deletePostcondition);
+      if (result.isMet || !(isOfLive || reads.lacksAll)) return result;
+    } catch (error) {
+      if (run.context.signal.aborted || !reads.lacksAny) throw error;
+      problem = error;
+    }
+    if (!this.#isConfirmedGone(run)) return result ?? { isMet: false };
+    const why = problem === undefined ? "is false" : `failed (${messageOf(problem)})`;
+    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${reads.describeMissing()}: met, as its own object is gone`;
+    run.context.logger.info({ dependent: definition.name }, text);
+    return { isMet: true };
+  }
+
+  /** Tells whether nothing is left of the object, after the lookup that precedes each deletion. */
+  #isConfirmedGone(run: Run): boolean {
+    const { reconciler, definition, item } = this;
+    if (definition.bulk !== undefined && item === undefined) return reconciler.findItems(run).size === 0;
+    return this.#live(run) === undefined;
+  }
+
+  async #isServed(run: Run): Promise<boolean> {
+    if (!isKubernetes(this.definition)) return true;
+    const args = this.#conditionArgumentsOf(run);
+    return run.track(
+      `the search for the kind of dependent "${this.definition.name}"`,
+      async () => crdPresent(args as never) as Promise<boolean>,
+    );
   }
 
   /** Asks `desired` what the object should be, or the items of a bulk dependent, if anything of them is to be written at all. */
@@ -214,8 +272,10 @@ export class Target {
   }
 }
 
+type ConditionResult = NonNullable<ConditionResults[keyof Conditions]>;
+
 // A precondition that lacks its `return` would delete the dependent.
-function checkResult(name: keyof Conditions, returned: unknown): NonNullable<ConditionResults[keyof Conditions]> {
+function checkResult(name: keyof Conditions, returned: unknown): ConditionResult {
   if (typeof returned === "boolean") return { isMet: returned };
   const { isMet, detail } = Object(returned) as { isMet?: unknown; detail?: never };
   if (typeof isMet === "boolean") return detail === undefined ? { isMet } : { isMet, detail };

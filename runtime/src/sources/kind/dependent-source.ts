@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME, linksOf } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, linksOf, provenLinkOf } from "../../base/primary-link.js";
 import type { ProofKey } from "../../base/proof-key.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -37,6 +37,8 @@ export interface DependentSource {
   readonly linkIndex?: string;
   /** Returns the objects that belong to a primary, by the mapping of the event source. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
+  /** Returns the last states of the objects that are tied to a primary, and that other clients deleted. */
+  lastSeenOf?(primary: KubernetesObject): readonly KubernetesObject[];
   activate(primary: ObjectKey): Promise<void>;
   deactivate(primary: ObjectKey): Promise<void>;
 }
@@ -85,9 +87,11 @@ export function createDependentSource(
 ): DependentSource {
   const { source, role } = registered;
   const cache = checkShared(dependent, source);
+  const lastSeenOf = (object: KubernetesObject) => (source as Partial<KindSource>).lastSeenOf?.(object) ?? [];
   const own = {
     source,
     cache,
+    lastSeenOf,
     activate: (key: ObjectKey) => registered.activate(dependent.name, key),
     deactivate: (key: ObjectKey) => registered.deactivate(dependent.name, key),
   };
@@ -106,6 +110,10 @@ export function createDependentSource(
       return (source as Partial<KindSource>).ownNamespaces;
     },
     linkIndex: index,
+    lastSeenOf: (object: KubernetesObject) =>
+      dependent.isReadOnly === true
+        ? lastSeenOf(object)
+        : lastSeenOf(object).filter((each) => linksOf(each, reading).includes(provenLinkOf(object))),
     secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };
 }

@@ -10,6 +10,7 @@ import type { InformerRequest } from "../../watch/informer-pool.js";
 import { createEventGate, type EventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
+import { LastSeen } from "./last-seen.js";
 import { READ_INDEX, SecondaryMapping } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/activity.js";
@@ -52,6 +53,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
+  readonly #lastSeen = new LastSeen();
   /** Absent while the source is stopped, and for primaries. */
   #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
@@ -109,6 +111,7 @@ export class KindSource implements EventSource<KubernetesObject> {
 
   async stop(): Promise<void> {
     this.#mapping?.end();
+    this.#lastSeen.clear();
     this.#mapping = this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();
@@ -123,6 +126,11 @@ export class KindSource implements EventSource<KubernetesObject> {
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
     if (this.#mapping === undefined || this.#options.isInternal === true) return [];
     return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
+  }
+
+  /** Returns the last states of the objects of a primary that other clients deleted since the source started. */
+  lastSeenOf({ metadata }: KubernetesObject): readonly KubernetesObject[] {
+    return this.#lastSeen.of(keyOf(metadata)).filter((object) => !this.view.has(keyOf(object.metadata)));
   }
 
   get(ref: ObjectRef | ObjectKey): KubernetesObject | undefined {
@@ -149,6 +157,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   onPrimaryChange(change: ResourceChange): void {
+    if (change.kind === "deleted") this.#lastSeen.release(change.key);
     this.#mapping?.notePrimary(change);
   }
 
@@ -164,11 +173,18 @@ export class KindSource implements EventSource<KubernetesObject> {
     const before = old === undefined ? [] : mapping.primariesOf(key, old);
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
     primaries.delete(madeFor as ObjectKey);
+    this.#noteLastSeen(change, primaries);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);
     const cause = { type: request.definition.kind, object: key, isInitial };
     this.#context?.notify(primaries, dependent === undefined ? cause : { source: dependent, ...cause });
+  }
+
+  #noteLastSeen({ kind, key, object }: ResourceChange, primaries: ReadonlySet<ObjectKey>): void {
+    if (kind !== "deleted") return this.#lastSeen.delete(key, primaries);
+    const known = [...primaries].filter((primary) => this.#context?.primaries.has(primary));
+    if (!isEvicted(object)) this.#lastSeen.add(key, object, known);
   }
 
   #passes({ kind, object, old, isFinalStateUnknown = false }: ResourceChange): boolean {

@@ -17,19 +17,33 @@ import type { ServedKind } from "../../sources/kind/crd-source.js";
  */
 export const ready: Condition<unknown, unknown, string> = ({ live }) => judged(live, "is not ready", missingForReady);
 
+// What these return reads nothing but the object itself.
+const ofLive = new WeakSet<object>([ready]);
+
+/** Tells whether a condition reads nothing but the object of its dependent, as the built-in conditions of objects do. */
+export function readsLiveAlone(condition: object | undefined): boolean {
+  return condition !== undefined && ofLive.has(condition);
+}
+
+function ofLiveAlone<Each extends object>(condition: Each): Each {
+  ofLive.add(condition);
+  return condition;
+}
+
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
 export const deleted: Condition<unknown, unknown, never> = ({ live }) => live === undefined;
 
 /** Holds when the object has this condition with this status, not older than the spec. The detail says what the object has instead. */
 export function conditionIs(condition: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, string> {
-  return ({ live }) =>
-    judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition));
+  return ofLiveAlone(({ live }) =>
+    judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition)),
+  );
 }
 
 /** Holds when a field has this value; `path` leads to it: `status.phase`. The detail names the field, not its value, which may be secret. */
 export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, string> {
   const names = path.split(".");
-  return ({ live }) =>
+  return ofLiveAlone(({ live }) =>
     judged(live, "is not as awaited", (object) => {
       let field: unknown = object;
       for (const name of names) {
@@ -37,7 +51,8 @@ export function fieldEquals(path: string, value: JsonValue): Condition<unknown, 
         field = (field as { [name: string]: unknown })[name];
       }
       return isDeepStrictEqual(field, value) ? undefined : `its ${path} has another value`;
-    });
+    }),
+  );
 }
 
 // The detail names the object. An external resource may have no kind and no name.

@@ -97,6 +97,13 @@ export interface DependentReconciler {
   discover?(run: DependentRun, desire: () => Promise<unknown>): Promise<void>;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
+  /**
+   * Returns the last state of an object that other clients deleted, for code that runs while the primary is being deleted. Default: none is
+   * known
+   */
+  lastSeen?(run: FindRun): Live | undefined;
+  /** Returns the last states of the items that other clients deleted, by their keys. Default: none is known */
+  lastSeenItems?(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns an item as it is now; undefined if it is gone. Default: all items have to be found again */
   findAgain?(item: Live, run?: FindRun): Live | undefined;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned, `seen` what `desired` read. */

@@ -47,6 +47,8 @@ export class KubernetesReconciler implements DependentReconciler {
   readonly #isGarbageCollected: boolean;
   /** The primaries, by uid, of which a cleanup found no object by its name. */
   readonly #lookedUp = new Set<string>();
+  /** The objects, by uid, that the operator deleted or asked to be deleted. */
+  readonly #deleted = new Set<string>();
 
   constructor(options: KubernetesReconcilerOptions) {
     const { mode, operations } = options.definition;
@@ -157,6 +159,27 @@ export class KubernetesReconciler implements DependentReconciler {
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {
     return this.objects.items(run);
+  }
+
+  lastSeen(run: FindRun): Live | undefined {
+    const isItem = (object: KubernetesObject) => this.objects.keyOfItem(run.primary, object) !== undefined;
+    const isSingle = (object: KubernetesObject) => !this.capabilities.write || !isItem(object);
+    const object = this.#lastSeen(run).find(isSingle);
+    return object && { object };
+  }
+
+  lastSeenItems(run: FindRun): ReadonlyMap<string, Live> {
+    const items = new Map<string, Live>();
+    for (const object of this.#lastSeen(run)) {
+      const key = this.objects.keyOfItem(run.primary, object);
+      if (key !== undefined && !items.has(key)) items.set(key, { object });
+    }
+    return items;
+  }
+
+  // What the operator itself deleted is over: code may wait for its end.
+  #lastSeen(run: FindRun): readonly KubernetesObject[] {
+    return this.objects.lastSeen(run).filter(({ metadata: { uid = "" } }) => !this.#deleted.has(uid));
   }
 
   findAgain({ object }: Live, run?: FindRun): DecodedResource | undefined {
@@ -270,6 +293,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const { definition, writer } = this.#options;
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
+      this.#noteDeletion(live);
       if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
       else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
       run.notes.discovered.forget(live.object.metadata.uid);
@@ -280,6 +304,12 @@ export class KubernetesReconciler implements DependentReconciler {
     const args = { ...argumentsOf(run), live: live.object };
     const done = await callOwn({ name: "delete", call, args }, remove);
     if (done !== undefined) run.notes.kept.add(live.object.metadata.uid);
+  }
+
+  #noteDeletion({ object: { metadata } }: DecodedResource): void {
+    if (this.#deleted.size >= MOST_LOOKED_UP)
+      for (const oldest of [...this.#deleted].slice(0, 1)) this.#deleted.delete(oldest);
+    this.#deleted.add(metadata.uid ?? "");
   }
 
   // A step that runs out of time cancels its write.

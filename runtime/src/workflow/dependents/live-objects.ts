@@ -88,6 +88,29 @@ export class LiveObjects {
     return isSame && isNewerVersion(versionOf(known), versionOf(entry)) ? known : entry;
   }
 
+  /**
+   * Returns the last states of the objects of this dependent that other clients deleted, the latest first: what a cleanup reads when the objects
+   * are gone.
+   */
+  lastSeen(run: FindRun): readonly KubernetesObject[] {
+    const { definition, source, controller, formerNames = [] } = this.#options;
+    const all = source.lastSeenOf?.(run.primary) ?? [];
+    const byKey = definition.ref && referencedKeyOf(definition, run.primary);
+    const isOf = ({ metadata }: KubernetesObject): boolean => {
+      if (definition.ref !== undefined) return keyOf(metadata) === byKey;
+      const name = metadata.annotations?.[DEPENDENT_NAME];
+      if (this.#isReadOnly) return name === undefined || hasName(definition, name);
+      const isOwn = hasName(definition, name) && !isOfOther(metadata, run.primary.metadata);
+      return isOwn && isOriginal(metadata) !== false && isWrittenBy(metadata, controller, ...formerNames) !== false;
+    };
+    return all.filter(isOf).sort((a, b) => byAge({ object: a }, { object: b }));
+  }
+
+  /** Returns under which key an object is an item of this bulk dependent; undefined if it is none. */
+  keyOfItem(primary: KubernetesObject, object: KubernetesObject): string | undefined {
+    return itemOf(object) ?? (this.#isReadOnly ? nameIn(primary, object) : undefined);
+  }
+
   /** Returns the keys of what is tied to a primary and does not say as which dependent, since somebody else made it. */
   nameless(primary: KubernetesObject): ObjectKey[] {
     const own = this.#entries(this.#tiedTo(primary)).map(({ object }) => object.metadata);
@@ -126,7 +149,7 @@ export class LiveObjects {
         wanted.set(wish.item, entry);
         continue;
       }
-      const key = itemOf(entry.object) ?? (this.#isReadOnly ? nameIn(run.primary, entry.object) : undefined);
+      const key = this.keyOfItem(run.primary, entry.object);
       if (key === undefined) continue;
       const other = items.get(key);
       // The latest stands for its item; an older one with another name is a leftover.

@@ -1,0 +1,489 @@
+// Deletion depends on nothing that may be gone: foreground deletion, deletion of the namespace and people delete objects that a cleanup reads.
+import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import { keepFinalizer } from "#runtime/reconcile/reconciler.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import type {
+  DependentDefinition,
+  ExternalDependent,
+  KubernetesDependent,
+} from "#runtime/workflow/definition/workflow-definition.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { startAccountService, type Account, type AccountService } from "../../josdk/dependents/account-service.js";
+import { COLLECTING, configOf, dependentController, outcomeOf } from "../../josdk/dependents/sample-dependents.js";
+import { accountOf, itemsOf, untilValues } from "../../josdk/dependents/sample-externals.js";
+import { clusterSampleCrd, ConfigMap, Sample, sampleCrd, Secret, type DataObject } from "../../josdk/sample-kind.js";
+import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { Page, pageCrd } from "../page.js";
+
+interface EventObject extends KubernetesObject {
+  readonly reason?: string;
+  readonly message?: string;
+}
+interface Known {
+  readonly [name: string]: DataObject | undefined;
+}
+type Arguments = { readonly secondary: Known };
+
+const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+const openSpace = spacesOf({ simulate: true, crds: [sampleCrd, clusterSampleCrd, pageCrd] });
+const HOLD = "example.com/hold";
+const TOKEN = "c2VjcmV0";
+
+const sample = (spec: Sample["spec"] = {}) => ({ metadata: { name: "one" }, spec: { value: "first", ...spec } });
+
+/** A Secret that the operator writes. */
+const loginOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent =>
+  ({
+    name: "login",
+    resource: Secret.definition,
+    dependsOn: [],
+    desired: ({ primary }: { primary: Sample }) => ({
+      metadata: { name: `${primary.metadata.name}-login` },
+      data: { token: TOKEN },
+    }),
+    ...rest,
+  }) as KubernetesDependent;
+
+/** A Secret of a user, which the primary names. */
+const refOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent =>
+  loginOf({
+    desired: undefined,
+    mode: "readOnly",
+    ref: { name: ({ primary }: { primary: Sample }) => primary.spec.other },
+    ...rest,
+  } as never);
+
+/** An account whose deletion, as its creation, needs the token of the Secret. */
+function accountWith(service: AccountService, rest: Partial<ExternalDependent> = {}): ExternalDependent {
+  const enter = ({ secondary }: Arguments) => {
+    if (secondary["login"]!.data!["token"] !== TOKEN) throw new Error("the token is wrong");
+  };
+  return accountOf("account", service, {
+    dependsOn: ["login"],
+    delete: (({ id }: Account, args: Arguments) => {
+      enter(args);
+      return service.delete(id);
+    }) as never,
+    ...rest,
+  } as never);
+}
+
+/** Lets the service refuse to delete until it is healed, so that whatever deletes the inputs is first. */
+function refuseDeletions({ faults }: AccountService): { heal(): void } {
+  faults.set("DELETE", "refused");
+  return { heal: () => void faults.delete("DELETE") };
+}
+
+const remove = (space: Space, policy: "Background" | "Foreground") =>
+  space.client.delete(Sample, { name: "one", namespace: space.namespace }, { propagationPolicy: policy });
+
+const eventsIn = async (space: Space, reason: string) =>
+  (await space.list(EventKind)).filter((each) => each.reason === reason).map(({ message = "" }) => message);
+
+const user = (name = "settings", data: DataObject["data"] = { token: TOKEN }) => ({ metadata: { name }, data: data! });
+
+/** Starts an operator of these dependents; `rest` is of its controller. */
+const startWith = (
+  space: Space,
+  dependents: readonly DependentDefinition[],
+  rest: Partial<ControllerDefinition> = {},
+): Promise<TestOperator> => space.start([dependentController(dependents as never, rest as never)]);
+
+suite("delete of an external dependent", (test) => {
+  test(
+    "sees a Secret that foreground deletion of its primary has deleted",
+    async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      await using _ = await startWith(space, [loginOf(), accountWith(service)]);
+      await space.create(Sample, sample());
+      await untilValues(service, "first");
+      const fault = refuseDeletions(service);
+      await remove(space, "Foreground");
+      await space.untilGone(Secret, "one-login", COLLECTING);
+      fault.heal();
+      await space.untilGone(Sample, "one", COLLECTING);
+      assert.is(service.accounts.size, 0);
+    },
+    COLLECTING,
+  );
+
+  test(
+    "sees a Secret that was deleted with its namespace",
+    async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      await using _ = await startWith(space, [loginOf(), accountWith(service)]);
+      await space.create(Sample, sample());
+      await untilValues(service, "first");
+      const fault = refuseDeletions(service);
+      await space.client.delete(Namespace, { name: space.namespace });
+      await space.untilGone(Secret, "one-login", COLLECTING);
+      fault.heal();
+      await waitFor(
+        "the namespace is gone",
+        async () => (await space.client.get(Namespace, { name: space.namespace })) === undefined,
+        { timeoutMs: 45_000 },
+      );
+      assert.is(service.accounts.size, 0);
+    },
+    COLLECTING,
+  );
+
+  test("sees a Secret of a user that its primary names, deleted before its primary", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    await space.create(Secret, user());
+    await using running = await startWith(space, [refOf(), accountWith(service)]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await untilValues(service, "first");
+    await space.delete(Secret, "settings");
+    await waitFor("it is waited for", () => outcomeOf(running, "login")?.kind === "waiting");
+    await running.quiet();
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+
+  test("sees the Secret of a user that is there again, not the one that was deleted", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    await space.create(Secret, user("settings", { token: "b2xk" }));
+    await using running = await startWith(space, [refOf(), accountWith(service)]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await untilValues(service, "first");
+    await space.delete(Secret, "settings");
+    await waitFor("it is waited for", () => outcomeOf(running, "login")?.kind === "waiting");
+    await space.create(Secret, user());
+    await waitFor("it is there again", () => outcomeOf(running, "login")?.kind === "unchanged");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+
+  test("sees the items of a bulk dependent that were deleted before", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const logins = loginOf({
+      bulk: {},
+      deletion: "garbageCollected",
+      desired: (({ primary }: { primary: Sample }) =>
+        Object.fromEntries(
+          ["a", "b"].map((key) => [
+            key,
+            { metadata: { name: `${primary.metadata.name}-${key}` }, data: { token: TOKEN } },
+          ]),
+        )) as never,
+    });
+    const account = accountWith(service, {
+      bulk: {},
+      desired: ((args: never) => itemsOf(args, (id) => ({ id }))) as never,
+      source: {
+        kind: "poll",
+        intervalMs: 20,
+        fetch: async () => new Map([[`${space.namespace}/one`, await service.list()]]),
+      },
+      delete: (({ id }: Account, { secondary }: { secondary: { login: Known } }) => {
+        const [a, b] = [secondary.login["a"]!, secondary.login["b"]!];
+        if (a.data!["token"] !== TOKEN || b.data!["token"] !== TOKEN) throw new Error("the token is wrong");
+        return service.delete(id);
+      }) as never,
+    } as never);
+    await using _ = await startWith(space, [logins, account]);
+    await space.create(Sample, sample({ number: 2 }));
+    await untilValues(service, "first", "first");
+    const fault = refuseDeletions(service);
+    await remove(space, "Background");
+    await space.delete(Secret, "one-a");
+    await space.delete(Secret, "one-b");
+    await space.untilGone(Secret, "one-b");
+    fault.heal();
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+
+  for (const serverSideApply of [true, false])
+    test(`sees an ordered object that somebody deleted during the cleanup, ${serverSideApply ? "applied" : "put"}`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      await using running = await startWith(space, [
+        loginOf({ deletion: "ordered", serverSideApply }),
+        accountWith(service),
+      ]);
+      await space.create(Sample, sample());
+      await untilValues(service, "first");
+      const fault = refuseDeletions(service);
+      await remove(space, "Background");
+      await waitFor("the cleanup fails", () => running.events.some(({ kind, error }) => kind === "cleanup" && error));
+      await space.delete(Secret, "one-login");
+      fault.heal();
+      await space.untilGone(Sample, "one");
+      assert.is(service.accounts.size, 0);
+    });
+
+  test("sees the objects of a read-only dependent that were deleted before", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const secrets = informerSource({
+      resource: Secret,
+      name: "secrets",
+      mapper: ({ metadata }: DataObject) => {
+        const owner = metadata.annotations?.["example.com/owner"];
+        return owner === undefined ? [] : [`${metadata.namespace}/${owner}` as never];
+      },
+    });
+    const login = refOf({ ref: undefined, eventSource: "secrets" } as never);
+    await using running = await startWith(space, [login, accountWith(service)], {
+      eventSources: () => [secrets as never],
+    });
+    const { metadata, ...rest } = user();
+    await space.create(Secret, { metadata: { ...metadata, annotations: { "example.com/owner": "one" } }, ...rest });
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.delete(Secret, "settings");
+    await waitFor("it is waited for", () => outcomeOf(running, "login")?.kind === "waiting");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+});
+
+suite("cleanup", (test) => {
+  test("sees what was deleted before, while conditions, live and context.secondary see the present", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, user());
+    const seen: unknown[] = [];
+    const child = configOf("child", {
+      deletion: "ordered",
+      dependsOn: ["login"],
+      deletePostcondition: (({ secondary, live }: Arguments & { live: unknown }) => {
+        seen.push(secondary["login"] === undefined ? "none" : "there");
+        return live === undefined;
+      }) as never,
+    });
+    const cleanup = ({ secondary, context }: Arguments & { context: { secondary(kind: object): unknown } }) => {
+      seen.push(secondary["login"]?.data?.["token"], context.secondary(Secret));
+    };
+    const controller = dependentController([refOf(), child], {
+      reconciler: { reconcile: () => {}, cleanup: cleanup as never },
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await space.until(ConfigMap, "one-child", () => true);
+    await space.delete(Secret, "settings");
+    await waitFor("it is waited for", () => outcomeOf(running, "login")?.kind === "waiting");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.equal(seen, ["none", TOKEN, undefined]);
+  });
+
+  test("does not see an object that the operator itself deleted", async () => {
+    await using space = await openSpace();
+    const seen: unknown[] = [];
+    const cleanup = ({ secondary }: Arguments) => {
+      seen.push(secondary["a"]);
+      return secondary["a"] === undefined ? undefined : keepFinalizer();
+    };
+    const a = configOf("a", { deletion: "ordered" });
+    const controller = dependentController([a], { reconciler: { reconcile: () => {}, cleanup: cleanup as never } });
+    await using _ = await space.start([controller]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.equal(seen, [undefined]);
+  });
+});
+
+suite("activationCondition", (test) => {
+  const cacheWith = (activationCondition: (args: Arguments & { primary: Sample }) => boolean, rest = {}) =>
+    configOf("cache", { deletion: "ordered", activationCondition: activationCondition as never, ...rest });
+
+  for (const dependsOn of [[], ["login"]])
+    test(`that reads an object which is gone does not hold a deletion${dependsOn.length > 0 ? ", also with dependsOn" : ""}`, async () => {
+      await using space = await openSpace();
+      await space.create(Secret, user());
+      const cache = cacheWith(({ secondary }) => secondary["login"]!.data!["token"] === TOKEN, { dependsOn });
+      await using running = await startWith(space, [refOf(), cache]);
+      await space.create(Sample, sample({ other: "settings" }));
+      await space.until(ConfigMap, "one-cache", () => true);
+      await space.delete(Secret, "settings");
+      await waitFor("it is gone for the operator", () => outcomeOf(running, "login")?.kind === "waiting");
+      await remove(space, "Background");
+      await space.untilGone(Sample, "one");
+      assert.is(await space.get(ConfigMap, "one-cache"), undefined);
+    });
+
+  for (const isRestarted of [false, true])
+    test(`that turned false leaves no ordered child${isRestarted ? ", nor after a restart" : ""}`, async () => {
+      await using space = await openSpace();
+      const cache = cacheWith(({ primary }) => primary.spec.value === "first");
+      const first = await startWith(space, [cache]);
+      await space.create(Sample, sample());
+      await space.until(ConfigMap, "one-cache", () => true);
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await waitFor("it is inactive", () => outcomeOf(first, "cache")?.kind === "inactive");
+      if (isRestarted) await first.operator.stop();
+      await using _ = isRestarted ? await startWith(space, [cache]) : first;
+      await remove(space, "Background");
+      await space.untilGone(Sample, "one");
+      assert.is(await space.get(ConfigMap, "one-cache"), undefined);
+    });
+
+  test("that turned false leaves no item and no external resource", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const isFirst = (({ primary }: { primary: Sample }) => primary.spec.value === "first") as never;
+    const items = configOf("items", {
+      bulk: {},
+      deletion: "ordered",
+      activationCondition: isFirst,
+      desired: ({ primary }) => ({ a: { metadata: { name: `${primary.metadata.name}-a` } } }),
+    });
+    await using running = await startWith(space, [
+      items,
+      accountOf("account", service, { activationCondition: isFirst }),
+    ]);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.until(ConfigMap, "one-a", () => true);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it is inactive", () => outcomeOf(running, "account")?.kind === "inactive");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "one-a"), undefined);
+    assert.is(service.accounts.size, 0);
+  });
+
+  test("of a dependency is not asked either, so that after a restart the dependency is seen", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const login = loginOf({
+      activationCondition: (({ primary }: { primary: Sample }) => primary.spec.value === "first") as never,
+    });
+    const dependents = [login, accountWith(service)];
+    const first = await startWith(space, dependents);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await first.operator.stop();
+    await remove(space, "Background");
+    await using _ = await startWith(space, dependents);
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+});
+
+suite("deletePostcondition", (test) => {
+  const childWith = (deletePostcondition: (args: Arguments & { live: unknown }) => boolean, rest = {}) =>
+    configOf("child", {
+      deletion: "ordered",
+      dependsOn: ["login"],
+      deletePostcondition: deletePostcondition as never,
+      ...rest,
+    });
+  const CONDITIONS = {
+    "throws because": ({ secondary }: Arguments) => secondary["login"]!.data!["done"] === "true",
+    "is false because": ({ secondary }: Arguments) => secondary["login"]?.data?.["done"] === "true",
+  };
+  for (const [what, condition] of Object.entries(CONDITIONS))
+    for (const isBulk of [false, true])
+      test(`that ${what} an object is gone which it reads does not hold a deletion${isBulk ? ", of items either" : ""}`, async () => {
+        await using space = await openSpace();
+        await space.create(Secret, user());
+        const items = { bulk: {}, desired: () => ({ a: { metadata: { name: "one-child" } } }) };
+        await using running = await startWith(space, [refOf(), childWith(condition, isBulk ? items : {})]);
+        await space.create(Sample, sample({ other: "settings" }));
+        await space.until(ConfigMap, "one-child", () => true);
+        await space.delete(Secret, "settings");
+        await waitFor("it is gone for the operator", () => outcomeOf(running, "login")?.kind === "waiting");
+        await running.quiet();
+        const before = running.events.length;
+        await remove(space, "Background");
+        await space.untilGone(Sample, "one");
+        assert.is(await space.get(ConfigMap, "one-child"), undefined);
+        assert.equal(
+          running.events.slice(before).filter(({ error }) => error !== undefined),
+          [],
+        );
+      });
+
+  test("whose input is gone is met only when its own object is", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, user());
+    const base = configOf("base", { deletion: "ordered" });
+    const child = childWith(CONDITIONS["throws because"], {
+      dependsOn: ["login", "base"],
+      desired: () => ({ metadata: { name: "one-child", finalizers: [HOLD] } }),
+    });
+    await using running = await startWith(space, [refOf(), base, child]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await space.until(ConfigMap, "one-child", () => true);
+    await space.delete(Secret, "settings");
+    await waitFor("it is gone for the operator", () => outcomeOf(running, "login")?.kind === "waiting");
+    await remove(space, "Background");
+    await space.until(ConfigMap, "one-child", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+    await running.quiet();
+    assert.ok((await space.get(ConfigMap, "one-base")) !== undefined);
+    await space.patch(ConfigMap, "one-child", { metadata: { finalizers: null } });
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "one-base"), undefined);
+  });
+
+  test("that is false while an object which it reads is there holds the deletion", async () => {
+    await using space = await openSpace();
+    await space.create(Secret, user());
+    await using running = await startWith(space, [refOf(), childWith(CONDITIONS["throws because"])]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await space.until(ConfigMap, "one-child", () => true);
+    await remove(space, "Background");
+    await space.untilGone(ConfigMap, "one-child");
+    await running.quiet();
+    assert.ok((await space.get(Sample, "one")) !== undefined);
+    await space.patch(Secret, "settings", { data: { done: "true" } });
+    await waitFor("it is reconciled", () => outcomeOf(running, "child")?.conditions?.deletePostcondition !== undefined);
+    await space.delete(Secret, "settings");
+    await space.untilGone(Sample, "one");
+  });
+
+  test("that fails for another reason holds the deletion, which an Event and a condition say", async () => {
+    await using space = await openSpace();
+    let isBroken = true;
+    const child = {
+      ...configOf("child", {
+        deletion: "ordered",
+        deletePostcondition: (() => {
+          if (isBroken) throw new Error("the service is down");
+          return true;
+        }) as never,
+      }),
+      desired: (() => ({ metadata: { name: "one-child" } })) as never,
+    };
+    const controller: ControllerDefinition = {
+      name: "page",
+      statusConditions: "managed",
+      retry: { initialIntervalMs: 20, maxIntervalMs: 100 },
+      workflow: { primary: Page.definition, dependents: [child] },
+    };
+    await using _ = await space.start([controller]);
+    await space.create(Page, { metadata: { name: "one" }, spec: { text: "first" } });
+    await space.until(ConfigMap, "one-child", () => true);
+    await space.delete(Page, "one");
+    const [event] = await waitFor("there is an Event", async () => {
+      const all = await eventsIn(space, "CleanupFailed");
+      return all.length > 0 ? all : undefined;
+    });
+    assert.ok(event?.includes('dependent "child": the service is down'), event);
+    assert.ok(event?.includes("pages.example.com/finalizer"), event);
+    const { status } = await space.until(Page, "one", ({ status }) =>
+      status?.conditions?.some(({ type, status }) => type === "Ready" && status === "False"),
+    );
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    assert.equal([ready?.reason, ready?.message.includes("the service is down")], ["Failed", true]);
+    isBroken = false;
+    await space.untilGone(Page, "one");
+  });
+});
