@@ -17,7 +17,7 @@ const LANES = 4;
 const SECONDS = Number(process.env["MODEL_SECONDS"]);
 const IS_EXPLORING = SECONDS > 0;
 /** A listed scenario that is slow today holds soon enough when it holds. */
-const PATIENCE_MS = { held: 5_000, broken: 250, random: 4_000 };
+const PATIENCE_MS = { held: 5_000, broken: 2_000, random: 4_000 };
 const TIMEOUT_MS = 60_000;
 /** How many variants of a title are played, unless the run is thorough. */
 const QUICK_VARIANTS = isThorough || IS_EXPLORING ? Infinity : 2;
