@@ -17,6 +17,7 @@ import { checkControllers, fieldManagersOf } from "./assemble/check-controller.j
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-reconcilers.js";
 import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
+import type { ExternalWriteEvent } from "./assemble/external-writes.js";
 import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import type { RequestObservation, Tracing } from "./base/activity.js";
@@ -180,6 +181,7 @@ class RunnableOperator implements Operator {
         proofKey: new ProofKeySecret(client, this.#options.proofKey),
         observer: reconcileObserverOf(metrics, observer, logger),
         onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
+        onExternalWrite: metrics && ((event: ExternalWriteEvent) => metrics.observeExternalWrite(event)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),
       };

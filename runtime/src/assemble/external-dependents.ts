@@ -1,4 +1,4 @@
-import type { EventSink } from "../base/activity.js";
+import type { EventSink, LoopListener } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, PRIMARY_INDEX, provenLinkOf } from "../base/primary-link.js";
 import { isApiError } from "../base/errors.js";
@@ -11,7 +11,7 @@ import type { ResourceView } from "../cache/resource-view.js";
 import type { ExternalDependentSource, ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
 import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
-import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import { dependentsOf, finalizerOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { ExternalReconciler } from "../workflow/dependents/external-reconciler.js";
 import type { ProofKeySecret } from "../operate/proof-key-secret.js";
 import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
@@ -19,6 +19,9 @@ import type { ExternalStateStore, UnprovenReport } from "../workflow/dependents/
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { StateProofs } from "../workflow/dependents/state-proofs.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
+import { hasFinalizer } from "../write/resource-operations.js";
+import { StartGraces } from "./start-graces.js";
+import { ExternalWrites, type ExternalWriteEvent } from "./external-writes.js";
 import { KindOperations } from "../write/kind-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { latestOf } from "../write/send/on-latest.js";
@@ -30,6 +33,11 @@ interface ExternalParts {
   readonly primaries: ResourceView;
   readonly logger: Logger;
   readonly events: EventSink;
+  readonly loops: () => LoopListener;
+  /** Told about every write of an external resource. */
+  readonly onWrite?: ((event: ExternalWriteEvent) => void) | undefined;
+  /** Reconciles a primary. */
+  notify(primary: ObjectKey, cause: { readonly source: string }): void;
   /** The key that proves the ids. */
   readonly proofKey: Pick<ProofKeySecret, "load" | "isMarked" | "mark" | "describeReset">;
 }
@@ -56,11 +64,13 @@ export class ExternalDependents {
   readonly #stateViews = new Map<string, KindSource>();
   readonly #stores = new Map<string, RememberedState>();
   #key: ProofKey | undefined;
+  readonly #graces: StartGraces;
 
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
     this.#parts = parts;
     this.#label = labelValueOf(definition.name);
+    this.#graces = new StartGraces((primary, source) => parts.notify(primary, { source }));
     const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
       const store = this.#createStore(each);
@@ -71,7 +81,27 @@ export class ExternalDependents {
   }
 
   createReconciler(definition: ExternalDependent, source: ExternalDependentSource): ExternalReconciler {
-    return new ExternalReconciler({ definition, source, state: this.#stores.get(definition.name) });
+    const { name: dependent, creationGraceMs } = definition;
+    const { name: controller } = this.#definition;
+    const { loops, onWrite } = this.#parts;
+    return new ExternalReconciler({
+      ...{ definition, source, state: this.#stores.get(dependent) },
+      writes: new ExternalWrites({ controller, dependent, loops, onWrite }),
+      grace: this.#graces.of(dependent, creationGraceMs),
+    });
+  }
+
+  /** Takes note that this replica leads from now on. */
+  begin(): void {
+    const finalizer = finalizerOf(this.#definition);
+    // A primary gets its finalizer before anything is created for it, where that is deleted by the operator.
+    const isOld = (object: KubernetesObject) => finalizer === undefined || hasFinalizer(object, finalizer);
+    this.#graces.begin(() => this.#parts.primaries.list().flatMap(({ object }) => (isOld(object) ? object : [])));
+  }
+
+  /** Reconciles nothing any more because a grace is over. */
+  close(): void {
+    this.#graces.close();
   }
 
   /** Whether ids are kept, so that they have to be opened. */
@@ -125,7 +155,7 @@ export class ExternalDependents {
     const isWritten = [create, update, remove].some((each) => each !== undefined);
     return {
       name,
-      origin: this.#withState(name, source),
+      origin: this.#withState(dependent),
       idOf: (resource) => idOf?.(resource) ?? "",
       isActivatedLater: activationCondition !== undefined,
       isWritten,
@@ -138,7 +168,9 @@ export class ExternalDependents {
   }
 
   // The resources of one primary may be fetched by the ids that are kept of it.
-  #withState(name: string, origin: ExternalOrigin): ExternalOrigin {
+  #withState({ name, creationGraceMs, source: stated }: ExternalDependent): ExternalOrigin {
+    const origin =
+      stated.kind === "eventSource" || creationGraceMs === undefined ? stated : { ...stated, creationGraceMs };
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
     const withState = (primary: KubernetesObject, context: FetchContext) => {

@@ -12,6 +12,7 @@ import { ControllerSources, type SecondarySources } from "../sources/controller-
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
 import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } from "./dependent-reconcilers.js";
+import type { ExternalWriteEvent } from "./external-writes.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
@@ -47,6 +48,7 @@ export interface SharedParts
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
+  readonly onExternalWrite?: ((event: ExternalWriteEvent) => void) | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
   /** The key that proves what controllers stored where others can write. */
@@ -112,6 +114,9 @@ export class RunningController {
     const ofStates = new Sender({ ...ofAll, fieldManager });
     const externals = (this.#externals = new ExternalDependents(definition, {
       ...{ sender: ofStates, primaries, logger, events, proofKey },
+      loops: () => this.#loops,
+      onWrite: shared.onExternalWrite,
+      notify: (key, cause) => this.#sources.notify([key], cause),
     }));
     this.#logger = logger;
     this.#proofKeys = proofKey;
@@ -228,7 +233,7 @@ export class RunningController {
         this.#isPrepared = true;
         if (this.#sources.lacksProofKey) await this.#readProofs();
         this.#problem = undefined;
-        return;
+        return this.#externals.begin();
       } catch (error) {
         this.#problem = messageOf(error);
         if (this.#isStopped) return;
@@ -253,6 +258,7 @@ export class RunningController {
     this.#isStopped = true;
     this.#stopping.abort(new Error("the controller was stopped"));
     this.#loops.close();
+    this.#externals.close();
     return this.#controller.stop(deadlineMs);
   }
 

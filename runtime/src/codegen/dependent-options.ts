@@ -141,8 +141,9 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    */
   readonly onDeleteFailure?: "block" | "release";
   /**
-   * How long a resource that `create` returned counts as there although a fetch does not return it, since services show a new resource late.
-   * Default: 30,000
+   * How long what is fetched may lag behind what the operator created, updated or deleted, in milliseconds. So long a creation counts as there,
+   * also in a cleanup, and after a restart nothing is created for a primary of before. 0: every fetch is believed at once, for a service whose
+   * lists are never late. Default: 30,000. Example: `creationGraceMs: 120_000`
    */
   readonly creationGraceMs?: number;
   /** Absent if it is only read. */

@@ -38,7 +38,7 @@ export class Target {
   desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
   wanted: Wanted | undefined;
   readonly #items: LiveItems | undefined;
-  #written: Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject> | undefined;
+  #written: Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject | { readonly because: string }> | undefined;
   #attempts = 0;
   /** Whether a condition was asked last, and did not answer. */
   #isAsking = false;
@@ -199,6 +199,8 @@ export class Target {
       }
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
+      if (typeof written === "object" && "because" in written)
+        return { kind: "waiting", for: [], because: written.because };
       this.#written = written;
     } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     const isReady = await this.ask("readyPostcondition", run);

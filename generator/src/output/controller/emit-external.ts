@@ -104,11 +104,11 @@ export function externalTypesOf(
   const { live, input } = dependentTypesOf(dependent, names);
   const { source, capabilities, state, keptType, isSelected } = dependent.external;
   const stateType = union(keptType === undefined ? "string" : types.kept, "undefined");
-  const kept = state === undefined ? [] : [objectOf({ "readonly state?": stateType })];
-  const args = intersection(types.arguments, ...kept);
+  const given = objectOf({ ...(state !== undefined && { "readonly state?": stateType }), "readonly token": "string" });
+  const args = intersection(types.arguments, given);
   // What the dependent waits for may be gone in a cleanup.
   const known = reference("DependentArguments", names.primary, names.dependents);
-  const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, ...kept);
+  const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, given);
   const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
   const functions: { readonly [name in ExternalFunction]: TypeNode | undefined } = {
     fetch:
@@ -165,7 +165,7 @@ function docsOf(
       bulk === undefined
         ? `Returns the resource that a ${primary} needs.`
         : `Returns the resources that a ${primary} needs, by keys. Resources that it no longer returns are deleted.`,
-    create: "Creates the resource and returns it as the service has it. Called again if it fails.",
+    create: "Creates the resource and returns it as the service has it. Called again if it fails, with the same token.",
     update: "Changes the live resource into the desired one and returns it as the service has it.",
     delete: `Deletes the resource. Has to succeed if the resource no longer exists.${
       waitsFor.length === 0 ? "" : " While the primary is being deleted, anything may be missing in `secondary`."

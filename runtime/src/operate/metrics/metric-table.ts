@@ -62,6 +62,10 @@ export const METRICS = {
     "dependent",
     "kind",
   ]),
+  gen_operator_external_writes_total: counter(
+    "Resources of external dependents that were created, updated or deleted, by verb.",
+    ["controller", "dependent", "verb"],
+  ),
   gen_operator_postponed_writes: gauge(
     "Writes that wait, because their objects were written over and over.",
     CONTROLLER,

@@ -53,6 +53,18 @@ export class OperatorMetrics {
     this.#metrics.gen_operator_write_loops_total.add([controller, dependent, kind]);
   }
 
+  observeExternalWrite({
+    controller,
+    dependent,
+    verb,
+  }: {
+    readonly controller: string;
+    readonly dependent: string;
+    readonly verb: string;
+  }): void {
+    this.#metrics.gen_operator_external_writes_total.add([controller, dependent, verb]);
+  }
+
   /** Returns all metrics in the text format of Prometheus. */
   render(): string {
     this.#read();

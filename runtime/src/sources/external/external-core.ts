@@ -6,11 +6,13 @@ import type { Semaphore } from "../../base/semaphore.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
-import { ExternalCache } from "./external-cache.js";
+import { CREATION_GRACE_MS, ExternalCache } from "./external-cache.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext } from "./external-source.js";
 import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 
 const FETCH_TIMEOUT_MS = 60_000;
+/** After which time the next poll comes at the latest if the last one lacked something. */
+const CONFIRM_MS = 1_000;
 
 /** What an event source does besides what all of them do. */
 interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange" | "startsWhenLeading"> {
@@ -44,14 +46,20 @@ export class ExternalCore<Resource, Taken = void> {
   readonly #refused = new Set<ObjectKey>();
 
   constructor(options: ExternalSourceOptions<Resource>, turns?: Semaphore) {
-    const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS } = options;
+    const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS, creationGraceMs = CREATION_GRACE_MS } = options;
     this.#name = name;
     this.turns = turns;
     requireFunctions(`event source "${name}"`, { idOf });
-    requireNumbers(`event source "${name}"`, { fetchTimeoutMs: [fetchTimeoutMs, 1] });
+    requireNumbers(`event source "${name}"`, {
+      fetchTimeoutMs: [fetchTimeoutMs, 1],
+      creationGraceMs: [creationGraceMs, 0],
+    });
     this.timeoutMs = fetchTimeoutMs;
     this.record = new HealthRecord(name);
-    this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
+    this.cache = new ExternalCache(idOf, createEventGate(filters, this.record), {
+      graceMs: creationGraceMs,
+      time: () => this.context?.clock.now() ?? 0,
+    });
   }
 
   contextOf(primary: KubernetesObject, signal: AbortSignal): FetchContext {
@@ -66,12 +74,27 @@ export class ExternalCore<Resource, Taken = void> {
     return fetch;
   }
 
-  /** Polls until the signal is aborted: after a delay, and then a delay after each poll has ended. A poll must not reject. */
-  pollUntil(signal: AbortSignal, delayMs: () => number, poll: () => Promise<void>): void {
+  /**
+   * Polls until the signal is aborted: after a delay, and then a delay after each poll has ended; sooner if the last one lacked a resource of
+   * the primary, or of any. A poll must not reject.
+   */
+  pollUntil(signal: AbortSignal, delayMs: () => number, poll: () => Promise<void>, primary?: ObjectKey): void {
     if (signal.aborted) return;
-    const cancel = this.context!.clock.schedule(delayMs(), () => {
+    const nextMs = this.cache.isUnsure(primary) ? Math.min(CONFIRM_MS, delayMs()) : delayMs();
+    const cancel = this.context!.clock.schedule(nextMs, () => {
       signal.removeEventListener("abort", cancel);
-      void poll().then(() => this.pollUntil(signal, delayMs, poll));
+      void poll().then(() => this.pollUntil(signal, delayMs, poll, primary));
+    });
+    signal.addEventListener("abort", cancel);
+  }
+
+  /** Polls once more, soon, if the last fetch lacked a resource of a primary: it decides whether that is gone. */
+  confirm(primary: ObjectKey, signal: AbortSignal, poll: () => Promise<unknown>): void {
+    const { context } = this;
+    if (context === undefined || signal.aborted || !this.cache.isUnsure(primary)) return;
+    const cancel = context.clock.schedule(CONFIRM_MS, () => {
+      signal.removeEventListener("abort", cancel);
+      if (this.cache.isUnsure(primary)) void poll();
     });
     signal.addEventListener("abort", cancel);
   }

@@ -26,6 +26,12 @@ export interface ExternalSourceOptions<Resource> {
   readonly filters?: EventFilters<Resource>;
   /** How long one fetch may take, in milliseconds; then its signal is aborted and the fetch has failed. Default: 60,000. */
   readonly fetchTimeoutMs?: number;
+  /**
+   * How long what is fetched may lag behind what the controller itself created, updated or deleted, in milliseconds; so long its own change counts,
+   * unless a fetch shows it, or something new. Apart from that, a resource that one fetch lacks counts as there until the next one lacks it as
+   * well. 0: every fetch is believed at once, for a service whose lists are never late. Default: 30,000. Example: `creationGraceMs: 120_000`
+   */
+  readonly creationGraceMs?: number;
 }
 
 /** What a fetch of the user is given besides its subject. */

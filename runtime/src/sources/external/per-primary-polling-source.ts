@@ -70,7 +70,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     const loop = new AbortController();
     loops.set(key, loop);
     const delayMs = () => delayOf(key);
-    core.pollUntil(loop.signal, delayMs, () => poll(key, loop.signal));
+    core.pollUntil(loop.signal, delayMs, () => poll(key, loop.signal), key);
   };
   /** A reconcile may still wait for the fetch that is under way. */
   const remove = (key: ObjectKey) => {
@@ -96,6 +96,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
         refetch: () => single.again(fetch),
         fetch: async () => (cache.has(key) ? undefined : single.run(fetch)),
       });
+      const loop = loops.get(key);
+      if (loop !== undefined) core.confirm(key, loop.signal, () => poll(key, loop.signal));
     },
     onPrimaryChange({ kind, key, object }) {
       if (core.context === undefined) return;

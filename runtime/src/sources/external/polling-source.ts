@@ -73,14 +73,22 @@ export function pollingSource<Resource>(
       isSynced = false;
       failure = undefined;
     },
-    load: ({ metadata }, signal) =>
-      core.load(keyOf(metadata), {
+    async load({ metadata }, signal) {
+      const key = keyOf(metadata);
+      await core.load(key, {
         signal,
         refetch: async () => core.context && core.fetchOf().again(fetch),
         async fetch() {
           if (failure !== undefined) throw failure.error;
         },
-      }),
+      });
+      core.confirm(key, running.signal, () =>
+        core
+          .fetchOf()
+          .run(fetch)
+          .catch(() => {}),
+      );
+    },
     onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && core.takeRefused([key])),
   });
 }

@@ -237,6 +237,11 @@ export interface ExternalArguments<
 > extends DependentArguments<Primary, Secondary> {
   /** What was kept when the resource was created. */
   readonly state?: State | undefined;
+  /**
+   * The same in every attempt to create a resource, also after a restart: the idempotency key for services that have such. It has the form of a UUID,
+   * and follows from the uid of the primary, the dependent, the item, and the id of the resource before.
+   */
+  readonly token: string;
 }
 
 /** What is kept of an external resource: its id, or with `stateOf` an object that has it. */
@@ -261,7 +266,7 @@ export interface ExternalDependent extends NodeDefinition {
   readonly desired?: Desired<never, never, unknown>;
   readonly state?: ExternalState | undefined;
   readonly onDeleteFailure?: "block" | "release";
-  readonly creationGraceMs?: number;
+  readonly creationGraceMs?: number | undefined;
   idOf?(resource: unknown): string;
   stateOf?(resource: unknown): KeptState;
   isOwn?(resource: unknown, primary: KubernetesObject): boolean;

@@ -58,11 +58,18 @@ export interface UnseenObject {
 }
 
 /**
- * What a write did. Nothing is written if the object is still being deleted (`waiting`), if somebody else creates it (`absent`), or if `desired`
- * has not seen the object that the write would replace (`unseen`).
+ * What a write did. Nothing is written if the object is still being deleted (`waiting`), if somebody else creates it (`absent`), for a reason of its
+ * own (`because`), or if `desired` has not seen the object that the write would replace (`unseen`).
  */
 export type WriteOutcome =
-  "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite } | UnseenObject;
+  | "created"
+  | "updated"
+  | "unchanged"
+  | "waiting"
+  | "absent"
+  | { readonly postponed: PostponedWrite }
+  | { readonly because: string }
+  | UnseenObject;
 
 /** For whom objects are looked for; with notes, what other dependents want in the reconcile is not found. */
 export type FindRun = Pick<DependentRun, "primary"> &

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { findError, TerminalError } from "../../base/errors.js";
+import { createHash } from "node:crypto";
+import type { PostponedWrite } from "../../base/activity.js";
+import { findError, RetryAfterError, TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
@@ -8,21 +10,60 @@ import type { KnownItems, Live, Wanted, WriteOutcome } from "./dependent-reconci
 import { idIn, type Kept, type RememberedState } from "./external-state.js";
 import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
+/** A resource that is written. */
+export interface ExternalWrite {
+  /** The item; empty unless the dependent is a bulk one. */
+  readonly key: string;
+  readonly id: string;
+  readonly desired?: object | undefined;
+}
+
+/** Tells people of the writes of one dependent, and holds those up that are made over and over. */
+export interface ExternalWriteLog {
+  postponementOf(run: DependentRun, write: ExternalWrite): PostponedWrite | undefined;
+  note(run: DependentRun, verb: "created" | "updated" | "deleted", write: ExternalWrite): void;
+  noteMatch(run: DependentRun, key: string): void;
+}
+
+/**
+ * What a process before this one may have created just before it ended: until the grace is over, a list that lacks it proves nothing.
+ */
+export interface StartGrace {
+  /** Returns how long such a resource may still be missing in what is fetched for a primary; 0 if there can be none. */
+  remainingMs(primary: KubernetesObject): number;
+  /** Reconciles a primary when that time is over. */
+  reconcileAfter(primary: KubernetesObject, ms: number): void;
+}
+
 interface ExternalReconcilerOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalDependentSource;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
   readonly state?:
     Pick<RememberedState, "read" | "isKept" | "unprovenOf" | "lookUp" | "beginEnd" | "endingOf" | "set"> | undefined;
+  readonly writes?: ExternalWriteLog | undefined;
+  /** Default: there was no process before */
+  readonly grace?: StartGrace | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
 interface ExternalLive extends Live {
   readonly key: string;
+  /** What else belongs to the primary, of a dependent that is one resource; it is deleted with it. */
+  readonly others?: readonly object[];
 }
 
 // The key under which the id of the only resource of a dependent is kept.
 const SINGLE = "";
+
+/** What functions of the user are called with besides desired and live resources. */
+type AttemptArguments = ReturnType<typeof argumentsOf> & {
+  readonly state: KeptState | undefined;
+  readonly token: string;
+};
+
+/** After which time a resource that was created otherwise than desired is looked at again. */
+const RECONCILE_AGAIN_MS = 1_000;
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
 export class ExternalReconciler implements DependentReconciler {
@@ -30,6 +71,8 @@ export class ExternalReconciler implements DependentReconciler {
   readonly source: ExternalDependentSource;
   readonly #options: ExternalReconcilerOptions;
   readonly #definition: ExternalDependent;
+  /** The states of primaries for which the only resource was deleted. */
+  readonly #removedFor = new WeakSet<KubernetesObject>();
 
   constructor(options: ExternalReconcilerOptions) {
     const { create, update, delete: remove } = options.definition;
@@ -55,12 +98,12 @@ export class ExternalReconciler implements DependentReconciler {
     if (this.#definition.bulk !== undefined)
       return wanted && ((items ?? this.findItems(run)).get(wanted.id) as ExternalLive | undefined);
     const found = this.#candidatesFor(run.primary, wanted);
-    if (found.length <= 1) return found[0] === undefined ? undefined : { object: found[0], key: SINGLE };
-    const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
-    throw new Error(
-      `${found.length} resources belong to its primary (${ids}), and dependent "${this.#definition.name}" is one; say which (isOwn), ` +
-        "give it an event source of its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
-    );
+    const [object, ...others] = found;
+    if (object === undefined) return undefined;
+    // What is to be deleted goes altogether. Functions of the user are not given one of several while the primary lives.
+    const isAmbiguous = others.length > 0 && (wanted !== undefined || !("notes" in run || isDeleted(run.primary)));
+    if (isAmbiguous) throw this.#ambiguity(found);
+    return { object, key: SINGLE, ...(others.length > 0 && { others }) };
   }
 
   findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
@@ -98,17 +141,41 @@ export class ExternalReconciler implements DependentReconciler {
       await state.set(run.primary, key, known !== undefined && idIn(known) === id ? known : this.#stateOf(object));
     }
     const { update, matches = isDeepStrictEqual } = this.#definition;
-    if (update === undefined || matches(wanted.object, object)) return "unchanged";
-    const updated = await this.#attempt(run, key, (args) => update(wanted.object, object, args));
-    source.recordUpdated(keyOf(run.primary.metadata), checkReturned("update", updated), object);
-    return "updated";
+    const { writes } = this.#options;
+    let outcome: WriteOutcome = "unchanged";
+    if (update === undefined || matches(wanted.object, object)) writes?.noteMatch(run, key);
+    else {
+      const write: ExternalWrite = { key, id, desired: wanted.object };
+      const postponed = writes?.postponementOf(run, write);
+      if (postponed !== undefined) return { postponed };
+      const updated = checkReturned(
+        "update",
+        await this.#attempt(run, key, (args) => update(wanted.object, object, args)),
+      );
+      source.recordUpdated(keyOf(run.primary.metadata), updated, object);
+      writes?.note(run, "updated", write);
+      outcome = "updated";
+    }
+    this.#checkAlone(run.primary, object);
+    return outcome;
   }
 
   async remove(run: DependentRun, live: Live): Promise<void> {
-    const { object, key } = live as ExternalLive;
+    const { object, key, others = [] } = live as ExternalLive;
     this.#options.state?.beginEnd(run.primary, key);
-    await this.#attempt(run, key, (args) => this.#definition.delete?.(object, args));
-    this.source.recordDeleted(keyOf(run.primary.metadata), object);
+    // One that cannot be deleted keeps no other.
+    const failures: unknown[] = [];
+    for (const each of [object, ...others])
+      try {
+        await this.#attempt(run, key, (args) => this.#definition.delete?.(each, this.#withStateOf(each, args)));
+        this.source.recordDeleted(keyOf(run.primary.metadata), each);
+        this.#options.writes?.note(run, "deleted", { key, id: this.#idOf(each) });
+      } catch (error) {
+        failures.push(error);
+      }
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join("; "));
+    if (failures.length > 0) throw failures[0];
+    if (this.#definition.bulk === undefined) this.#removedFor.add(run.primary);
     // Only now: by its id the resource is found again if the deletion is interrupted.
     await this.#options.state?.set(run.primary, key, undefined);
   }
@@ -120,7 +187,7 @@ export class ExternalReconciler implements DependentReconciler {
     const unproven = state?.unprovenOf(primary);
     // Its resource may be one of the primary, so there is something left.
     if (unproven !== undefined && !this.#releases(primary)) throw unprovenError(unproven);
-    if (primary.metadata.deletionTimestamp !== undefined) return;
+    if (isDeleted(primary)) return this.#requireConfirmed(primary);
     for (const key of state?.endingOf(primary) ?? []) {
       const isSingle = this.#definition.bulk === undefined;
       const isBack = isSingle ? this.#candidatesFor(primary).length > 0 : this.findItems({ primary }).has(key);
@@ -131,8 +198,7 @@ export class ExternalReconciler implements DependentReconciler {
   release({ primary, context }: DependentRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, onDeleteFailure } = this.#definition;
     // An error that says when to try again is no end.
-    const isOver =
-      primary.metadata.deletionTimestamp !== undefined && findError(error, "RetryAfterError") === undefined;
+    const isOver = isDeleted(primary) && findError(error, "RetryAfterError") === undefined;
     if (!isOver) return false;
     const isLeft = onDeleteFailure === "release";
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
@@ -147,12 +213,23 @@ export class ExternalReconciler implements DependentReconciler {
   async #create(run: DependentRun, wanted: Wanted): Promise<WriteOutcome> {
     const { create, isOwn } = this.#definition;
     if (create === undefined) return "absent";
-    const { state } = this.#options;
+    const { state, writes, grace } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
     this.#requireProof(primary, key);
+    const graceMs = grace?.remainingMs(primary) ?? 0;
+    if (graceMs > 0) {
+      this.source.invalidate(keyOf(primary.metadata));
+      grace?.reconcileAfter(primary, graceMs);
+      const because = `the operator started just now, and what it created before may not be listed yet; it is fetched again in ${Math.ceil(graceMs / 1000)} s`;
+      return { because };
+    }
+    const write: ExternalWrite = { key, id: wanted.id, desired: wanted.object };
+    const postponed = writes?.postponementOf(run, write);
+    if (postponed !== undefined) return { postponed };
     const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
     const id = this.#idOf(created);
+    writes?.note(run, "created", { ...write, id });
     let kept: KeptState = this.#definition.stateOf === undefined ? id : { id };
     let problem: unknown;
     try {
@@ -177,6 +254,10 @@ export class ExternalReconciler implements DependentReconciler {
         `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
           "what both have, or let the runtime keep the id (state)",
       );
+    this.#checkAlone(primary, created);
+    // By its token a service may have recognised an earlier attempt, which was for another desired state.
+    const { update, matches = isDeepStrictEqual } = this.#definition;
+    if (update !== undefined && !matches(wanted.object, created)) grace?.reconcileAfter(primary, RECONCILE_AGAIN_MS);
     return "created";
   }
 
@@ -184,7 +265,7 @@ export class ExternalReconciler implements DependentReconciler {
   async #attempt<Result>(
     run: DependentRun,
     key: string,
-    change: (args: object) => Result | Promise<Result>,
+    change: (args: AttemptArguments) => Result | Promise<Result>,
   ): Promise<Result> {
     const { primary } = run;
     const { signal } = run.context;
@@ -192,13 +273,19 @@ export class ExternalReconciler implements DependentReconciler {
     const invalidate = () => this.source.invalidate(keyOf(primary.metadata));
     signal.addEventListener("abort", invalidate, { once: true });
     try {
-      return await change({ ...argumentsOf(run), state });
+      const token = tokenOf(primary, [this.#definition.name, key, state && idIn(state)]);
+      return await change({ ...argumentsOf(run), state, token });
     } catch (error) {
       invalidate();
       throw error;
     } finally {
       signal.removeEventListener("abort", invalidate);
     }
+  }
+
+  // What is kept is of one of several resources.
+  #withStateOf(resource: object, { state, ...args }: AttemptArguments): AttemptArguments {
+    return { ...args, state: state !== undefined && idIn(state) === this.#idOf(resource) ? state : undefined };
   }
 
   #candidatesFor(primary: KubernetesObject, wanted?: Wanted): readonly object[] {
@@ -211,9 +298,41 @@ export class ExternalReconciler implements DependentReconciler {
     }
     const kept = state.read(primary).get(SINGLE);
     this.#requireProof(primary, SINGLE);
+    if (isDeleted(primary) && !this.source.isShared) return all;
     const own = kept === undefined ? [] : all.filter((each) => this.#idOf(each) === idIn(kept));
     // A resource that was created, but whose id could not be kept, is found by its source if that knows nothing else.
     return own.length > 0 || this.source.isShared ? own : all;
+  }
+
+  /** Throws while something may belong to a primary that is being deleted, and no fetch shows it. */
+  #requireConfirmed(primary: KubernetesObject): void {
+    const { grace } = this.#options;
+    const graceMs = grace?.remainingMs(primary) ?? 0;
+    if (graceMs === 0 || this.#definition.delete === undefined || this.#removedFor.has(primary)) return;
+    this.source.invalidate(keyOf(primary.metadata));
+    throw new RetryAfterError(
+      `the operator started just now, and a resource that it created before may not be listed yet; it is fetched again in ${Math.ceil(graceMs / 1000)} s`,
+      graceMs,
+    );
+  }
+
+  /** Throws if other resources than the only one of a dependent belong to its primary: they would stay for as long as the primary lives. */
+  #checkAlone(primary: KubernetesObject, resource: object): void {
+    const { bulk, delete: remove } = this.#definition;
+    if (bulk !== undefined || remove === undefined) return;
+    const all = this.#options.state !== undefined && this.source.isShared ? [] : this.#ownOf(primary);
+    const id = this.#idOf(resource);
+    const others = all.filter((each) => this.#idOf(each) !== id);
+    if (others.length > 0) throw this.#ambiguity([resource, ...others]);
+  }
+
+  #ambiguity(found: readonly object[]): Error {
+    const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
+    return new Error(
+      `expected one resource, found ${found.length} (${ids}) that belong to this primary; delete those that it does not need, or make the dependent ` +
+        "a bulk dependent, which deletes what desired() does not return. If they are of other dependents, say which is which (isOwn), or let the " +
+        "runtime keep its id (state)",
+    );
   }
 
   /** Throws if a state is kept that nothing proves: its resource may be another one's, or the one that must not be created twice. */
@@ -222,8 +341,8 @@ export class ExternalReconciler implements DependentReconciler {
     if (unproven !== undefined) throw unprovenError(unproven);
   }
 
-  #releases({ metadata }: KubernetesObject): boolean {
-    return metadata.deletionTimestamp !== undefined && this.#definition.onDeleteFailure === "release";
+  #releases(primary: KubernetesObject): boolean {
+    return isDeleted(primary) && this.#definition.onDeleteFailure === "release";
   }
 
   #ownOf(primary: KubernetesObject): readonly object[] {
@@ -259,6 +378,25 @@ export class ExternalReconciler implements DependentReconciler {
     // A kept id is a text: the resource would be taken for one that nobody wants, deleted, and created again.
     throw new TerminalError(`idOf() returned a ${typeof id} (${String(id)}); it has to return a text`);
   }
+}
+
+function isDeleted({ metadata }: KubernetesObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+// The same for each attempt to create a resource, in whatever process; another one when that resource is gone and its id was kept.
+function tokenOf({ metadata: { uid } }: KubernetesObject, facts: readonly unknown[]): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([uid, ...facts]))
+    .digest("hex");
+  // A UUID of the version for own formats (RFC 9562).
+  return [
+    hash.slice(0, 8),
+    hash.slice(8, 12),
+    `8${hash.slice(13, 16)}`,
+    `a${hash.slice(17, 20)}`,
+    hash.slice(20, 32),
+  ].join("-");
 }
 
 function unprovenError({ place, proofPlace }: Kept): Error {

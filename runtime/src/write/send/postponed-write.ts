@@ -32,6 +32,9 @@ export interface WriteCause extends WrittenFor {
   readonly onGivenUp?: (() => void) | undefined;
 }
 
+/** The kind of what external dependents write, where the kind of an object stands. */
+export const EXTERNAL_KIND = "ExternalResource";
+
 /** For which primary a write is made. */
 export type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
 
@@ -45,10 +48,12 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
   const why =
     loop === "unsettled"
       ? "another content was desired each time"
-      : paths.length === 0
-        ? // Either looks the same to a watch that selects the label.
-          `it is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`
-        : `${who} undoes it each time`;
+      : kind === EXTERNAL_KIND
+        ? "the service, or somebody, undoes it each time"
+        : paths.length === 0
+          ? // Either looks the same to a watch that selects the label.
+            `it is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`
+          : `${who} undoes it each time`;
   return `${kind} ${object} is not as desired${what}: it was written ${writes} times, and ${why}; it is written less and less often`;
 }
 

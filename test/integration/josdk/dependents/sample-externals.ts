@@ -14,6 +14,8 @@ import type { Space, TestOperator } from "../space.js";
 
 /** How often accounts are polled. */
 export const EVERY_MS = 20;
+/** How long what is created may be missing in lists. */
+const GRACE_MS = 300;
 
 /** What functions of these dependents are called with. */
 export type Arguments = DependentArguments<Sample, { readonly [name: string]: unknown }>;
@@ -57,6 +59,8 @@ export function accountOf(name: string, service: AccountService, rest: Stated = 
       fetch: () => byOwner(service, ({ id }) => id.endsWith(`/${name}`)),
     },
     idOf: ({ id }: Account) => id,
+    // The lists of this service are never late.
+    creationGraceMs: GRACE_MS,
     create: (desired: Account) => service.create(desired),
     update: (desired: Account) => service.update(desired),
     delete: ({ id }: Account) => service.delete(id),

@@ -50,7 +50,7 @@ suite("the external sample, when something goes wrong", (test) => {
     console.faults.set("GET zones", "refused");
     const again = await world.start();
     const failed = await waitFor("a reconcile", () => eventsOf(again, zone)[0]);
-    assert.is(failed.workflow?.dependents["zone"]?.kind, "failed");
+    assert.is(failed.workflow?.dependents["domain"]?.kind, "failed");
     assert.is(failed.workflow?.dependents["main"]?.kind, "unchanged");
     console.faults.clear();
     await waitFor("it is reconciled", () => eventsOf(again, zone).find(({ error }) => error === undefined));

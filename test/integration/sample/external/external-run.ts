@@ -8,6 +8,7 @@ import {
 } from "@gen-operator/runtime";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
+import type { DependentDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { Console } from "#external/service/console.js";
 import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../../support/api/api-server.js";
@@ -100,10 +101,15 @@ async function forget(client: ApiClient, kind: ResourceClass<KubernetesObject>, 
   }
 }
 
+// What the console lists is never late, and a test waits for no grace after each start.
+const withGrace = (dependent: DependentDefinition): DependentDefinition =>
+  "source" in dependent ? { ...dependent, creationGraceMs: 300 } : dependent;
+
 function startRun({ kubeconfig }: TestApiServer, namespace: string): Promise<RecordedRun> {
   return startRecordedRun({
     controllers: controllers.map((controller) => ({
       ...controller,
+      workflow: { ...controller.workflow, dependents: controller.workflow.dependents.map(withGrace) },
       namespaces: [namespace],
       // A fault may take longer than any number of retries.
       retry: { initialIntervalMs: 200, maxIntervalMs: 1_000, maxRetries: -1 },

@@ -72,6 +72,27 @@ suite("the external sample", (test) => {
       assert.is(console.all(collection).size, 0, collection);
   });
 
+  test("a zone whose domain changes has another zone and registration, keeps none of the old ones, and can be deleted", async () => {
+    await using world = await openWorld(await server());
+    const { client, console } = world;
+    const zone = await world.zone("home", { records: { www: "10.0.0.1" } });
+    const { status } = await world.until(Zone, "home", (each) => each.status?.registrationId !== undefined);
+    await world.untilCount("records", 1);
+    await client.mergePatch(Zone, zone.metadata, { spec: { domain: "away.example.com" } });
+    await world.until(Zone, "home", (each) => {
+      const { registrationId } = each.status ?? {};
+      return registrationId !== undefined && registrationId !== status?.registrationId;
+    });
+    await waitFor("the old ones are gone", () => ["zones", "records"].every((name) => console.all(name).size === 1));
+    assert.equal([...console.all("zones").keys()], ["away.example.com"]);
+    assert.equal([...console.all("records").keys()], ["www.away.example.com"]);
+    assert.equal(world.valuesOf("registrations", "domain"), ["away.example.com"]);
+    await client.delete(Zone, zone.metadata);
+    await world.untilGone(Zone, "home");
+    for (const collection of ["zones", "records", "registrations", "servers"])
+      assert.is(console.all(collection).size, 0, collection);
+  });
+
   test("an account goes when the settings that name it are gone, whoever holds them back", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;

@@ -200,12 +200,12 @@ suite("run memory", (declareTest) => {
     const project = await createSample("external", folder.path);
     const spec = join(project, "workflow.yaml");
     const text = await readFile(spec, "utf8");
-    const when = "reconcilePrecondition: { when: secondary.zone?.isLive === true }";
+    const when = 'reconcilePrecondition: { when: "secondary.domain?.[primary.spec.domain]?.isLive === true" }';
     await writeFile(
       spec,
       text.replace(/(\n {4}main:\n)/, (start) => `${start}      ${when}\n`),
     );
-    const code = join(project, "src/zone/dependents/zone.ts");
+    const code = join(project, "src/zone/dependents/domain.ts");
     const messages = async () => (await generate({ project, check: true })).diagnostics.map(({ message }) => message);
     assert.match((await messages()).join("\n"), /Property 'isLive' does not exist/);
     await writeFile(

@@ -36,6 +36,8 @@ export function resourceOf(service: EventualService, { isBulk, state }: Found): 
         state === "none" ? service.list(ownerOf(page)) : [...ids.values()].flatMap((id) => service.get(id) ?? []),
     },
     idOf: ({ id = "" }: Partial<Resource>) => id,
+    // Longer than reads are late in a case, and shorter than a case waits for its end.
+    creationGraceMs: 3_000,
     ...(state === "none" ? {} : { state: states[state] }),
     ...(isBulk ? { bulk: {} } : {}),
     desired: ({ primary }: { primary: Page }) =>

@@ -23,6 +23,117 @@ function createCache(filters: EventFilters<Sample> = {}) {
   return new ExternalCache<Sample>(({ name }) => name, createEventGate(filters, new HealthRecord("test")));
 }
 
+/** A cache with a grace, and its time. */
+function createPatient(graceMs = 30_000) {
+  const clock = { now: 0 };
+  const gate = createEventGate<Sample>({}, new HealthRecord("test"));
+  return { cache: new ExternalCache<Sample>(({ name }) => name, gate, { graceMs, time: () => clock.now }), clock };
+}
+
+suite("external cache of a service whose lists are late", (test) => {
+  const fetchInto = (cache: ExternalCache<Sample>, ...resources: readonly Sample[]) =>
+    cache.replace("x", resources, cache.now);
+
+  test("keeps what one fetch lacks until the next one, begun later, lacks it as well", () => {
+    const { cache } = createPatient();
+    fetchInto(cache, a1, b1);
+    const begun = cache.now;
+    assert.is(fetchInto(cache, b1), false);
+    assert.equal([cache.of("x"), cache.isUnsure("x"), cache.isUnsure()], [[b1, a1], true, true]);
+    assert.is(cache.replace("x", [b1], begun), false, "it began before the other ended");
+    assert.is(fetchInto(cache, a1, b1), false);
+    assert.is(cache.isUnsure("x"), false, "it was there all the time");
+    fetchInto(cache, b1);
+    assert.is(fetchInto(cache, b1), true);
+    assert.equal([cache.of("x"), cache.isUnsure()], [[b1], false]);
+  });
+
+  test("keeps what was created until a fetch shows it, or the grace is over and two fetches lack it", () => {
+    const { cache, clock } = createPatient();
+    fetchInto(cache);
+    cache.recordCreated("x", a1);
+    clock.now = 29_999;
+    for (let time = 0; time < 3; time++) assert.is(fetchInto(cache), false);
+    assert.equal(cache.of("x"), [a1]);
+    clock.now = 30_000;
+    assert.is(fetchInto(cache), false);
+    assert.is(fetchInto(cache), true);
+    assert.equal(cache.of("x"), []);
+    cache.recordCreated("x", a1);
+    fetchInto(cache, a1);
+    fetchInto(cache);
+    assert.is(fetchInto(cache), true, "it was confirmed");
+  });
+
+  test("keeps what was updated while fetches show an earlier state, and takes any other", () => {
+    const { cache, clock } = createPatient();
+    const [a3, a4] = ["3", "4"].map((value) => ({ name: "a", value })) as [Sample, Sample];
+    fetchInto(cache, a1);
+    cache.recordUpdated("x", a2, a1);
+    cache.recordUpdated("x", a3, a2);
+    for (const stale of [a1, a2, a1]) assert.is(fetchInto(cache, stale), false);
+    assert.equal(cache.of("x"), [a3]);
+    fetchInto(cache, a3);
+    assert.is(fetchInto(cache, a1), true, "once confirmed, an earlier state is a change of somebody");
+    cache.recordUpdated("x", a2, a1);
+    assert.is(fetchInto(cache, a4), true);
+    assert.equal(cache.of("x"), [a4]);
+    cache.recordUpdated("x", a1, a4);
+    clock.now = 30_000;
+    assert.is(fetchInto(cache, a4), true, "the update had no effect");
+  });
+
+  test("hides what was deleted until a fetch lacks it, or the grace is over", () => {
+    const { cache, clock } = createPatient();
+    fetchInto(cache, a1);
+    cache.recordDeleted("x", a1);
+    assert.is(fetchInto(cache, a1), false);
+    assert.is(fetchInto(cache, a2), false, "it is being deleted");
+    assert.equal(cache.of("x"), []);
+    clock.now = 30_000;
+    assert.is(fetchInto(cache, a2), true);
+    cache.recordDeleted("x", a2);
+    fetchInto(cache);
+    assert.is(fetchInto(cache, a1), true, "it was created anew");
+    cache.recordDeleted("x", a1);
+    cache.recordCreated("x", a2);
+    for (const lists of [[a1], []]) assert.is(fetchInto(cache, ...lists), false);
+    assert.equal(cache.of("x"), [a2]);
+  });
+
+  test("does the same for a primary that a fetch of all lacks, and forgets it when that is confirmed", () => {
+    const { cache } = createPatient();
+    cache.replaceAll(new Map([["x", [a1]]]), cache.now);
+    assert.equal(cache.replaceAll(new Map(), cache.now), []);
+    assert.equal(cache.of("x"), [a1]);
+    assert.equal(cache.replaceAll(new Map(), cache.now), ["x"]);
+    assert.is(cache.has("x"), false);
+    cache.recordCreated("y", a1);
+    cache.recordDeleted("y", a1);
+    assert.equal(cache.replaceAll(new Map(), cache.now), []);
+    assert.equal(cache.replaceAll(new Map([["y", [a1]]]), cache.now), [], "it is deleted although a list shows it");
+  });
+
+  test("believes what is pushed at once", () => {
+    const { cache } = createPatient();
+    cache.recordCreated("x", a1);
+    assert.is(cache.delete("x", "a"), true);
+    cache.recordCreated("x", a1);
+    assert.is(cache.replace("x", []), true);
+    fetchInto(cache, a1);
+    cache.recordUpdated("x", a2, a1);
+    assert.is(cache.put("x", a1), true);
+    assert.is(fetchInto(cache, a2), true);
+  });
+
+  test("without a grace believes every fetch at once", () => {
+    const { cache } = createPatient(0);
+    cache.recordCreated("x", a1);
+    assert.is(fetchInto(cache), true);
+    assert.equal([cache.of("x"), cache.isUnsure()], [[], false]);
+  });
+});
+
 suite("external cache", (test) => {
   test("a new resource is an event [receivedNewResource]", () => {
     const cache = createCache();

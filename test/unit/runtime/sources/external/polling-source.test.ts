@@ -99,13 +99,21 @@ suite("polling source", (test) => {
   });
 
   test("a primary that lost everything has an event, an unchanged one has none [propagatesEventForRemovedResources, doesNotPropagateEventIfResourceNotChanged]", async () => {
-    const { source } = createSource(answersInTurn(both, both, one));
+    const { source } = createSource(answersInTurn(both, both, one, both, one));
     const { context, notified, advance } = createSourceContext();
     await source.start(context);
     notified();
     await advance(INTERVAL_MS);
     assert.equal(notified(), []);
+    // The list lacked it once.
     await advance(INTERVAL_MS);
+    await advance(1_000);
+    assert.equal(notified(), []);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    // The further poll comes sooner than the interval says.
+    await advance(1_000);
     assert.equal(notified(), ["home/two"]);
     assert.equal(source.secondariesOf(primaryOf("home/two")), []);
     await source.stop();

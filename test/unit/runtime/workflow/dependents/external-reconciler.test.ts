@@ -235,8 +235,8 @@ suite("the reconciler of an external dependent", (test) => {
     assert.is(await write({ value: "1" }), "unchanged");
     known.set("theirs", { id: "theirs", value: "1" });
     assert.throws(
-      () => reconciler.find(run),
-      /2 resources belong to its primary \("new-1", "theirs"\), and dependent "row" is one/,
+      () => reconciler.find({ primary }),
+      /expected one resource, found 2 \("new-1", "theirs"\) that belong to this primary; delete those that it does not need/,
     );
     assert.is(reconciler.find(run, { id: "theirs", object: {} })?.object, known.get("theirs"), "an id tells which");
   });

@@ -1,0 +1,201 @@
+// Absence must be confirmed, and what belongs to a primary goes with it: an operator over a service whose lists are late.
+import { waitFor } from "#apiserver/wait-for.js";
+import { systemClock } from "#runtime/base/clock.js";
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import {
+  EventualService,
+  type EventualDraft,
+  type EventualResource,
+} from "../../../support/runtime/eventual-service.js";
+import { assert, suite } from "../../../support/suite.js";
+import { startAccountService } from "../../josdk/dependents/account-service.js";
+import { dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
+import { accountOf, ownerOf, sample, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
+import { Sample } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+
+const openSpace = spacesOf();
+
+interface Arguments {
+  readonly primary: Sample;
+  readonly token: string;
+}
+
+/** A dependent over a service that gives the ids and lists by owner. */
+function rowOf(service: EventualService, rest: Partial<ExternalDependent> = {}): ExternalDependent {
+  return {
+    ...{ name: "row", dependsOn: [] },
+    source: { kind: "perPrimaryPoll", intervalMs: 50, fetch: (primary: Sample) => service.list(ownerOf(primary)) },
+    idOf: ({ id = "" }: EventualResource) => id,
+    desired: ({ primary }: Arguments) => ({ owner: ownerOf(primary), item: "", value: primary.spec.value ?? "none" }),
+    create: (draft: EventualDraft, { token }: Arguments) => service.create(draft, token),
+    update: (draft: EventualDraft, { id }: EventualResource) => service.update(id, draft),
+    delete: ({ id }: EventualResource) => service.delete(id),
+    matches: (draft: EventualDraft, { value }: EventualResource) => draft.value === value,
+    ...rest,
+  } as ExternalDependent;
+}
+
+suite("an external dependent over a list that is late", (test) => {
+  for (const kind of ["perPrimaryPoll", "poll"] as const)
+    test(`creates and updates once, and is deleted although no list shows it: ${kind}`, async () => {
+      await using space = await openSpace();
+      const service = new EventualService({ clock: systemClock, lagMs: 1_500 });
+      const all = () => {
+        const owners = new Map<string, EventualResource[]>();
+        for (const each of service.list()) owners.set(each.owner, [...(owners.get(each.owner) ?? []), each]);
+        return owners;
+      };
+      const source = { kind, intervalMs: 50, fetch: all };
+      await using running = await startWith(space, rowOf(service, kind === "poll" ? { source: source as never } : {}));
+      await space.create(Sample, sample());
+      await waitFor("it is created", () => service.counts.creates > 0);
+      await new Promise((resolve) => systemClock.schedule(500, () => resolve(undefined)));
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await waitFor("it is updated", () => service.counts.updates > 0);
+      await waitFor("a list shows it", () => service.list()[0]?.value === "second");
+      await running.quiet();
+      assert.equal(service.counts, { creates: 1, updates: 1, deletes: 0 });
+      service.lagMs = 60_000;
+      await space.create(Sample, { ...sample(), metadata: { name: "two" } });
+      await waitFor("the other is created", () => service.counts.creates > 1);
+      for (const name of ["one", "two"]) {
+        await space.delete(Sample, name);
+        await space.untilGone(Sample, name);
+      }
+      assert.equal([service.resources.size, service.counts.creates], [0, 2]);
+    });
+
+  test("has log lines and metrics for what it creates, updates and deletes", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock });
+    const running = await space.start([dependentController([rowOf(service)])], { metricsBindAddress: "127.0.0.1:0" });
+    await space.create(Sample, sample());
+    await waitFor("it is created", () => service.counts.creates > 0);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it is updated", () => service.counts.updates > 0);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    const lines = running.logs.filter((line) => line.includes("external dependent"));
+    const verbs = ["created", "updated", "deleted"];
+    assert.equal(
+      lines,
+      verbs.map((verb) => `info ${verb} the resource "id-1" of external dependent "row"`),
+    );
+    const address = running.logs.flatMap(
+      (each) => /^info serves the metrics.* at (127\.0\.0\.1:\d+)$/.exec(each)?.[1] ?? [],
+    );
+    const metrics = await (await fetch(`http://${address[0]}/metrics`)).text();
+    for (const verb of verbs) {
+      const series = `gen_operator_external_writes_total{controller="sample",dependent="row",verb="${verb}"} 1`;
+      assert.ok(metrics.includes(series), series);
+    }
+  });
+
+  test("is held up when its resource vanishes each time it is created, with a warning", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock });
+    service.onCreated = ({ id }) => void systemClock.schedule(120, () => service.delete(id));
+    await using running = await startWith(space, rowOf(service));
+    await space.create(Sample, sample());
+    const line = await waitFor("there is a warning", () => running.logs.find((each) => each.startsWith("warn Ext")));
+    assert.match(line, /^warn ExternalResource row was written 3 times although nothing else was desired/);
+    await waitFor("a write is postponed", () => running.operator.controller("sample").postponed.length > 0);
+    assert.match(running.operator.controller("sample").postponed[0]?.kind ?? "", "ExternalResource");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+  });
+
+  test("waits after a restart before it creates for a primary of before, and says so", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock, lagMs: 600 });
+    const row = rowOf(service, { creationGraceMs: 1_500 });
+    const first = await startWith(space, row);
+    const { metadata } = await space.create(Sample, sample());
+    await waitFor("it is created", () => service.counts.creates > 0);
+    await first.operator.stop();
+    await using second = await startWith(space, row);
+    const outcome = await untilOutcome(second, "row", "waiting");
+    assert.match(String((outcome as { because?: string }).because), /what it created before may not be listed yet/);
+    await waitFor("it is found", () => outcomeOf(second, "row")?.kind === "unchanged");
+    assert.is(service.counts.creates, 1);
+    assert.is(service.list(keyOf(metadata)).length, 1);
+  });
+});
+
+suite("several resources of a dependent that is one", (test) => {
+  for (const hasState of [false, true])
+    test(`are named by the error of a reconcile, and all deleted in a cleanup${hasState ? ", with state" : ""}`, async () => {
+      await using space = await openSpace();
+      const service = new EventualService({ clock: systemClock });
+      const row = rowOf(service, { creationGraceMs: 0, ...(hasState && { state: { kind: "configMap" } }) });
+      await using running = await startWith(space, row);
+      const { metadata } = await space.create(Sample, sample());
+      await waitFor("it is created", () => service.counts.creates > 0);
+      service.create({ owner: keyOf(metadata), item: "other", value: "theirs" });
+      const { error } = (await untilOutcome(running, "row", "failed")) as { error: Error };
+      assert.match(error.message, /expected one resource, found 2 \("id-1", "id-2"\)/);
+      assert.match(error.message, /delete those that it does not need, or make the dependent a bulk dependent/);
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.is(service.resources.size, 0);
+    });
+
+  test("are all deleted where the dependent must not exist while its primary lives", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock });
+    const reconcilePrecondition = ({ primary }: Arguments) => primary.spec.value !== "none";
+    await using running = await startWith(
+      space,
+      rowOf(service, { creationGraceMs: 0, reconcilePrecondition: reconcilePrecondition as never }),
+    );
+    const { metadata } = await space.create(Sample, sample());
+    await waitFor("it is created", () => service.counts.creates > 0);
+    service.create({ owner: keyOf(metadata), item: "other", value: "theirs" });
+    await untilOutcome(running, "row", "failed");
+    await space.patch(Sample, "one", { spec: { value: "none" } });
+    await waitFor("both are gone", () => service.resources.size === 0);
+  });
+
+  test("one of which cannot be deleted keeps none of the others", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock });
+    let isBroken = true;
+    const remove = ({ id }: EventualResource) => {
+      if (isBroken && id === "id-1") throw new Error("out of order");
+      service.delete(id);
+    };
+    await using _ = await startWith(space, rowOf(service, { creationGraceMs: 0, delete: remove as never }));
+    const { metadata } = await space.create(Sample, sample());
+    await waitFor("it is created", () => service.counts.creates > 0);
+    service.create({ owner: keyOf(metadata), item: "other", value: "theirs" });
+    await space.delete(Sample, "one");
+    await waitFor("the other is gone", () => service.resources.size === 1);
+    isBroken = false;
+    await space.untilGone(Sample, "one");
+    assert.is(service.resources.size, 0);
+  });
+
+  test("whose id follows from a field that changed are reported while the primary lives, and all go with it", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const account = accountOf("account", service, {
+      desired: ({ primary }) => ({
+        id: `${primary.spec.other ?? "first"}.example.com`,
+        owner: ownerOf(primary),
+        value: primary.spec.value ?? "none",
+      }),
+      source: { kind: "perPrimaryPoll", intervalMs: 20, fetch: (primary: Sample) => service.list(ownerOf(primary)) },
+    });
+    await using running = await startWith(space, account);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.patch(Sample, "one", { spec: { other: "second" } });
+    const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
+    assert.match(error.message, /expected one resource, found 2 \("second\.example\.com", "first\.example\.com"\)/);
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+});
