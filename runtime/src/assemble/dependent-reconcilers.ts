@@ -7,7 +7,12 @@ import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
-import { dependentsOf, namesOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import {
+  dependentsOf,
+  finalizerNameOf,
+  namesOf,
+  type ControllerDefinition,
+} from "../reconcile/controller-definition.js";
 import { KubernetesReconciler } from "../workflow/dependents/kubernetes-reconciler.js";
 import {
   deletionOf,
@@ -42,9 +47,11 @@ export type ReconcilerFactory = (dependent: KubernetesDependent, source: Depende
 
 /** Returns what makes the reconcilers of a controller; those that write alike share a writer, and what that has learnt. */
 export function reconcilerFactory(
-  { name: controller, formerNames, fieldManager: ofController = controller }: ControllerDefinition,
+  controllerDefinition: ControllerDefinition,
   { client: own, clusters, writer, fieldManagers, views, loops: listener, proofKey: proofKeys }: ReconcilerParts,
 ): ReconcilerFactory {
+  const { name: controller, formerNames, fieldManager: ofController = controller } = controllerDefinition;
+  const finalizer = finalizerNameOf(controllerDefinition);
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
@@ -77,6 +84,7 @@ export function reconcilerFactory(
       client,
       controller,
       formerNames,
+      finalizer,
       proofKeys,
     });
   };

@@ -180,10 +180,12 @@ export class RunningController {
     const controller = (this.#controller = new Controller(definition, surroundings));
     const finalizer = finalizerOf(definition);
     this.#listener = {
-      onPrimaryChange(change) {
+      onPrimaryChange: (change) => {
         if (change.kind === "deleted") {
           primaryDeletedChannel.publish({ controller: name, primary: change.key });
           if (finalizer !== undefined) warnIfLost(change, finalizer, logger);
+          if (this.#isPrepared)
+            void runner.releaseAfterDeletion(change.object, { signal: this.#stopping.signal, logger });
         }
         controller.onPrimaryChange(change);
       },

@@ -33,6 +33,24 @@ export const PAUSED = "gen-operator.dev/paused";
 /** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
 export const CONTROLLER_LABEL = "gen-operator.dev/controller";
 
+const HELD_PREFIX = "gen-operator.dev/held-";
+
+/** The index under which a cache finds the objects that are held for the cleanup of a primary, by the name of the finalizer. */
+export const HELD_INDEX = "held for cleanups";
+
+/**
+ * Returns the finalizer that holds an object for the cleanup of a primary. It is the same after a restart, and each primary, of each controller, has
+ * its own, so that independent primaries may need one object.
+ */
+export function holdFinalizerOf(controllerFinalizer: string, { uid = "" }: Pick<ObjectMeta, "uid">): string {
+  return `${HELD_PREFIX}${createHash("sha256").update(`${controllerFinalizer} ${uid}`).digest("hex").slice(0, 16)}`;
+}
+
+/** Returns the finalizers by which an object is held for cleanups. */
+export function holdFinalizersIn({ metadata: { finalizers } }: KubernetesObject): readonly string[] {
+  return finalizers?.filter((name) => name.startsWith(HELD_PREFIX)) ?? NO_LINKS;
+}
+
 /** Tells whether somebody has paused a primary. */
 export function isPaused({ annotations }: Pick<ObjectMeta, "annotations">): boolean {
   return annotations?.[PAUSED] === "true";

@@ -86,15 +86,25 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   const cleansUp =
     reconciler?.cleanup !== undefined ||
     workflow.dependents.some(needsCleanup) ||
+    dependentsOf(definition).some(isHeldForCleanup) ||
     Object.values(workflow.removed ?? {}).some(({ deletion }) => deletion === "orphan");
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
 /**
  * Tells whether there is something to do for a dependent before its primary goes. What the garbage collector deletes needs nothing, nor what
- * is only read; what is to be orphaned has to be untied.
+ * is only read, unless it is held; what is to be orphaned has to be untied.
  */
 export function needsCleanup(dependent: DependentDefinition): boolean {
+  return isHeldForCleanup(dependent) || isDeletedByOperator(dependent);
+}
+
+function isHeldForCleanup(dependent: DependentDefinition): boolean {
+  return isKubernetes(dependent) && dependent.heldForCleanup === true;
+}
+
+/** Tells whether the operator deletes, or unties, the objects of a dependent before its primary goes. */
+export function isDeletedByOperator(dependent: DependentDefinition): boolean {
   if (!isKubernetes(dependent)) return dependent.delete !== undefined;
   const { mode, operations } = dependent;
   return mode !== "readOnly" && operations?.delete !== false && deletionOf(dependent) !== "garbageCollected";

@@ -1,12 +1,13 @@
 import type { EventSink, PostponedWrite } from "../base/activity.js";
 import { findError } from "../base/errors.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { describeObject, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { describeReason } from "../base/reconcile-reason.js";
-import { isPaused } from "../base/primary-link.js";
+import { holdFinalizerOf, isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../cache/deep-freeze.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
+import type { HoldRun } from "../workflow/dependents/dependent-reconciler.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { Sender } from "../write/send/send.js";
@@ -135,6 +136,23 @@ export class PrimaryReconciler {
     return attempt.outcome;
   }
 
+  /** Releases what is held for a primary that is gone without a cleanup, because a person removed its finalizer; never rejects. */
+  async releaseAfterDeletion(primary: KubernetesObject, context: HoldRun["context"]): Promise<void> {
+    if (!this.workflows.isAnyHeld({ primary })) return;
+    const { target, sender } = this.#write;
+    try {
+      // The watch also reports an object as deleted that is no longer selected.
+      const now = await sender.read(target, primary.metadata, context.signal);
+      if (uidOf(now) === primary.metadata.uid) return;
+      await this.workflows.releaseHeld({ primary, context });
+    } catch (error) {
+      if (context.signal.aborted) return;
+      const finalizer = holdFinalizerOf(finalizerNameOf(this.#definition), primary.metadata);
+      const what = `objects that were held for ${describeObject(primary, primary.metadata)} keep finalizer "${finalizer}"`;
+      context.logger.warn({ finalizer }, `${what}: ${messageOf(error)}; remove it`);
+    }
+  }
+
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.workflows.release(key);
@@ -177,7 +195,7 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     // It may have one that the controller does not put there any more.
-    if (!hasFinalizer(object, finalizerNameOf(this.#definition))) return;
+    if (!hasFinalizer(object, finalizerNameOf(this.#definition))) return this.#releaseHeld(scope);
     const runs = this.#prepare(object, attempt);
     const control = await this.#call<DeleteControl>("cleanup", runs, scope);
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
@@ -241,8 +259,15 @@ export class PrimaryReconciler {
   }
 
   async #releasePrimary({ scope, outcome }: Attempt): Promise<void> {
+    // Before the primary is gone: nothing would release them afterwards.
+    await this.#releaseHeld(scope);
+    scope.signal.throwIfAborted();
     await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
     outcome.isFinalizerRemoved = true;
+  }
+
+  #releaseHeld({ entry, signal, logger }: ReconcileScope): Promise<void> {
+    return this.workflows.releaseHeld({ primary: entry.object, context: { signal, logger } });
   }
 
   async #keepConditions(attempt: Attempt): Promise<void> {

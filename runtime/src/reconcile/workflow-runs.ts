@@ -1,10 +1,10 @@
 // The workflows of a controller: its own, which runs before the reconciler unless that invokes it, and those that only the reconciler runs.
 import type { Tracing } from "../base/activity.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { memberOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { contextFactoryOf } from "./reconcile-context.js";
-import type { DependentReconciler } from "../workflow/dependents/dependent-reconciler.js";
+import type { DependentReconciler, FindRun, HoldRun } from "../workflow/dependents/dependent-reconciler.js";
 import { buildPlan, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
@@ -18,7 +18,7 @@ import type {
   WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
-import { needsCleanup, type ControllerDefinition } from "./controller-definition.js";
+import { isDeletedByOperator, needsCleanup, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { LateWrites } from "./late-writes.js";
 
@@ -84,6 +84,26 @@ export class ControllerWorkflows {
   lateMsOf(primary: KubernetesObject): number {
     const isConcerned = this.dependents.some(({ definition }) => isKubernetes(definition) && needsCleanup(definition));
     return isConcerned ? this.dependencies.lateWrites.remainingMs(primary) : 0;
+  }
+
+  /** Tells whether objects are held for a primary. */
+  isAnyHeld(run: Pick<HoldRun, "primary">): boolean {
+    return this.dependents.some(({ reconciler }) => reconciler.isAnyHeld?.(run) === true);
+  }
+
+  /** Releases all objects that are held for a primary, but for those with a uid in `needed`. */
+  async releaseHeld(run: HoldRun, needed = new Set<string | undefined>()): Promise<void> {
+    for (const { reconciler } of this.dependents) await reconciler.releaseHeld?.(run, needed);
+  }
+
+  /** Releases the objects that a primary does not refer to any more, or that are held no more, by what became of its dependents. */
+  async releaseUnneeded(run: FindRun & HoldRun, { dependents }: WorkflowResult): Promise<void> {
+    const isOver = ({ name }: DependentDefinition) =>
+      ["inactive", "left", "deleted"].includes(memberOf(dependents, name)?.kind ?? "");
+    const needed = this.dependents.flatMap(({ definition, reconciler }) =>
+      isOver(definition) ? [] : (reconciler.objectsToHold?.(run) ?? []),
+    );
+    await this.releaseHeld(run, new Set(needed.map(({ metadata }) => metadata.uid)));
   }
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
@@ -162,7 +182,7 @@ export class WorkflowRuns {
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
-    const left = own.definition.dependents.filter(needsCleanup);
+    const left = own.definition.dependents.filter(isDeletedByOperator);
     if (left.length === 0) return;
     const what = `nobody deletes what there is of ${left.map(({ name }) => name).join(", ")}`;
     this.#scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
@@ -209,6 +229,7 @@ export class WorkflowRuns {
     if (workflow === own && kinds !== undefined)
       result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
     if (isCleanup) this.cleanups.push(result);
+    else if (workflow === own) await this.#workflows.releaseUnneeded(run, result);
     if (workflow === own) this.result = result;
     return result;
   }

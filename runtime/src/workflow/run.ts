@@ -6,6 +6,7 @@ import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
 import { blockersOf, condemnedBy, endsOf, isReady, nextSteps } from "./plan.js";
+import { isKubernetes } from "./definition/workflow-definition.js";
 import type { NodeState, Plan, Standing } from "./plan.js";
 import type { DiscoveredObjects } from "./reconcile-notes.js";
 import { takeStep, type Run } from "./step.js";
@@ -167,6 +168,8 @@ class WorkflowRun {
     const { target, bulk, run } = step;
     const { because } = step.state as NodeState & { readonly kind: "condemned" };
     step.state = { kind: "running" };
+    // The object is held until the cleanup has ended, and has to be known then.
+    if (because === DELETED && isHeld(target)) await takeStep(target.definition, run, (run) => target.activate(run));
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
@@ -200,6 +203,10 @@ class WorkflowRun {
     const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
     if (missing.length > 0) step.run = { ...step.run, secondary: createSecondary(this.#seen, { hidden: missing }) };
   }
+}
+
+function isHeld({ definition }: Pick<Target, "definition">): boolean {
+  return isKubernetes(definition) && definition.heldForCleanup === true;
 }
 
 /** A dependent as it is looked for: a `wanted` object says which of several is meant. */

@@ -66,8 +66,17 @@ export class Target {
     const key = keyOf(run.primary.metadata);
     const isActive = await (isTerminating(run.primary) ? this.#isServed(run) : this.ask("activationCondition", run));
     if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
-    else await source.deactivate(key);
+    else {
+      await this.#releaseInactive(run);
+      await source.deactivate(key);
+    }
     return isActive;
+  }
+
+  // Without the watch nothing would release what is held.
+  async #releaseInactive(run: Run): Promise<void> {
+    const { definition, reconciler } = this;
+    if (isKubernetes(definition) && definition.heldForCleanup === true) await reconciler.releaseHeld?.(run, new Set());
   }
 
   /** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
@@ -197,18 +206,26 @@ export class Target {
         run.notes.discovered.add({ dependent: definition.name, item }, written);
         return "unseen";
       }
+      if (written !== "absent") await this.#hold(run);
       if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
       if (written === "absent") return { kind: "waiting", for: [name] };
       if (typeof written === "object" && "because" in written)
         return { kind: "waiting", for: [], because: written.because };
       this.#written = written;
     } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
+    else await this.#hold(run);
     const isReady = await this.ask("readyPostcondition", run);
     const written = this.#written ?? "unchanged";
     // A postponed write leaves the object as it is, and nothing waits for it.
     return typeof written === "string"
       ? { kind: written, isReady }
       : { kind: "unchanged", isReady, postponed: written.postponed };
+  }
+
+  async #hold(run: Run): Promise<void> {
+    if (!isKubernetes(this.definition) || this.definition.heldForCleanup !== true) return;
+    const live = this.#live(run);
+    if (live !== undefined) await this.reconciler.hold?.(run, live);
   }
 
   /** Deletes the object if its reconciler may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */

@@ -27,7 +27,15 @@ import { applyMethod } from "./apply.js";
 import { mergedMetadata, putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Sending, type Stated } from "./send/plan.js";
+import {
+  locked,
+  planJsonPatch,
+  planMergePatch,
+  uidTest,
+  withEncodedData,
+  type Sending,
+  type Stated,
+} from "./send/plan.js";
 import { createPostponedError, type PrimaryCause } from "./send/postponed-write.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
@@ -105,6 +113,47 @@ export class Writer {
     if (sent.kind === "postponed") return live;
     checkLink(target, desired, sent.entry);
     return sent.entry;
+  }
+
+  /** Puts a finalizer on an object and changes nothing else of it: the object may be another client's. */
+  async hold(target: WriteTarget, live: DecodedResource, finalizer: string, cause: PrimaryCause): Promise<void> {
+    const hold = async (before: DecodedResource) => {
+      const { uid, finalizers = [], deletionTimestamp } = before.object.metadata;
+      if (deletionTimestamp !== undefined || finalizers.includes(finalizer)) return;
+      const path = "/metadata/finalizers";
+      const isFirst = finalizers.length === 0;
+      const addition: JsonPatchOperation = isFirst
+        ? { op: "add", path, value: [finalizer] }
+        : { op: "add", path: `${path}/-`, value: finalizer };
+      const plan = planJsonPatch(before.object, [uidTest(uid), addition], false);
+      // Another client may add the first finalizer at the same time.
+      const sending = { target, plan: isFirst ? locked(plan) : plan, before, cause, isUrgent: true };
+      const sent = await this.#sender.send(sending);
+      if (sent.kind === "postponed" || sent.entry.object.metadata.finalizers?.includes(finalizer) === true) return;
+      throw new Error(
+        `${describeObject(target.definition, before.object.metadata)} was stored without finalizer "${finalizer}", which holds it for the cleanup of ` +
+          "its primary: an admission policy or webhook removed it; exempt the object",
+      );
+    };
+    await onLatest(live, hold, { sender: this.#sender, target });
+  }
+
+  /** Takes a finalizer off an object and changes nothing else of it. */
+  async release(target: WriteTarget, live: DecodedResource, finalizer: string, cause: PrimaryCause): Promise<void> {
+    const release = async (before: DecodedResource) => {
+      const { uid, finalizers = [] } = before.object.metadata;
+      const index = finalizers.indexOf(finalizer);
+      if (index === -1) return;
+      const path = `/metadata/finalizers/${index}`;
+      const operations: JsonPatchOperation[] = [
+        uidTest(uid),
+        { op: "test", path, value: finalizer },
+        { op: "remove", path },
+      ];
+      const plan = planJsonPatch(before.object, operations, false);
+      await this.#sender.send({ target, plan, before, cause, isUrgent: true });
+    };
+    await onLatest(live, release, { sender: this.#sender, target });
   }
 
   /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */

@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME, linksOf, provenLinkOf } from "../../base/primary-link.js";
+import { DEPENDENT_NAME, HELD_INDEX, holdFinalizersIn, linksOf, provenLinkOf } from "../../base/primary-link.js";
 import type { ProofKey } from "../../base/proof-key.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -87,6 +87,8 @@ export function createDependentSource(
 ): DependentSource {
   const { source, role } = registered;
   const cache = checkShared(dependent, source);
+  // Also without heldForCleanup: an earlier version of the workflow may have had it.
+  cache.addIndex(HELD_INDEX, holdFinalizersIn);
   const lastSeenOf = (object: KubernetesObject) => (source as Partial<KindSource>).lastSeenOf?.(object) ?? [];
   const own = {
     source,

@@ -78,6 +78,11 @@ export type FindRun = Pick<DependentRun, "primary"> &
     readonly discovered?: DiscoveredObjects;
   };
 
+/** For whom objects are released. */
+export type HoldRun = Pick<DependentRun, "primary"> & {
+  readonly context: Pick<DependentRun["context"], "signal" | "logger">;
+};
+
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentReconciler {
   /** Runs the watch of a dependent with an activation condition while a primary needs it. */
@@ -117,6 +122,17 @@ export interface DependentReconciler {
   write(run: DependentRun, wanted: Wanted, live: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DependentRun, live: Live): Promise<void>;
+  /**
+   * Holds an object until its primary is cleaned up, if the dependent asks for that; an object that is being deleted while its primary lives is
+   * released. Default: nothing is held
+   */
+  hold?(run: DependentRun, live: Live): Promise<void>;
+  /** Returns the objects that are to be held for a primary. Default: none */
+  objectsToHold?(run: FindRun): readonly KubernetesObject[];
+  /** Tells whether its event source knows objects that are held for a primary. Default: it does not */
+  isAnyHeld?(run: Pick<HoldRun, "primary">): boolean;
+  /** Releases the objects that are held for a primary and whose uid is not in `needed`, and adds them to it. Default: none are */
+  releaseHeld?(run: HoldRun, needed: Set<string | undefined>): Promise<void>;
   /** Tells whether an object that was removed is still there, being deleted. Default: it is not. */
   isHeld?(live: Live): boolean;
   /** Does what was left of removals that failed halfway; called at the end of each step that did not fail. Default: nothing */

@@ -10,12 +10,14 @@ interface DesiredOwner extends Pick<DependentRun, "primary" | "definition" | "na
   readonly item?: string | undefined;
   /** The value of the label of the controller. */
   readonly label: string;
+  /** The finalizer that holds the object for the cleanup of its primary; undefined if nothing does. */
+  readonly hold?: string | undefined;
 }
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
   desired: unknown,
-  { dependent, primary, definition, namespaces, item, label }: DesiredOwner,
+  { dependent, primary, definition, namespaces, item, label, hold }: DesiredOwner,
 ): Stated {
   const { resource, name, namespace: stated, labelSelector } = dependent;
   const isOwned = deletionOf(dependent) === "garbageCollected";
@@ -59,6 +61,7 @@ export function completeDesired(
     annotations: Object.assign({}, metadata.annotations, annotations),
   };
   if (namespace !== undefined) link.namespace = namespace;
+  if (hold !== undefined) link.finalizers = [...new Set([...(metadata.finalizers ?? []), hold])];
   if (isOwned) {
     const { apiVersion, kind } = definition;
     const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];

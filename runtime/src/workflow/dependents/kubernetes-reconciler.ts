@@ -1,10 +1,18 @@
 import { isAbsent, isApiError, TerminalError } from "../../base/errors.js";
-import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import {
+  describeObject,
+  isTerminating,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import {
   DEPENDENT_NAME,
   factsOf,
   hasLink,
+  HELD_INDEX,
+  holdFinalizerOf,
   isOwnedBy,
   isWrittenBy,
   labelValueOf,
@@ -12,7 +20,7 @@ import {
   needsProof,
 } from "../../base/primary-link.js";
 import type { ProofKeys } from "../../base/proof-key.js";
-import { isReachable } from "../../base/resource-definition.js";
+import { isReachable, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
@@ -22,7 +30,7 @@ import type { Writer } from "../../write/writer.js";
 import { deletionOf, hasName } from "../definition/workflow-definition.js";
 import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
-import type { Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
+import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
 import { referencedKeyOf } from "./referenced-object.js";
 import type { SeenVersions } from "../live-reads.js";
 import { ReconcileNotes } from "../reconcile-notes.js";
@@ -32,6 +40,8 @@ const MOST_LOOKED_UP = 1_000;
 
 interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly writer: Writer;
+  /** The finalizer of the primaries of the controller. */
+  readonly finalizer: string;
   /** Where the key is that proves links. */
   readonly proofKeys?: ProofKeys | undefined;
   client(): ApiClient;
@@ -85,7 +95,9 @@ export class KubernetesReconciler implements DependentReconciler {
     const { namespaces: known = run.namespaces } = this.source;
     const ofSource = known === "all" ? undefined : known;
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
-    const object = completeDesired(desired, { dependent, primary, definition, namespaces, item, label: this.#label });
+    const hold = dependent.heldForCleanup === true && !isTerminating(primary) ? this.#holdOf(primary) : undefined;
+    const facts = { dependent, primary, definition, namespaces, item, label: this.#label, hold };
+    const object = completeDesired(desired, facts);
     const id = keyOf(object.metadata);
     const rival = run.notes.want({ dependent: dependent.name, item }, this.objects.place, id);
     if (rival === dependent.name) return { id, object, item };
@@ -285,6 +297,62 @@ export class KubernetesReconciler implements DependentReconciler {
     await removal;
   }
 
+  async hold(run: DependentRun, live: Live): Promise<void> {
+    const { definition, writer } = this.#options;
+    const entry = live as DecodedResource;
+    const finalizer = this.#holdOf(run.primary);
+    const isHeld = entry.object.metadata.finalizers?.includes(finalizer) === true;
+    if (isTerminating(entry.object)) {
+      // The deletion of the primary may have caused that of the object, and its event may be still to come.
+      if (isHeld && (await this.#isAlive(run)))
+        await writer.release(this.#target, entry, finalizer, this.#causeOf(run));
+    } else if (!isHeld && definition.heldForCleanup === true)
+      await writer.hold(this.#target, entry, finalizer, this.#causeOf(run)).catch((error: unknown) => {
+        // A patch that was aborted may still be executed, after which the cleanup has to release the object.
+        if (run.context.signal.aborted) run.onGivenUp?.();
+        throw error;
+      });
+  }
+
+  objectsToHold(run: FindRun): readonly KubernetesObject[] {
+    const { heldForCleanup, bulk } = this.#options.definition;
+    if (heldForCleanup !== true) return [];
+    if (bulk !== undefined) return [...this.objects.items(run).values()].map(({ object }) => object);
+    return [this.objects.single(run)].flatMap((entry) => entry?.object ?? []);
+  }
+
+  isAnyHeld({ primary }: Pick<HoldRun, "primary">): boolean {
+    return this.source.cache.keysByIndex(HELD_INDEX, this.#holdOf(primary)).size > 0;
+  }
+
+  async releaseHeld({ primary, context }: HoldRun, needed: Set<string | undefined>): Promise<void> {
+    const finalizer = this.#holdOf(primary);
+    const { signal, logger } = context;
+    const cause = { signal, logger, primary, dependent: this.#options.definition.name };
+    for (const entry of this.source.cache.byIndex(HELD_INDEX, finalizer)) {
+      if (needed.has(uidOf(entry))) continue;
+      needed.add(uidOf(entry));
+      await this.#options.writer.release(this.#target, entry, finalizer, cause);
+    }
+  }
+
+  async #isAlive({ primary: { metadata }, definition, context }: DependentRun): Promise<boolean> {
+    const { name, namespace, uid } = metadata;
+    const now = await context.client.get({ definition: definition as ResourceDefinition }, { name, namespace });
+    return now?.metadata.uid === uid && now !== undefined && !isTerminating(now);
+  }
+
+  #holdOf({ metadata }: KubernetesObject): string {
+    return holdFinalizerOf(this.#options.finalizer, metadata);
+  }
+
+  // Its own deletion ends the need for the object.
+  async #releaseFor(run: DependentRun, live: DecodedResource): Promise<void> {
+    const finalizer = this.#holdOf(run.primary);
+    if (live.object.metadata.finalizers?.includes(finalizer) !== true) return;
+    await this.#options.writer.release(this.#target, live, finalizer, this.#causeOf(run));
+  }
+
   isHeld(live: Live): boolean {
     return this.findAgain(live)?.object.metadata.deletionTimestamp !== undefined;
   }
@@ -294,12 +362,14 @@ export class KubernetesReconciler implements DependentReconciler {
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
       this.#noteDeletion(live);
+      await this.#releaseFor(run, live);
       if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
       else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
       run.notes.discovered.forget(live.object.metadata.uid);
     };
     const call = definition.operations?.delete;
-    if (live.object.metadata.deletionTimestamp !== undefined || call === false) return;
+    if (isTerminating(live.object)) return this.#releaseFor(run, live);
+    if (call === false) return;
     if (call === undefined) return remove();
     const args = { ...argumentsOf(run), live: live.object };
     const done = await callOwn({ name: "delete", call, args }, remove);

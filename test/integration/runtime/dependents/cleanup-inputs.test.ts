@@ -1,97 +1,34 @@
 // Deletion depends on nothing that may be gone: foreground deletion, deletion of the namespace and people delete objects that a cleanup reads.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { keepFinalizer } from "#runtime/reconcile/reconciler.js";
+import { fieldEquals } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import type {
-  DependentDefinition,
-  ExternalDependent,
-  KubernetesDependent,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startAccountService, type Account, type AccountService } from "../../josdk/dependents/account-service.js";
-import { COLLECTING, configOf, dependentController, outcomeOf } from "../../josdk/dependents/sample-dependents.js";
+import { startAccountService, type Account } from "../../josdk/dependents/account-service.js";
+import { COLLECTING, configOf, outcomeOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
 import { accountOf, itemsOf, untilValues } from "../../josdk/dependents/sample-externals.js";
 import { clusterSampleCrd, ConfigMap, Sample, sampleCrd, Secret, type DataObject } from "../../josdk/sample-kind.js";
-import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
+import { spacesOf } from "../../josdk/space.js";
 import { Page, pageCrd } from "../page.js";
+import {
+  accountWith,
+  eventsIn,
+  HOLD,
+  loginOf,
+  Namespace,
+  refOf,
+  refuseDeletions,
+  remove,
+  sample,
+  startWith,
+  TOKEN,
+  user,
+  type Arguments,
+  type Known,
+} from "./logins.js";
 
-interface EventObject extends KubernetesObject {
-  readonly reason?: string;
-  readonly message?: string;
-}
-interface Known {
-  readonly [name: string]: DataObject | undefined;
-}
-type Arguments = { readonly secondary: Known };
-
-const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
-const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 const openSpace = spacesOf({ simulate: true, crds: [sampleCrd, clusterSampleCrd, pageCrd] });
-const HOLD = "example.com/hold";
-const TOKEN = "c2VjcmV0";
-
-const sample = (spec: Sample["spec"] = {}) => ({ metadata: { name: "one" }, spec: { value: "first", ...spec } });
-
-/** A Secret that the operator writes. */
-const loginOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent =>
-  ({
-    name: "login",
-    resource: Secret.definition,
-    dependsOn: [],
-    desired: ({ primary }: { primary: Sample }) => ({
-      metadata: { name: `${primary.metadata.name}-login` },
-      data: { token: TOKEN },
-    }),
-    ...rest,
-  }) as KubernetesDependent;
-
-/** A Secret of a user, which the primary names. */
-const refOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent =>
-  loginOf({
-    desired: undefined,
-    mode: "readOnly",
-    ref: { name: ({ primary }: { primary: Sample }) => primary.spec.other },
-    ...rest,
-  } as never);
-
-/** An account whose deletion, as its creation, needs the token of the Secret. */
-function accountWith(service: AccountService, rest: Partial<ExternalDependent> = {}): ExternalDependent {
-  const enter = ({ secondary }: Arguments) => {
-    if (secondary["login"]!.data!["token"] !== TOKEN) throw new Error("the token is wrong");
-  };
-  return accountOf("account", service, {
-    dependsOn: ["login"],
-    delete: (({ id }: Account, args: Arguments) => {
-      enter(args);
-      return service.delete(id);
-    }) as never,
-    ...rest,
-  } as never);
-}
-
-/** Lets the service refuse to delete until it is healed, so that whatever deletes the inputs is first. */
-function refuseDeletions({ faults }: AccountService): { heal(): void } {
-  faults.set("DELETE", "refused");
-  return { heal: () => void faults.delete("DELETE") };
-}
-
-const remove = (space: Space, policy: "Background" | "Foreground") =>
-  space.client.delete(Sample, { name: "one", namespace: space.namespace }, { propagationPolicy: policy });
-
-const eventsIn = async (space: Space, reason: string) =>
-  (await space.list(EventKind)).filter((each) => each.reason === reason).map(({ message = "" }) => message);
-
-const user = (name = "settings", data: DataObject["data"] = { token: TOKEN }) => ({ metadata: { name }, data: data! });
-
-/** Starts an operator of these dependents; `rest` is of its controller. */
-const startWith = (
-  space: Space,
-  dependents: readonly DependentDefinition[],
-  rest: Partial<ControllerDefinition> = {},
-): Promise<TestOperator> => space.start([dependentController(dependents as never, rest as never)]);
 
 suite("delete of an external dependent", (test) => {
   test(
@@ -485,5 +422,93 @@ suite("deletePostcondition", (test) => {
     assert.equal([ready?.reason, ready?.message.includes("the service is down")], ["Failed", true]);
     isBroken = false;
     await space.untilGone(Page, "one");
+  });
+});
+
+suite("cleanupTimeout", (test) => {
+  const never = (reason: string) => () => {
+    throw new Error(reason);
+  };
+
+  test("releases a primary whose cleanup fails, and an Event and the log name what may be left", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const account = accountOf("account", service, { delete: never("the service is gone") });
+    await using running = await startWith(space, [account], { cleanupTimeoutMs: 2_000 });
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    const [event] = await waitFor("there is an Event", async () => {
+      const all = await eventsIn(space, "CleanupTimedOut");
+      return all.length > 0 ? all : undefined;
+    });
+    assert.ok(event?.includes('dependent "account": the service is gone'), event);
+    assert.is(running.logs.filter((line) => line.startsWith("warn the cleanup did not end within")).length, 1);
+  });
+
+  for (const isRestarted of [false, true])
+    test(`releases a primary whose retries are exhausted${isRestarted ? ", after a restart, too" : ""}`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      const account = accountOf("account", service, { delete: never("the service is gone") });
+      const rest = { cleanupTimeoutMs: 3_000, retry: { maxRetries: 0 } };
+      const first = await startWith(space, [account], rest);
+      await space.create(Sample, sample());
+      await untilValues(service, "first");
+      await remove(space, "Background");
+      await waitFor("the cleanup fails", () => first.events.some(({ kind, error }) => kind === "cleanup" && error));
+      if (isRestarted) await first.operator.stop();
+      await using _ = isRestarted ? await startWith(space, [account], rest) : first;
+      await space.untilGone(Sample, "one");
+    });
+
+  test("releases a primary of which something is not gone, by name", async () => {
+    await using space = await openSpace();
+    const child = configOf("child", { deletion: "ordered", deletePostcondition: (() => false) as never });
+    await using _ = await startWith(space, [child], { cleanupTimeoutMs: 2_000 });
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-child", () => true);
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    await waitFor("there is an Event", async () =>
+      (await eventsIn(space, "CleanupTimedOut")).some((message) => message.includes("not gone yet: child")),
+    );
+  });
+
+  test("is never over unless it is set", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    let isBroken = true;
+    const account = accountOf("account", service, {
+      delete: ({ id }: Account) => (isBroken ? never("it is down")() : service.delete(id)),
+    });
+    await using running = await startWith(space, [account]);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await remove(space, "Background");
+    await waitFor(
+      "the cleanup fails again and again",
+      () => running.events.filter(({ kind, error }) => kind === "cleanup" && error).length > 4,
+    );
+    assert.ok(await space.get(Sample, "one"));
+    isBroken = false;
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+});
+
+suite("built-in deletePostcondition of the object alone", (test) => {
+  test("does not hold the deletion once the object is gone", async () => {
+    await using space = await openSpace();
+    const child = configOf("child", {
+      deletion: "ordered",
+      deletePostcondition: fieldEquals("data.done", "true") as never,
+    });
+    await using _ = await startWith(space, [child]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-child", () => true);
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
   });
 });

@@ -191,7 +191,7 @@ function passOfConfigMaps({ namespaces = ["home"], mode, isCleanup }: Kubernetes
     const source = { cache: view, activate: nothing, deactivate: nothing };
     const reconciler = new KubernetesReconciler({
       ...{ definition: dependent, source, writer: writer as never },
-      ...{ client: () => unusedClient, controller: "page" },
+      ...{ client: () => unusedClient, controller: "page", finalizer: "pages.example.com/finalizer" },
     });
     const running = { dependents: [dependent], reconcilerOf: () => reconciler };
     await run(running);

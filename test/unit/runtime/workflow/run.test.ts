@@ -73,6 +73,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       writer,
       client: () => unusedClient,
       controller: "page",
+      finalizer: "pages.example.com/finalizer",
     });
   const planOf = (all: readonly KubernetesDependent[]) => buildPlan(workflowOf(all), reconcilerOf);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -60,6 +60,7 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
       writer,
       client: () => unusedClient,
       controller: "page",
+      finalizer: "pages.example.com/finalizer",
     };
     const reconciler = new KubernetesReconciler({ ...options, definition: definition as KubernetesDependent });
     reconcilers.push(reconciler);
