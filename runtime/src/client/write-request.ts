@@ -23,6 +23,8 @@ export interface WriteRequest extends WriteOptions {
   readonly body: object;
   /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
   readonly force?: boolean;
+  /** Whether the API server only says what would become of the object, and stores nothing. */
+  readonly dryRun?: boolean;
   /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
   readonly repeatable?: boolean;
   /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
@@ -58,12 +60,16 @@ const NOT_AS_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /** Returns the request that makes a write; its errors say what was asked of which object. */
 export function requestOf(definition: ResourceDefinition, write: WriteRequest): ApiRequest {
-  const { verb, ref, body, fieldManager, subresource, signal, force = true } = write;
+  const { verb, ref, body, fieldManager, subresource, signal, force = true, dryRun = false } = write;
   const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
   const isSameTwice = verb === "apply" || (!isVersioned && (verb === "update" || verb === "mergePatch"));
   const { method, contentType, words } = VERBS[verb];
   const path = verb === "create" ? parentPath(definition, ref) : objectPath(definition, ref, subresource);
-  const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
+  const query = queryOf({
+    fieldManager: fieldManager || undefined,
+    force: verb === "apply" ? force : undefined,
+    dryRun: dryRun ? "All" : undefined,
+  });
   const { apiVersion, kind } = definition;
   const text = JSON.stringify(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind }));
   return {

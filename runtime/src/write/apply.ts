@@ -1,10 +1,9 @@
-import { describeObject, type JsonPatchOperation } from "../base/kubernetes-object.js";
+import { type JsonPatchOperation } from "../base/kubernetes-object.js";
 import { isApiError } from "../base/errors.js";
-import { messageOf } from "../base/logger.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
 import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import { objectPath } from "../client/resource-path.js";
-import { clearingPatch } from "./foreign-entries.js";
+import { applyOverForeign } from "./foreign-members.js";
 import { failedAsGone, onLatest } from "./send/on-latest.js";
 import { applicationOf, locked, planApply, planJsonPatch, uidTest, type Sending } from "./send/plan.js";
 import { readManagedFields, type ManagedEntry } from "./send/rivals.js";
@@ -15,17 +14,6 @@ type Change = Sending & { readonly before: DecodedResource };
 
 /** Returns the way to write objects by server-side apply. */
 export function applyMethod(sender: Sender): WriteMethod {
-  // Takes entries of others out of the way of a write; throws its error if that is not why it failed.
-  const clear = async (error: unknown, { target, plan, before, cause, content = plan.body }: Change) => {
-    const change = clearingPatch(error, { target, desired: content, live: before });
-    if (change === undefined) throw error;
-    const cleared = await sender.send({ target, plan: planJsonPatch(before.object, change, false), before, cause });
-    if (cleared.kind === "postponed") throw error;
-    const object = describeObject(target.definition, plan.ref);
-    const text = `took list entries of others out of ${object}: ${messageOf(error)}`;
-    cause?.logger?.warn({ dependent: cause.dependent }, text);
-    return cleared.entry;
-  };
   return {
     create(target, desired, cause) {
       // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
@@ -58,8 +46,7 @@ export function applyMethod(sender: Sender): WriteMethod {
           return now === undefined || uidOf(now) !== uid ? undefined : { kind: "unseen", entry: now };
         }
         if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;
-        // Once: what is in the way again is refused again.
-        return sender.send({ ...write, before: await clear(error, write) });
+        return applyOverForeign(error, write, sender);
       }
     },
   };

@@ -1,8 +1,9 @@
 import type { ApiClient } from "../../client/api-client.js";
+import type { FieldsV1 } from "../../match/field-set.js";
 
 /** An entry of the managed fields. */
 export type ManagedEntry = { readonly [member in "manager" | "operation" | "subresource"]?: string } & {
-  fieldsV1?: object;
+  fieldsV1?: FieldsV1;
 };
 
 /** Returns the managed fields of the object at `path`, which no cache keeps. */

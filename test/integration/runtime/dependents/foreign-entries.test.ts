@@ -49,9 +49,37 @@ suite("list entries of others", (test) => {
     await waitFor("our port is back", async () => /http 80(,|$)/.test((await portsOf()) ?? ""));
     const found = (await portsOf())!.split(",").sort();
     assert.equal(found, ["admin 9090", "http 80"]);
-    const told = page.logs.filter((line) => line.startsWith("warn took list entries of others"));
+    const told = page.logs.filter((line) => line.startsWith("warn removed spec.ports[port=8080"));
     assert.is(told.length, 1, page.logs.join("\n"));
-    assert.match(told[0]!, 'out of Service "default/one"');
+    assert.match(told[0]!, '(owned by "somebody") from Service "default/one"');
+  });
+
+  test("stay if the API server makes no dry run, and the failed dependent says so", async () => {
+    await using server = await startPageServer();
+    const spec = { ports: [{ name: "http", port: 80, protocol: "TCP" }] };
+    const desired = ({ primary }: { primary: Page }) => ({ metadata: { name: primary.metadata.name }, spec });
+    const service = configMapOf("service", { resource: Service.definition, desired });
+    await using page = createPageOperator(server, { dependents: [service] });
+    await page.operator.start();
+    await createPage(page);
+    const { client } = page.operator;
+    const ref = { name: "one", namespace: "default" };
+    await waitFor("the Service", () => client.get(Service, ref));
+    await page.quiet();
+    const message = 'admission webhook "a.example.com" does not support dry run';
+    // After the patch of the other manager, and the apply.
+    const answer = { status: 400, reason: "BadRequest", message };
+    server.faults.add({ kind: "Service", verb: "patch", after: 2, times: 1, answer });
+    const ports = [{ name: "http", port: 8080, protocol: "TCP" }];
+    const operations = [{ op: "replace" as const, path: "/spec/ports", value: ports }];
+    await client.jsonPatch(Service, ref, { fieldManager: "somebody", operations });
+    const { error } = await waitFor("a failure", () => page.events.find((event) => event.error !== undefined));
+    assert.match(messageOf((error as AggregateError).errors[0]), `are in the way cannot be found out: patch of`);
+    assert.match(messageOf((error as AggregateError).errors[0]), message);
+    assert.equal(
+      (await client.get(Service, ref))?.spec.ports.map(({ port }) => port),
+      [8080],
+    );
   });
 });
 

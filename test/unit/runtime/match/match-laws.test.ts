@@ -8,6 +8,7 @@ import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
 import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { hasForeignChange } from "#runtime/match/foreign-change.js";
+import { mergeApplied } from "#runtime/match/apply-merge.js";
 import { isPlain, plainOf } from "#runtime/match/json-value.js";
 import { findDifferences, type Difference } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
@@ -208,6 +209,48 @@ suite("match, against server-side apply", (test) => {
         assert.not(isNoticed(applied(before, { ...own, spec: next as JsonObject })));
       }),
       { numRuns: runs(500) },
+    );
+  });
+
+  test("mergeApplied returns what an apply makes of an object, before defaults", () => {
+    const nodesOf = (live: JsonObject, isOwn: boolean) =>
+      ((live["metadata"] as JsonObject)["managedFields"] as JsonObject[])
+        .filter(({ manager, operation }) => (manager === FIELD_MANAGER && operation === "Apply") === isOwn)
+        .map(({ fieldsV1 }) => parseOwnedFields(JSON.stringify(fieldsV1)));
+    // The API server leaves out some containers that become empty, and keeps others.
+    const withoutEmpty = (value: JsonValue | undefined): JsonValue | undefined => {
+      if (Array.isArray(value)) {
+        const items = value.flatMap((item) => withoutEmpty(item) ?? []);
+        return items.length === 0 ? undefined : items;
+      }
+      if (typeof value !== "object" || value === null) return value ?? undefined;
+      const members = Object.entries(value).flatMap(([name, member]) => {
+        const kept = withoutEmpty(member);
+        return kept === undefined ? [] : [[name, kept]];
+      });
+      return members.length === 0 ? undefined : (Object.fromEntries(members) as JsonObject);
+    };
+    fc.assert(
+      fc.property(fc.array(writes, { minLength: 1, maxLength: 4 }), writes, (before, last) => {
+        let live: JsonObject | undefined;
+        for (const write of before) {
+          live = written(live, write);
+          fc.pre(!isRefused(live));
+        }
+        const own = { ...last, manager: FIELD_MANAGER };
+        const after = applied(live, own);
+        fc.pre(!isRefused(after));
+        const [mine] = nodesOf(live!, true);
+        const place = { schema: schemaOf(definition), mine, others: nodesOf(live!, false) };
+        const { metadata, ...merged } = mergeApplied(live!, objectOf(own), place);
+        const [expected, found] = [after["spec"], withDefaults({ ...merged })["spec"]].map(withoutEmpty);
+        assert.equal(found, expected, JSON.stringify({ live, desired: objectOf(own) }));
+        assert.equal(
+          withoutEmpty((metadata as JsonObject)["labels"]),
+          withoutEmpty((after["metadata"] as JsonObject)["labels"]),
+        );
+      }),
+      { numRuns: runs(800) },
     );
   });
 

@@ -1,0 +1,305 @@
+// Server-side apply cannot remove a member that the manager does not own, so that an object which switches from one member of a union to another
+// is rejected for ever: a strategy, the source of a volume, the handler of a probe, "exactly one of" in a rule of a custom resource, a port of
+// the same name. Members in the way are found by dry runs of the whole change. They become ours in the managed fields alone, so that one apply
+// removes them and sets the desired object: nobody sees a state between the two.
+import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
+import { isApiError, type ApiError, type StatusCause } from "../base/errors.js";
+import { describeObject } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
+import { mergeApplied } from "../match/apply-merge.js";
+import { fieldPathText, fieldsAt, type FieldPath } from "../match/field-set.js";
+import { pathText } from "../match/match.js";
+import { keyOfListItem, NOTHING, parseOwnedFields } from "../match/owned-fields.js";
+import { plainOf } from "../match/json-value.js";
+import { schemaOf, type SchemaNode } from "../match/schema-node.js";
+import { isAppliedBy, readWhole, withFieldsOf, writeEntries, type WholeState } from "./managed-entries.js";
+import { patchBetween, planJsonPatch, type Sending } from "./send/plan.js";
+import type { ManagedEntry } from "./send/rivals.js";
+import type { Sender, Sent } from "./send/send.js";
+
+type Change = Sending & { readonly before: DecodedResource };
+
+/** A member of the object that the desired one does not state. */
+interface ForeignMember {
+  readonly path: Path;
+  readonly fields: FieldPath;
+  readonly managers: readonly string[];
+}
+
+type Path = readonly (string | number)[];
+
+/** How many dry runs are made without one that gets the API server to complain less. */
+const MOST_TRIES = 8;
+const MOST_CONFLICTS = 3;
+const NAMED_MEMBERS = 5;
+
+// What names the object, or is written in another way.
+const NO_CONTENT: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
+
+/** Sends an apply again that the API server rejected, with the members that are in its way removed; throws its error if there are none. */
+export async function applyOverForeign(error: unknown, write: Change, sender: Sender): Promise<Sent> {
+  if (!isApiError(error, 422) || !error.causes.some(isAboutMembers)) throw error;
+  const { target, plan, cause } = write;
+  for (let attempt = 1; ; attempt++) {
+    const state = await readWhole(sender, write);
+    if (state === undefined) throw error;
+    const members = await findInTheWay(error, { write, state, sender });
+    const { fieldManager } = sender;
+    const { apiVersion } = target.definition;
+    const fields = members.map((member) => member.fields);
+    const entries = withFieldsOf(state.entries, { fieldManager, apiVersion, fields });
+    let claimed: DecodedResource;
+    try {
+      claimed = await writeEntries(sender, write, { ...state, entries });
+    } catch (conflict) {
+      if (isApiError(conflict, 409) && attempt < MOST_CONFLICTS) continue;
+      throw conflict;
+    }
+    const sent = await sender.send({ ...write, before: claimed }).catch(async (failure: unknown) => {
+      // What an apply does not take stays with those who had it.
+      if (isApiError(failure)) await giveBack(sender, write, { claimed, entries: state.entries });
+      throw failure;
+    });
+    const object = describeObject(target.definition, plan.ref);
+    const text = `removed ${members.map(describeMember).join(", ")} from ${object}, which the API server rejected otherwise: ${reasonOf(error)}`;
+    if (sent.kind !== "postponed") cause?.logger?.warn({ dependent: cause.dependent }, text);
+    return sent;
+  }
+}
+
+async function giveBack(
+  sender: Sender,
+  write: Change,
+  { claimed, entries }: { readonly claimed: DecodedResource; readonly entries: readonly ManagedEntry[] },
+): Promise<void> {
+  // An apply that is rejected again says what is wrong; members that stay ours are removed by the next one that is not.
+  await writeEntries(sender, write, { object: claimed.object, entries }).catch(() => {});
+}
+
+interface Search {
+  readonly write: Change;
+  readonly state: WholeState;
+  readonly sender: Sender;
+}
+
+/** Returns the fewest members without which a dry run of the change succeeds. */
+async function findInTheWay(error: ApiError, search: Search): Promise<readonly ForeignMember[]> {
+  let root = mergedOf(search);
+  let chosen: readonly ForeignMember[] = [];
+  let { causes } = error;
+  const first = candidatesFor(causes, root, search);
+  let candidates = first;
+  let tries = 0;
+  for (let isNearer = true; isNearer;) {
+    isNearer = false;
+    for (const members of groupsOf(candidates)) {
+      if (++tries > MOST_TRIES) break;
+      const value = without(root.value, members);
+      const left = await dryRun(error, value, search);
+      if (left?.length === 0) return [...chosen, ...members];
+      if (left === undefined || left.length >= causes.length) continue;
+      // These are in the way for one of several causes.
+      chosen = [...chosen, ...members];
+      root = { ...root, value };
+      [causes, isNearer, tries] = [left, true, 0];
+      candidates = candidatesFor(causes, root, search);
+      break;
+    }
+  }
+  const named = first.filter(({ managers }) => managers.length > 0).slice(0, NAMED_MEMBERS);
+  const list = named.map(({ fields, managers }) => `${fieldPathText(fields)} (${quoted(managers)})`).join(", ");
+  if (list !== "") error.message += `; it is rejected without fields of other field managers as well: ${list}`;
+  throw error;
+}
+
+/** Makes the change without storing it; returns what the API server rejects, nothing if it accepts it. */
+async function dryRun(
+  error: ApiError,
+  changed: object,
+  { write: { target, plan, cause }, state, sender }: Search,
+): Promise<readonly StatusCause[] | undefined> {
+  const { client, fieldManager } = sender;
+  const operations = patchBetween(state.object.metadata.uid, state.object, changed);
+  const { body } = planJsonPatch(state.object, operations, false);
+  const request = {
+    verb: "jsonPatch",
+    ref: plan.ref,
+    body,
+    dryRun: true,
+    fieldManager,
+    signal: cause?.signal,
+  } as const;
+  try {
+    await client.write({ definition: target.definition }, request);
+    return [];
+  } catch (failure) {
+    if (isApiError(failure, 422)) return failure.causes.length === 0 ? undefined : failure.causes;
+    error.message += `; whether fields of other field managers are in the way cannot be found out: ${messageOf(failure)}`;
+    throw error;
+  }
+}
+
+// One at a time, then pairs.
+function* groupsOf(members: readonly ForeignMember[]): Generator<readonly ForeignMember[]> {
+  for (const member of members) yield [member];
+  for (const [index, member] of members.entries()) for (const other of members.slice(index + 1)) yield [member, other];
+}
+
+// What the API server makes of the apply.
+function mergedOf({ write: { target, content, plan }, state: { object, entries }, sender }: Search): Root {
+  const schema = schemaOf(target.definition);
+  const isOwn = (entry: ManagedEntry) => isAppliedBy(entry, sender.fieldManager);
+  const nodeOf = ({ fieldsV1 = {} }: ManagedEntry) => parseOwnedFields(JSON.stringify(fieldsV1));
+  const mine = entries.filter(isOwn).map(nodeOf)[0] ?? NOTHING;
+  const others = entries.filter((entry) => !isOwn(entry)).map(nodeOf);
+  const desired = plainOf(content ?? plan.body) as JsonObject;
+  const live = object as unknown as JsonObject;
+  const merged = mergeApplied(live, desired, { schema, mine, others });
+  // The identity, and what the API server keeps for itself.
+  for (const name of ["apiVersion", "kind", "status"]) if (live[name] !== undefined) merged[name] = live[name];
+  const { labels, annotations, finalizers, ownerReferences } = merged["metadata"] as JsonObject;
+  const { metadata } = live as { metadata: JsonObject };
+  const value = plainOf({ ...merged, metadata: { ...metadata, labels, annotations, finalizers, ownerReferences } });
+  return { name: "", value: value as JsonObject, desired, schema, path: [], fields: [] };
+}
+
+/** A place in the object that results. */
+interface Place {
+  readonly name: string | number;
+  readonly value: JsonValue;
+  readonly desired: JsonValue | undefined;
+  readonly schema: SchemaNode;
+  readonly path: Path;
+  readonly fields: FieldPath;
+}
+
+type Root = Place & { readonly value: JsonObject };
+
+function candidatesFor(causes: readonly StatusCause[], root: Root, { state, sender }: Search): ForeignMember[] {
+  const others = state.entries.filter((entry) => !isAppliedBy(entry, sender.fieldManager));
+  const found = new Map<string, ForeignMember & { readonly rank: number }>();
+  const add = ({ name, desired, path, fields }: Place, rank: number) => {
+    const key = pathText(path);
+    const isContent = path.length !== 1 || !NO_CONTENT.has(String(name));
+    if (desired !== undefined || found.has(key) || !isContent || name === "metadata" || name === "replicas") return;
+    const owners = others.filter(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, fields) !== undefined);
+    // What is written through a subresource, such as a scale, belongs to whoever does that.
+    if (owners.some(({ subresource }) => subresource !== undefined)) return;
+    const managers = [...new Set(owners.flatMap(({ manager }) => manager ?? []))];
+    // What somebody set is more likely in the way than a default.
+    found.set(key, { path, fields, managers, rank: managers.length > 0 ? rank : rank + 0.5 });
+  };
+  for (const each of causes.filter(isAboutMembers)) {
+    const places = placesOn(stepsOf(each), root);
+    const place = places.at(-1)!;
+    const own = places.find(({ desired }) => desired === undefined);
+    if (own !== undefined) add(own, 0);
+    if (each.reason === "FieldValueDuplicate") for (const item of duplicatesOf(places)) add(item, 0);
+    if (own === undefined) for (const inner of unstatedBelow(place)) add(inner, 1);
+    const parent = places[(own === undefined ? places.length : places.indexOf(own) + 1) - 2];
+    if (parent !== undefined) for (const sibling of childrenOf(parent)) add(sibling, 1);
+  }
+  return [...found.values()].sort((a, b) => a.rank - b.rank);
+}
+
+// An error about something that cannot change is about nobody's members.
+function isAboutMembers({ message = "", field }: StatusCause): boolean {
+  return field !== undefined && !/immutable/i.test(message);
+}
+
+// The rules at the root have no field, and the text of what a schema rejects has its path.
+function stepsOf({ field = "", message = "" }: StatusCause): Path {
+  const text = field === "<nil>" ? (/"([^" ]+)" must validate/.exec(message)?.[1] ?? "") : field;
+  return [...text.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)].map(([, name, key = ""]) => {
+    if (name !== undefined) return name;
+    return /^\d+$/.test(key) ? Number(key) : key.replace(/^"(.*)"$/, "$1");
+  });
+}
+
+/** Returns the places from the root along a path, as far as it leads. */
+function placesOn(steps: Path, root: Place): Place[] {
+  const places = [root];
+  for (const step of steps) {
+    const next = childrenOf(places.at(-1)!).find(({ name }) => name === step);
+    if (next === undefined) break;
+    places.push(next);
+  }
+  return places;
+}
+
+// Items of others that have a value which has to be unique in their list.
+function duplicatesOf(places: readonly Place[]): Place[] {
+  const at = places.findLastIndex(({ value }) => Array.isArray(value));
+  const [list, , unique] = places.slice(at);
+  if (at < 0 || list === undefined || unique === undefined) return [];
+  return childrenOf(list).filter(({ value }) => isJsonObject(value) && value[unique.name] === unique.value);
+}
+
+/** Returns the members below a place that are not stated, the nearest first. */
+function unstatedBelow(place: Place): Place[] {
+  const found: Place[] = [];
+  for (let level = [place]; level.length > 0;) {
+    const children = level.flatMap(childrenOf);
+    found.push(...children.filter(({ desired }) => desired === undefined));
+    level = children.filter(({ desired }) => desired !== undefined);
+  }
+  return found;
+}
+
+// The members and items that are told apart; of metadata none.
+function childrenOf({ name, value, desired, schema, path, fields }: Place): Place[] {
+  if (name === "metadata" || schema.merge === "leaf") return [];
+  if (isJsonObject(value)) {
+    const stated = isJsonObject(desired) ? desired : {};
+    return Object.entries(value).map(([key, child]) => ({
+      ...{ name: key, value: child, desired: stated[key], schema: schema.property(key) },
+      ...{ path: [...path, key], fields: [...fields, `f:${key}`] },
+    }));
+  }
+  const isKeyed = schema.merge === "listMap" || schema.merge === "listSet";
+  if (!isKeyed || !Array.isArray(value)) return [];
+  const items = Array.isArray(desired) ? desired : [];
+  const stated = new Map(items.map((item) => [keyOfListItem(item, schema), item]));
+  return value.map((item, index) => ({
+    ...{ name: index, value: item, desired: stated.get(keyOfListItem(item, schema)), schema: schema.items },
+    ...{ path: [...path, index], fields: [...fields, elementOf(item, schema)] },
+  }));
+}
+
+function elementOf(item: JsonValue, { merge, listMapKeys, items }: SchemaNode): string {
+  if (merge !== "listMap" || !isJsonObject(item)) return `v:${JSON.stringify(item)}`;
+  const keys = listMapKeys.map((name) => [name, item[name] ?? items.property(name).default]);
+  return `k:${JSON.stringify(Object.fromEntries(keys))}`;
+}
+
+function without(value: JsonObject, members: readonly ForeignMember[]): JsonObject {
+  const result = structuredClone(value);
+  // From the last to the first, so that the places of items before stay right.
+  const paths = members.map(({ path }) => path).sort((a, b) => compareIndexes(b, a));
+  for (const path of paths) {
+    const parent = path.slice(0, -1).reduce<JsonValue>((node, step) => (node as JsonObject)[step]!, result);
+    const last = path.at(-1)!;
+    if (Array.isArray(parent)) parent.splice(last as number, 1);
+    else delete (parent as JsonObject)[last];
+  }
+  return result;
+}
+
+function compareIndexes(a: Path, b: Path): number {
+  const at = a.findIndex((step, index) => step !== b[index]);
+  const [left, right] = [a[at], b[at]];
+  return typeof left === "number" && typeof right === "number" ? left - right : 0;
+}
+
+function describeMember({ fields, managers }: ForeignMember): string {
+  return `${fieldPathText(fields)} (${managers.length === 0 ? "set by the API server" : `owned by ${quoted(managers)}`})`;
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(" and ");
+}
+
+function reasonOf({ causes }: ApiError): string {
+  return [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))].join(", ");
+}

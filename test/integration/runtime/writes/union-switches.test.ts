@@ -1,0 +1,380 @@
+// Members of an object that other field managers or the API server set, and that keep the API server from accepting what is desired.
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { objectPath } from "#runtime/client/resource-path.js";
+import { defineResource } from "#runtime/codegen/define-resource.js";
+import { readManagedFields, type ManagedEntry } from "#runtime/write/send/rivals.js";
+import { Sender } from "#runtime/write/send/send.js";
+import { Writer } from "#runtime/write/writer.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { failureOf } from "../../../support/runtime/failures.js";
+import { createView } from "../../../support/runtime/resource-view.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+
+const url: Schema = { type: "object", properties: { url: { type: "string" } } };
+const schema: Schema = {
+  type: "object",
+  properties: {
+    spec: {
+      type: "object",
+      properties: {
+        git: url,
+        http: url,
+        size: { type: "integer", default: 1 },
+        replicas: { type: "integer" },
+        left: { type: "string" },
+        right: { type: "string" },
+        both: { type: "string" },
+        one: { type: "object", properties: { x: { type: "string" }, y: { type: "string" } } },
+        targets: {
+          type: "array",
+          "x-kubernetes-list-type": "map",
+          "x-kubernetes-list-map-keys": ["name"],
+          items: { type: "object", required: ["name"], properties: { name: { type: "string" }, file: url, host: url } },
+        },
+      },
+    },
+  },
+};
+
+// The schema as the API server has it, with its rules.
+function served(): object {
+  const { spec } = structuredClone(schema).properties as { spec: { properties: Record<string, object> } };
+  const rule = (text: string) => ({ rule: text, message: text });
+  const { one, targets } = spec.properties as { one: object; targets: { items: object } };
+  Object.assign(one, { oneOf: [{ required: ["x"] }, { required: ["y"] }] });
+  Object.assign(targets, { maxItems: 10 });
+  Object.assign(targets.items, { "x-kubernetes-validations": [rule("!has(self.file) || !has(self.host)")] });
+  const validations = [
+    rule("has(self.git) != has(self.http)"),
+    rule("!has(self.both) || (!has(self.left) && !has(self.right))"),
+    rule("!has(self.replicas) || !has(self.size) || self.replicas < 10 || self.size < 10"),
+  ];
+  return { type: "object", properties: { spec: { ...spec, "x-kubernetes-validations": validations } } };
+}
+
+const Source = defineResource({
+  ...{ group: "example.com", version: "v1", kind: "Source", plural: "sources", scope: "Namespaced" },
+  ...{ isCustom: true, hasStatusSubresource: false, schema },
+});
+const names = { plural: "sources", singular: "source", kind: "Source", listKind: "SourceList" };
+const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: served() } }];
+const crd = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "sources.example.com" },
+  spec: { group: "example.com", scope: "Namespaced", names, versions },
+};
+const Deployment = builtinDefinition("apps/v1", "Deployment");
+const StatefulSet = builtinDefinition("apps/v1", "StatefulSet");
+const Service = builtinDefinition("v1", "Service");
+
+const server = shared(() => startTestApiServer({ crds: [crd] }));
+let objects = 0;
+
+/** A writer on one object, and another field manager. */
+async function startWriting(definition: ResourceDefinition) {
+  const { url, token, ca } = await server();
+  const requests: string[] = [];
+  const logs: string[] = [];
+  const client = new ApiClient(createConnection({ url, token, ca }), {
+    observe: ({ method, path, status }) =>
+      void requests.push(`${path.includes("dryRun=") ? "dry " : ""}${method} ${status ?? "lost"}`),
+  });
+  const other = new ApiClient(createConnection({ url, token, ca }));
+  const sender = new Sender({ client, fieldManager: "us" });
+  const writer = new Writer(sender);
+  const { view } = createView();
+  const target = { definition, cache: view };
+  const metadata = { name: `object-${++objects}`, namespace: "default" };
+  const line = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
+  const logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  const read = async () => (await sender.read(target, metadata)) as DecodedResource<KubernetesObject & { spec: never }>;
+  const apply = async (desired: object) => {
+    const live = await read();
+    requests.length = 0;
+    logs.length = 0;
+    return writer.apply(target, { metadata, ...desired }, { live, cause: { logger } });
+  };
+  const others = async (change: Switch["others"], fieldManager = "kubectl-edit") => {
+    const target = { ...metadata, fieldManager };
+    if (change === undefined) return;
+    if ("apply" in change) await other.apply({ definition }, { metadata, ...change.apply }, { fieldManager });
+    else if ("mergePatch" in change) await other.mergePatch({ definition }, target, change.mergePatch);
+    else await other.jsonPatch({ definition }, target, { fieldManager, operations: change.jsonPatch as never });
+  };
+  const path = objectPath(definition, metadata);
+  return {
+    ...{ apply, others, other, read, requests, logs, metadata, key: keyOf(metadata) },
+    managers: () => readManagedFields(other, path),
+    async specOf() {
+      return (await read()).object.spec as unknown;
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await other.close();
+    },
+  };
+}
+
+const labels = { app: "x" };
+const selector = { matchLabels: labels };
+const podOf = (container: object, volumes?: object[]) => ({
+  metadata: { labels },
+  spec: { containers: [{ name: "main", image: "image", ...container }], ...(volumes && { volumes }) },
+});
+const deploymentOf = (template: object, spec: object = {}) => ({ spec: { selector, template, ...spec } });
+const setOf = (spec: object = {}) => ({ spec: { selector, serviceName: "x", template: podOf({}), ...spec } });
+const field = { fieldRef: { fieldPath: "metadata.name" } };
+const exec = { exec: { command: ["true"] } };
+const httpGet = { httpGet: { path: "/", port: 80 } };
+
+const PORTS = [
+  { name: "http", port: 8080, protocol: "TCP" },
+  { name: "admin", port: 9090, protocol: "TCP" },
+];
+
+interface Switch {
+  readonly title: string;
+  readonly definition: ResourceDefinition;
+  readonly first: object;
+  readonly others?: { readonly apply: object } | { readonly mergePatch: object } | { readonly jsonPatch: object[] };
+  readonly desired: object;
+  /** The members that go, as the log names them. */
+  readonly removed: readonly string[];
+  readonly owner?: string;
+  readonly tries?: number;
+}
+
+const switches: readonly Switch[] = [
+  {
+    title: "the default strategy of a Deployment",
+    definition: Deployment,
+    first: deploymentOf(podOf({})),
+    desired: deploymentOf(podOf({}), { strategy: { type: "Recreate" } }),
+    removed: ["spec.strategy.rollingUpdate"],
+    owner: "set by the API server",
+  },
+  {
+    title: "the strategy of a Deployment that another field manager set",
+    definition: Deployment,
+    first: deploymentOf(podOf({})),
+    others: { mergePatch: { spec: { strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 2 } } } } },
+    desired: deploymentOf(podOf({}), { strategy: { type: "Recreate" } }),
+    removed: ["spec.strategy.rollingUpdate"],
+  },
+  {
+    title: "the update strategy of a StatefulSet",
+    definition: StatefulSet,
+    first: setOf(),
+    desired: setOf({ updateStrategy: { type: "OnDelete" } }),
+    removed: ["spec.updateStrategy.rollingUpdate"],
+    owner: "set by the API server",
+  },
+  {
+    title: "the source of a volume",
+    definition: Deployment,
+    first: deploymentOf(
+      podOf({}, [
+        { name: "a", emptyDir: {} },
+        { name: "v", configMap: { name: "x" } },
+      ]),
+    ),
+    others: { apply: deploymentOf(podOf({}, [{ name: "v", configMap: { name: "x", optional: true } }])) },
+    desired: deploymentOf(
+      podOf({}, [
+        { name: "a", emptyDir: {} },
+        { name: "v", secret: { secretName: "x" } },
+      ]),
+    ),
+    removed: ['spec.template.spec.volumes[name="v"].configMap'],
+  },
+  {
+    title: "the sources of the values of several variables",
+    definition: Deployment,
+    first: deploymentOf(
+      podOf({
+        env: [
+          { name: "A", value: "1" },
+          { name: "B", value: "2" },
+        ],
+      }),
+    ),
+    others: {
+      apply: deploymentOf(
+        podOf({
+          env: [
+            { name: "A", value: "1" },
+            { name: "B", value: "2" },
+          ],
+        }),
+      ),
+    },
+    desired: deploymentOf(
+      podOf({
+        env: [
+          { name: "A", valueFrom: field },
+          { name: "B", valueFrom: field },
+        ],
+      }),
+    ),
+    removed: [
+      'spec.template.spec.containers[name="main"].env[name="A"].value',
+      'spec.template.spec.containers[name="main"].env[name="B"].value',
+    ],
+    tries: 2,
+  },
+  {
+    title: "the handler of a probe",
+    definition: Deployment,
+    first: deploymentOf(podOf({ livenessProbe: httpGet })),
+    others: { apply: deploymentOf(podOf({ livenessProbe: httpGet })) },
+    desired: deploymentOf(podOf({ livenessProbe: exec })),
+    removed: ['spec.template.spec.containers[name="main"].livenessProbe.httpGet'],
+  },
+  {
+    title: "what a rule of a custom resource excludes",
+    definition: Source,
+    first: { spec: { git: { url: "a" } } },
+    others: { mergePatch: { spec: { git: null, http: { url: "b" } } } },
+    desired: { spec: { git: { url: "a" } } },
+    removed: ["spec.http"],
+  },
+  {
+    title: "two members that a rule of a custom resource excludes",
+    definition: Source,
+    first: { spec: { git: { url: "a" } } },
+    others: { mergePatch: { spec: { left: "a", right: "b" } } },
+    desired: { spec: { git: { url: "a" }, both: "c" } },
+    removed: ["spec.left", "spec.right"],
+    tries: 4,
+  },
+  {
+    title: "what oneOf of a custom resource excludes",
+    definition: Source,
+    first: { spec: { git: { url: "a" }, one: { x: "a" } } },
+    others: { mergePatch: { spec: { one: { x: null, y: "b" } } } },
+    desired: { spec: { git: { url: "a" }, one: { x: "a" } } },
+    removed: ["spec.one.y"],
+  },
+  {
+    title: "what a rule of an item of a custom resource excludes",
+    definition: Source,
+    first: { spec: { git: { url: "a" }, targets: [{ name: "a" }, { name: "b", file: { url: "a" } }] } },
+    others: { mergePatch: { spec: { targets: [{ name: "a" }, { name: "b", host: { url: "b" } }] } } },
+    desired: { spec: { git: { url: "a" }, targets: [{ name: "a" }, { name: "b", file: { url: "a" } }] } },
+    removed: ['spec.targets[name="b"].host'],
+  },
+  {
+    title: "an item of a list with a value that has to be unique",
+    definition: Service,
+    first: { spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }] } },
+    others: { jsonPatch: [{ op: "replace", path: "/spec/ports", value: PORTS }] },
+    desired: { spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }] } },
+    removed: ['spec.ports[port=8080,protocol="TCP"]'],
+  },
+];
+
+function fieldsOf(entries: readonly ManagedEntry[]): string {
+  const entry = entries.find(({ manager, operation }) => manager === "us" && operation === "Apply");
+  return JSON.stringify(entry?.fieldsV1);
+}
+
+suite("members that keep an apply from being accepted", (test) => {
+  for (const {
+    title,
+    definition,
+    first,
+    others,
+    desired,
+    removed,
+    owner = 'owned by "kubectl-edit"',
+    tries,
+  } of switches)
+    test(`are removed in the write that sets the desired object: ${title}`, async () => {
+      await using writing = await startWriting(definition);
+      const { apply, logs, requests } = writing;
+      await apply(first);
+      await writing.others(others);
+      const written = await apply(desired);
+      assert.is(written.kind, "updated");
+      const isTry = (request: string) => request.startsWith("dry ");
+      assert.is(requests.filter(isTry).length, tries ?? 1, requests.join());
+      assert.equal(
+        // Without a field of its own left, the controller looks for those of a former name first.
+        requests.slice(requests.indexOf("PATCH 422")).filter((each) => !isTry(each)),
+        ["PATCH 422", "GET 200", "PATCH 200", "PATCH 200"],
+      );
+      const warnings = logs.filter((line) => line.startsWith("warn"));
+      assert.is(warnings.length, 1, logs.join("\n"));
+      const members = removed.map((path) => `${path} (${owner})`).join(", ");
+      assert.match(warnings[0]!, `removed ${members} from ${definition.kind} "${writing.key}"`);
+      // What is desired is there, what is not ours stays, and only what is desired is owned.
+      assert.is((await apply(desired)).kind, "unchanged");
+      const owned = fieldsOf(await writing.managers());
+      for (const path of removed) {
+        const name = path
+          .replace(/\[[^\]]*\]$/, "")
+          .split(".")
+          .at(-1)!;
+        if (path.endsWith("]")) continue;
+        assert.not.ok(owned.includes(`"f:${name}"`), owned);
+      }
+    });
+
+  test("are removed for good: what was switched to goes when it is no longer desired", async () => {
+    await using writing = await startWriting(Deployment);
+    await writing.apply(deploymentOf(podOf({ livenessProbe: httpGet })));
+    await writing.others({ apply: deploymentOf(podOf({ livenessProbe: httpGet })) });
+    await writing.apply(deploymentOf(podOf({ livenessProbe: exec })));
+    await writing.apply(deploymentOf(podOf({})));
+    const { template } = (await writing.specOf()) as unknown as { template: { spec: { containers: object[] } } };
+    assert.not.ok("livenessProbe" in template.spec.containers[0]!);
+  });
+
+  test("stay if the desired object is invalid without them as well, and the error names their owners", async () => {
+    await using writing = await startWriting(Source);
+    await writing.apply({ spec: { git: { url: "a" } } });
+    await writing.others({ mergePatch: { spec: { left: "x", size: 3 } } });
+    const before = await writing.managers();
+    const failure = await failureOf(() => writing.apply({ spec: { git: { url: "a" }, http: { url: "b" } } }));
+    assert.match(failure, "has(self.git) != has(self.http)");
+    assert.match(failure, 'spec.left ("kubectl-edit")');
+    assert.equal(await writing.managers(), before);
+    assert.equal(
+      writing.requests.filter((each) => !each.startsWith("dry ")),
+      ["PATCH 422", "GET 200"],
+    );
+    assert.ok(writing.requests.length <= 10, writing.requests.join());
+  });
+
+  test("are not looked for behind an error about a field that is immutable", async () => {
+    await using writing = await startWriting(Deployment);
+    await writing.apply(deploymentOf(podOf({})));
+    const changed = { ...podOf({}), metadata: { labels: { app: "y" } } };
+    await failureOf(() => writing.apply({ spec: { selector: { matchLabels: { app: "y" } }, template: changed } }));
+    assert.equal(writing.requests, ["PATCH 422"]);
+  });
+
+  test("stay if they are replicas", async () => {
+    await using writing = await startWriting(Source);
+    await writing.apply({ spec: { git: { url: "a" } } });
+    await writing.others({ mergePatch: { spec: { replicas: 20 } } });
+    const failure = await failureOf(() => writing.apply({ spec: { git: { url: "a" }, size: 20 } }));
+    assert.match(failure, "self.replicas");
+    assert.is(((await writing.specOf()) as unknown as { replicas: number }).replicas, 20);
+  });
+
+  test("are removed although this controller set them as well before", async () => {
+    await using writing = await startWriting(Source);
+    await writing.others({ apply: { spec: { git: { url: "a" }, left: "x" } } }, "us");
+    await writing.others({ apply: { spec: { left: "x" } } });
+    assert.is((await writing.apply({ spec: { git: { url: "a" }, both: "c" } })).kind, "updated");
+    const { left, both } = (await writing.specOf()) as unknown as { left?: string; both?: string };
+    assert.equal([left, both], [undefined, "c"]);
+  });
+});
