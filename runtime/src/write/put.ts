@@ -3,6 +3,8 @@ import { groupOf, type KubernetesObject, type ObjectMeta, type OwnerReference } 
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
+import { findUnstated, statesContent, withStatement, type StatedKeys } from "./last-stated.js";
+import { readWhole } from "./managed-entries.js";
 import { NAMED_DIFFERENCES, type WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import { planCreate, planUpdate, type Sending, type Stated } from "./send/plan.js";
@@ -11,7 +13,7 @@ import type { WriteMethod, Written } from "./write-method.js";
 
 const matches = genericMatcher();
 
-/** Returns the way to write by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field causes no write. */
+/** Returns the way to write by POST and PUT (JOSDK's GenericResourceUpdater). */
 export function putMethod(sender: Sender): WriteMethod {
   const { forms } = sender.matcher;
   const isAsDesired = (target: WriteTarget, body: Stated, live: KubernetesObject): boolean => {
@@ -35,14 +37,17 @@ export function putMethod(sender: Sender): WriteMethod {
     return sent;
   };
   return {
-    create: (target, desired, cause) =>
-      send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired }),
-    async change(target, desired, { live, isForced, basis, cause }) {
+    create(target, content, cause) {
+      const desired = withStatement(content);
+      return send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired });
+    },
+    async change(target, content, { live, isForced, basis, isLink = false, cause }) {
       const { definition } = target;
+      const desired = isLink ? content : withStatement(content);
       const attempt = async (before: DecodedResource): Promise<Written> => {
         if (before !== live) target.cache.put(before);
         if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
-        const body = replacementOf(before.object, desired, definition);
+        const body = replacementOf(before.object, desired, definition, isLink || !statesContent(before.object));
         // After a conflict somebody else may have made it as desired.
         const isCompared = isForced !== true || before !== live;
         if (isCompared && isAsDesired(target, body, before.object)) {
@@ -51,7 +56,10 @@ export function putMethod(sender: Sender): WriteMethod {
         }
         if (basis !== undefined && basis.version !== before.object.metadata.resourceVersion)
           return { kind: "unseen", entry: before };
-        return send({ target, plan: planUpdate(definition, body, false), before, cause, content: desired });
+        const whole = () => readWhole(sender, { target, before, cause });
+        const unstated = isLink ? {} : await findUnstated(desired.metadata, before, { sender, readWhole: whole });
+        const replacement = { ...body, metadata: withoutKeys(body.metadata, unstated) };
+        return send({ target, plan: planUpdate(definition, replacement, false), before, cause, content: desired });
       };
       const isConflict = (error: unknown) => isApiError(error, 409);
       return onLatest(live, attempt, { sender, target, maxAttempts: 5, isConflict });
@@ -68,15 +76,16 @@ function contentOf(object: object): string {
   return JSON.stringify(content);
 }
 
-/** Returns what a PUT sends: what is desired, and the metadata of live besides. Where nothing but metadata is desired, the content stays. */
+/** Returns what a PUT sends: what is desired, and the metadata of live besides. Where nothing but metadata is desired, the content stays unless it is ours. */
 export function replacementOf(
   live: KubernetesObject,
   desired: Stated,
   { hasStatusSubresource }: Pick<ResourceDefinition, "hasStatusSubresource">,
+  keepsContent = true,
 ): Stated {
   const { metadata: wanted, ...content } = desired;
   const { metadata: known, apiVersion: _1, kind: _2, ...rest } = live as KubernetesObject & { status?: unknown };
-  const isLink = Object.keys(content).length === 0;
+  const isLink = keepsContent && Object.keys(content).length === 0;
   const status = !hasStatusSubresource && rest.status !== undefined && { status: rest.status };
   return { ...(isLink ? rest : status), ...content, metadata: mergedMetadata(known, wanted) };
 }
@@ -97,6 +106,19 @@ export function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): 
     ...(Object.keys(annotations).length > 0 && { annotations }),
     ...(finalizers.length > 0 && { finalizers }),
     ...(owners.size > 0 && { ownerReferences: [...owners.values()] }),
+  };
+}
+
+function withoutKeys(metadata: Stated["metadata"], keys: StatedKeys): Stated["metadata"] {
+  const { labels, annotations, finalizers, ownerReferences } = metadata;
+  const except = (map: { [key: string]: string } | undefined, names: readonly string[] = []) =>
+    map && Object.fromEntries(Object.entries(map).filter(([name]) => !names.includes(name)));
+  return {
+    ...metadata,
+    labels: except(labels, keys.labels),
+    annotations: except(annotations, keys.annotations),
+    finalizers: finalizers?.filter((name) => keys.finalizers?.includes(name) !== true),
+    ownerReferences: ownerReferences?.filter(({ uid }) => keys.owners?.includes(uid) !== true),
   };
 }
 

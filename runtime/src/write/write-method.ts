@@ -26,6 +26,8 @@ export interface ChangeOptions {
   readonly isForced?: boolean;
   /** Present if `desired` read the live object: then no other version is replaced. */
   readonly basis?: WriteBasis | undefined;
+  /** Whether the object only gets its link to the primary, and keeps everything else. */
+  readonly isLink?: boolean;
   readonly cause?: WriteCause | undefined;
 }
 

@@ -24,6 +24,7 @@ import {
 } from "../base/primary-link.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { applyMethod } from "./apply.js";
+import { LAST_STATED } from "./last-stated.js";
 import { mergedMetadata, putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
@@ -234,7 +235,7 @@ export function untyingOperations(
     const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
     return value === undefined ? [] : removal(path, { op: "test", path, value });
   };
-  const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
+  const annotations = [...LINK_ANNOTATIONS, LAST_STATED].flatMap((name) => removedFrom("annotations", name));
   const links = keepsLink ? [] : [...annotations, ...removedFrom("labels", CONTROLLER_LABEL)];
   // From the last to the first, so that the places of those before stay right.
   const owners = [...ownerReferences.entries()].reverse().flatMap(([index, each]) => {

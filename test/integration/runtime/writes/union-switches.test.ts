@@ -1,19 +1,12 @@
 // Members of an object that other field managers or the API server set, and that keep the API server from accepting what is desired.
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
-import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { objectPath } from "#runtime/client/resource-path.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
-import { readManagedFields, type ManagedEntry } from "#runtime/write/send/rivals.js";
-import { Sender } from "#runtime/write/send/send.js";
-import { Writer } from "#runtime/write/writer.js";
+import type { ManagedEntry } from "#runtime/write/send/rivals.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failureOf } from "../../../support/runtime/failures.js";
-import { createView } from "../../../support/runtime/resource-view.js";
 import { assert, shared, suite } from "../../../support/suite.js";
+import { startWriting as startWritingTo, type ForeignWrite } from "./one-object.js";
 
 const url: Schema = { type: "object", properties: { url: { type: "string" } } };
 const schema: Schema = {
@@ -74,52 +67,7 @@ const StatefulSet = builtinDefinition("apps/v1", "StatefulSet");
 const Service = builtinDefinition("v1", "Service");
 
 const server = shared(() => startTestApiServer({ crds: [crd] }));
-let objects = 0;
-
-/** A writer on one object, and another field manager. */
-async function startWriting(definition: ResourceDefinition) {
-  const { url, token, ca } = await server();
-  const requests: string[] = [];
-  const logs: string[] = [];
-  const client = new ApiClient(createConnection({ url, token, ca }), {
-    observe: ({ method, path, status }) =>
-      void requests.push(`${path.includes("dryRun=") ? "dry " : ""}${method} ${status ?? "lost"}`),
-  });
-  const other = new ApiClient(createConnection({ url, token, ca }));
-  const sender = new Sender({ client, fieldManager: "us" });
-  const writer = new Writer(sender);
-  const { view } = createView();
-  const target = { definition, cache: view };
-  const metadata = { name: `object-${++objects}`, namespace: "default" };
-  const line = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
-  const logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
-  const read = async () => (await sender.read(target, metadata)) as DecodedResource<KubernetesObject & { spec: never }>;
-  const apply = async (desired: object) => {
-    const live = await read();
-    requests.length = 0;
-    logs.length = 0;
-    return writer.apply(target, { metadata, ...desired }, { live, cause: { logger } });
-  };
-  const others = async (change: Switch["others"], fieldManager = "kubectl-edit") => {
-    const target = { ...metadata, fieldManager };
-    if (change === undefined) return;
-    if ("apply" in change) await other.apply({ definition }, { metadata, ...change.apply }, { fieldManager });
-    else if ("mergePatch" in change) await other.mergePatch({ definition }, target, change.mergePatch);
-    else await other.jsonPatch({ definition }, target, { fieldManager, operations: change.jsonPatch as never });
-  };
-  const path = objectPath(definition, metadata);
-  return {
-    ...{ apply, others, other, read, requests, logs, metadata, key: keyOf(metadata) },
-    managers: () => readManagedFields(other, path),
-    async specOf() {
-      return (await read()).object.spec as unknown;
-    },
-    async [Symbol.asyncDispose]() {
-      await client.close();
-      await other.close();
-    },
-  };
-}
+const startWriting = async (definition: ResourceDefinition) => startWritingTo(await server(), definition);
 
 const labels = { app: "x" };
 const selector = { matchLabels: labels };
@@ -142,7 +90,7 @@ interface Switch {
   readonly title: string;
   readonly definition: ResourceDefinition;
   readonly first: object;
-  readonly others?: { readonly apply: object } | { readonly mergePatch: object } | { readonly jsonPatch: object[] };
+  readonly others?: ForeignWrite;
   readonly desired: object;
   /** The members that go, as the log names them. */
   readonly removed: readonly string[];

@@ -1,0 +1,73 @@
+// One object that a dependent writes, and another field manager that writes it, too: on the embedded API server or a real one.
+import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { keyOf, type JsonPatchOperation, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { objectPath } from "#runtime/client/resource-path.js";
+import { readManagedFields } from "#runtime/write/send/rivals.js";
+import { Sender } from "#runtime/write/send/send.js";
+import type { Written } from "#runtime/write/write-method.js";
+import { Writer } from "#runtime/write/writer.js";
+import type { TestApiServer } from "../../../support/api/api-server.js";
+import { createView } from "../../../support/runtime/resource-view.js";
+
+/** A write of another field manager. */
+export type ForeignWrite =
+  { readonly apply: object } | { readonly mergePatch: object } | { readonly jsonPatch: readonly JsonPatchOperation[] };
+
+/** What of an object tests read. */
+export type AnyObject = KubernetesObject & { readonly [member: string]: never };
+
+let objects = 0;
+
+/** Starts a writer for one object of a kind. */
+export async function startWriting(server: TestApiServer, definition: ResourceDefinition) {
+  const connection = { url: server.url, token: server.token, ca: server.ca };
+  const requests: string[] = [];
+  const logs: string[] = [];
+  const client = new ApiClient(createConnection(connection), {
+    observe: ({ method, path, status }) =>
+      void requests.push(`${path.includes("dryRun=") ? "dry " : ""}${method} ${status ?? "lost"}`),
+  });
+  const other = new ApiClient(createConnection(connection));
+  let sender = new Sender({ client, fieldManager: "us" });
+  const { view } = createView();
+  const target = { definition, cache: view };
+  const metadata = { name: `object-${++objects}`, namespace: "default" };
+  const line = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
+  const logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  const read = async () => (await sender.read(target, metadata)) as DecodedResource<AnyObject> | undefined;
+  const write = async (desired: { readonly metadata?: object }, serverSideApply: boolean): Promise<Written> => {
+    const live = await read();
+    requests.length = 0;
+    logs.length = 0;
+    const stated = { ...desired, metadata: { ...metadata, ...desired.metadata } };
+    return new Writer(sender, { serverSideApply }).apply(target, stated, { live, cause: { logger } });
+  };
+  return {
+    ...{ read, requests, logs, metadata, client: other, key: keyOf(metadata) },
+    apply: (desired: object) => write(desired, true),
+    put: (desired: object) => write(desired, false),
+    /** Forgets what the process has learnt. */
+    restart: () => void (sender = new Sender({ client, fieldManager: "us" })),
+    async others(change: ForeignWrite | undefined, fieldManager = "kubectl-edit") {
+      const place = { ...metadata, fieldManager };
+      if (change === undefined) return;
+      if ("apply" in change) await other.apply({ definition }, { metadata, ...change.apply }, { fieldManager });
+      else if ("mergePatch" in change) await other.mergePatch({ definition }, place, change.mergePatch);
+      else await other.jsonPatch({ definition }, place, { fieldManager, operations: change.jsonPatch });
+    },
+    managers: () => readManagedFields(other, objectPath(definition, metadata)),
+    async live(): Promise<AnyObject> {
+      return (await read())!.object;
+    },
+    async specOf(): Promise<unknown> {
+      return (await read())!.object["spec"];
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await other.close();
+    },
+  };
+}

@@ -1,0 +1,231 @@
+// What a PUT stated before, and what is no longer desired.
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { startWriting } from "./one-object.js";
+
+const LAST_STATED = "gen-operator.dev/last-stated";
+const Deployment = builtinDefinition("apps/v1", "Deployment");
+const ConfigMap = builtinDefinition("v1", "ConfigMap");
+const Secret = builtinDefinition("v1", "Secret");
+const ServiceAccount = builtinDefinition("v1", "ServiceAccount");
+
+const server = shared(() => startTestApiServer());
+const start = async (definition: ResourceDefinition) => startWriting(await server(), definition);
+
+const labels = { app: "x" };
+const deploymentOf = (spec: object, container: object = {}) => ({
+  spec: {
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { ...spec, containers: [{ name: "main", image: "image", ...container }] } },
+  },
+});
+const owner = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: "5e8d2a0a-0000-4000-8000-000000000001" };
+
+interface Removal {
+  readonly title: string;
+  readonly definition: ResourceDefinition;
+  readonly before: object;
+  readonly after: object;
+  readonly gone: string;
+}
+
+const removals: readonly Removal[] = [
+  {
+    title: "hostNetwork",
+    definition: Deployment,
+    before: deploymentOf({ hostNetwork: true }),
+    after: deploymentOf({}),
+    gone: "hostNetwork",
+  },
+  {
+    title: "privileged",
+    definition: Deployment,
+    before: deploymentOf({}, { securityContext: { privileged: true } }),
+    after: deploymentOf({}),
+    gone: "privileged",
+  },
+  {
+    title: "serviceAccountName, and its old name",
+    definition: Deployment,
+    before: deploymentOf({ serviceAccountName: "admin" }),
+    after: deploymentOf({}),
+    gone: "serviceAccount",
+  },
+  {
+    title: "an argument",
+    definition: Deployment,
+    before: deploymentOf({}, { args: ["--a", "--insecure"] }),
+    after: deploymentOf({}, { args: ["--a"] }),
+    gone: "--insecure",
+  },
+  {
+    title: "a key of data",
+    definition: ConfigMap,
+    before: { data: { a: "1", b: "2" } },
+    after: { data: { a: "1" } },
+    gone: '"b"',
+  },
+  { title: "all data", definition: ConfigMap, before: { data: { b: "2" } }, after: {}, gone: '"b"' },
+  {
+    title: "a key of a Secret, stated as text",
+    definition: Secret,
+    before: { stringData: { a: "1", b: "2" } },
+    after: { stringData: { a: "1" } },
+    gone: '"b"',
+  },
+  {
+    title: "a field that is null now",
+    definition: ConfigMap,
+    before: { immutable: false, data: { a: "1" } },
+    after: { immutable: null, data: { a: "1" } },
+    gone: '"immutable"',
+  },
+  {
+    title: "a label",
+    definition: ConfigMap,
+    before: { metadata: { labels: { a: "1", b: "2" } }, data: {} },
+    after: { metadata: { labels: { a: "1" } }, data: {} },
+    gone: '"b"',
+  },
+  {
+    title: "all annotations",
+    definition: ConfigMap,
+    before: { metadata: { annotations: { "b.example.com/c": "2" } } },
+    after: {},
+    gone: "b.example.com",
+  },
+  {
+    title: "a finalizer",
+    definition: ConfigMap,
+    before: { metadata: { finalizers: ["example.com/b"] } },
+    after: { metadata: { finalizers: [] } },
+    gone: "example.com/b",
+  },
+  {
+    title: "an owner",
+    definition: ConfigMap,
+    before: { metadata: { ownerReferences: [owner] } },
+    after: {},
+    gone: owner.uid,
+  },
+];
+
+suite("a PUT", (test) => {
+  for (const { title, definition, before, after, gone } of removals)
+    test(`removes what was stated before and is no longer desired: ${title}`, async () => {
+      await using writing = await start(definition);
+      await writing.put(before);
+      const text = async () => {
+        const { metadata, ...content } = await writing.live();
+        const { annotations, ...rest } = metadata;
+        const { [LAST_STATED]: _, ...others } = annotations ?? {};
+        return JSON.stringify({ content, rest, others });
+      };
+      assert.ok((await text()).includes(gone), await text());
+      assert.is((await writing.put(before)).kind, "unchanged");
+      // What was learnt, and what a cache holds, is no part of it.
+      writing.restart();
+      assert.is((await writing.put(after)).kind, "updated");
+      assert.not.ok((await text()).includes(gone), await text());
+      assert.is((await writing.put(after)).kind, "unchanged");
+      writing.restart();
+      assert.is((await writing.put(after)).kind, "unchanged");
+      assert.is(writing.requests.filter((each) => !each.startsWith("GET")).length, 0);
+    });
+
+  test("is one request, also where it removes content", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.put({ data: { a: "1", b: "2" } });
+    assert.equal(writing.requests, ["POST 201"]);
+    await writing.put({ data: { a: "1" } });
+    assert.equal(writing.requests, ["PUT 200"]);
+  });
+
+  test("keeps labels, annotations and finalizers of other field managers, whatever the annotation says", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.put({ data: { a: "1" } });
+    const theirs = { labels: { theirs: "x" }, annotations: { theirs: "x" }, finalizers: ["example.com/theirs"] };
+    await writing.others({ mergePatch: { metadata: theirs } });
+    const forged = { labels: ["theirs"], annotations: ["theirs"], finalizers: ["example.com/theirs"] };
+    const annotations = { [LAST_STATED]: JSON.stringify({ digest: "x", ...forged }) };
+    await writing.others({ mergePatch: { metadata: { annotations } } });
+    assert.is((await writing.put({ data: { a: "1" } })).kind, "updated");
+    const { metadata } = await writing.live();
+    assert.equal(metadata.labels, theirs.labels);
+    assert.is(metadata.annotations?.["theirs"], "x");
+    assert.equal(metadata.finalizers, theirs.finalizers);
+    await writing.others({ mergePatch: { metadata: { finalizers: null } } });
+  });
+
+  for (const text of ["", "[]", "null", '{"labels":[1,{"a":2}],"owners":"x"}'])
+    test(`writes an object once whose annotation is ${JSON.stringify(text)}`, async () => {
+      await using writing = await start(ConfigMap);
+      await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } });
+      await writing.others({ mergePatch: { metadata: { annotations: { [LAST_STATED]: text } } } });
+      assert.is((await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } })).kind, "updated");
+      assert.is((await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } })).kind, "unchanged");
+    });
+
+  test("sends what differs although the annotation is that of the desired object", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.put({ data: { a: "1" } });
+    await writing.others({ mergePatch: { data: { a: "theirs" } } });
+    assert.is((await writing.put({ data: { a: "1" } })).kind, "updated");
+    assert.equal((await writing.live())["data"], { a: "1" });
+  });
+
+  test("writes an object of an earlier version once, and does not loop where the API server sets defaults", async () => {
+    await using writing = await start(Deployment);
+    await writing.client.create(
+      { definition: Deployment } as never,
+      {
+        metadata: writing.metadata,
+        ...deploymentOf({}),
+      } as never,
+      { fieldManager: "us" },
+    );
+    assert.is((await writing.put(deploymentOf({}))).kind, "updated");
+    assert.is((await writing.put(deploymentOf({}))).kind, "unchanged");
+  });
+
+  test("says nothing of values in the annotation", async () => {
+    const digests = await Promise.all(
+      ["1", "2"].map(async (value) => {
+        await using writing = await start(Secret);
+        await writing.put({ stringData: { password: value } });
+        return (await writing.live()).metadata.annotations?.[LAST_STATED];
+      }),
+    );
+    assert.is(digests[0], digests[1]);
+  });
+
+  test("leaves the content of others alone where only metadata was ever desired", async () => {
+    await using writing = await start(ServiceAccount);
+    await writing.put({ metadata: { labels: { a: "1", b: "2" } } });
+    await writing.others({ mergePatch: { imagePullSecrets: [{ name: "theirs" }] } });
+    await writing.put({ metadata: { labels: { a: "1" } } });
+    const live = await writing.live();
+    assert.equal(live["imagePullSecrets"], [{ name: "theirs" }]);
+    assert.equal(live.metadata.labels, { a: "1" });
+  });
+});
+
+suite("a change of the way to write", (test) => {
+  test("from apply to PUT removes what was applied and is no longer desired", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ metadata: { labels: { a: "1", b: "2" } }, data: { a: "1", b: "2" } });
+    await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } });
+    const { metadata, data } = await writing.live();
+    assert.equal([metadata.labels, data], [{ a: "1" }, { a: "1" }]);
+  });
+
+  test("from PUT to apply removes what was written and is no longer desired, and the annotation", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.put({ metadata: { labels: { a: "1", b: "2" } }, data: { a: "1", b: "2" } });
+    await writing.apply({ metadata: { labels: { a: "1" } }, data: { a: "1" } });
+    const { metadata, data } = await writing.live();
+    assert.equal([metadata.labels, metadata.annotations, data], [{ a: "1" }, undefined, { a: "1" }]);
+  });
+});
