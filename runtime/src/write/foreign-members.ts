@@ -117,21 +117,11 @@ async function findInTheWay(error: ApiError, search: Search): Promise<readonly F
 async function dryRun(
   error: ApiError,
   changed: object,
-  { write: { target, plan, cause }, state, sender }: Search,
+  { write: { target, cause }, state, sender }: Search,
 ): Promise<readonly StatusCause[] | undefined> {
-  const { client, fieldManager } = sender;
   const operations = patchBetween(state.object.metadata.uid, state.object, changed);
-  const { body } = planJsonPatch(state.object, operations, false);
-  const request = {
-    verb: "jsonPatch",
-    ref: plan.ref,
-    body,
-    dryRun: true,
-    fieldManager,
-    signal: cause?.signal,
-  } as const;
   try {
-    await client.write({ definition: target.definition }, request);
+    await sender.dryRun({ target, plan: planJsonPatch(state.object, operations, false), cause });
     return [];
   } catch (failure) {
     if (isApiError(failure, 422)) return failure.causes.length === 0 ? undefined : failure.causes;

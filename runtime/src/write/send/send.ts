@@ -118,6 +118,13 @@ export class Sender {
     return { kind, entry };
   }
 
+  /** Asks the API server whether it would accept a write, which it does not store; fails as the write would. */
+  async dryRun({ target, plan, cause }: Pick<Sending, "target" | "plan" | "cause">): Promise<void> {
+    const { verb, ref, body } = plan;
+    const request = { verb, ref, body, dryRun: true, fieldManager: this.fieldManager, signal: cause?.signal };
+    await this.client.write({ definition: target.definition }, request);
+  }
+
   /** Returns the client of the user's functions in one reconcile. What they write of the primary is the controller's own; edits of it count. */
   clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
     const primaryPath = objectPath(definition, cause.primary.metadata);

@@ -6,6 +6,7 @@ import type { WriteRequest } from "#runtime/client/write-request.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { KindOperations } from "#runtime/write/kind-operations.js";
+import { LAST_STATED } from "#runtime/write/last-stated.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { Writer } from "#runtime/write/writer.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
@@ -50,11 +51,15 @@ function createWriter(
   return { applied, sender, writer: new Writer(sender, { serverSideApply }), cache: view, watched };
 }
 
-const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
+const stored = (
+  resourceVersion: string,
+  content: object,
+  { annotations, ...fields }: Pick<DecodedResource, "owned"> & Pick<KubernetesObject["metadata"], "annotations">,
+): DecodedResource => ({
   object: {
     apiVersion: "v1",
     kind: "X",
-    metadata: { ...ref, uid: "u", resourceVersion },
+    metadata: { ...ref, uid: "u", resourceVersion, ...(annotations && { annotations }) },
     ...content,
   } as KubernetesObject,
   ...fields,
@@ -111,8 +116,10 @@ suite("writer", (test) => {
       const { applied, sender, writer, cache, watched } = createWriter(
         (desired) => {
           const at = policy ?? (desired as Record<string, { at: string }>)[part]!.at;
-          if ((live.object as unknown as Record<string, { at: string }>)[part]!.at !== at)
-            live = stored(`${++version}`, { [part]: { at } }, { owned });
+          const { annotations } = (desired as KubernetesObject).metadata;
+          const hasChanged = (live.object as unknown as Record<string, { at: string }>)[part]!.at !== at;
+          if (hasChanged || live.object.metadata.annotations?.[LAST_STATED] !== annotations?.[LAST_STATED])
+            live = stored(`${++version}`, { [part]: { at } }, { owned, annotations });
           return live;
         },
         { serverSideApply: way !== "PUT", clock: { ...systemClock, now: () => now } },
@@ -132,7 +139,10 @@ suite("writer", (test) => {
           });
         return applied.length - before;
       };
-      const foreign = (at: string) => (live = stored(`${++version}`, { [part]: { at } }, { owned }));
+      const foreign = (at: string) => {
+        const { annotations } = live.object.metadata;
+        live = stored(`${++version}`, { [part]: { at } }, { owned, annotations });
+      };
       assert.is(await sendsOf("wanted"), 1);
       assert.is(warnings.length, 1, "with the write");
       assert.equal([await sendsOf("wanted"), await sendsOf("wanted")], [0, 0]);
