@@ -26,14 +26,42 @@ export function withField(fields: FieldsV1, [element, ...rest]: FieldPath): Fiel
 }
 
 /** Returns the set without a field and all that is below it; undefined if nothing is left. */
-export function withoutField(fields: FieldsV1, [element, ...rest]: FieldPath): FieldsV1 | undefined {
+export function withoutField(fields: FieldsV1, path: FieldPath): FieldsV1 | undefined {
+  return changeAt(fields, path, () => undefined);
+}
+
+/** Returns the set without a field, but with what is below it; undefined if nothing is left. */
+export function withoutMember(fields: FieldsV1, path: FieldPath): FieldsV1 | undefined {
+  return changeAt(fields, path, ({ [SELF]: _, ...children }) =>
+    Object.keys(children).length === 0 ? undefined : children,
+  );
+}
+
+function changeAt(
+  fields: FieldsV1,
+  [element, ...rest]: FieldPath,
+  change: (node: FieldsV1) => FieldsV1 | undefined,
+): FieldsV1 | undefined {
   const name = element === undefined ? undefined : findElement(fields, element);
   if (name === undefined) return fields;
   const { [name]: child, ...others } = fields;
-  const left = rest.length === 0 ? undefined : withoutField(child!, rest);
+  const left = rest.length === 0 ? change(child!) : changeAt(child!, rest, change);
   if (left === child) return fields;
   const kept = left === undefined ? others : { ...fields, [name]: left };
   return Object.keys(kept).length === 0 ? undefined : kept;
+}
+
+/** Returns all fields of two sets. */
+export function unionOf(a: FieldsV1, b: FieldsV1): FieldsV1 {
+  const [isLeafOfA, isLeafOfB] = [a, b].map((each) => Object.keys(each).length === 0);
+  if (isLeafOfA || isLeafOfB) return isLeafOfA && isLeafOfB ? {} : { [SELF]: {}, ...a, ...b };
+  const result: { [element: string]: FieldsV1 } = { ...a };
+  for (const [element, child] of Object.entries(b)) {
+    const name = findElement(a, element) ?? element;
+    const known = a[name];
+    result[name] = known === undefined || name === SELF ? child : unionOf(known, child);
+  }
+  return result;
 }
 
 /** Returns what of a set is at a path, or below it; undefined if nothing is. */
@@ -58,8 +86,8 @@ export function fieldPathText(path: FieldPath): string {
   return texts.join("").replace(/^\./, "");
 }
 
-// Keys and values are JSON, which may be written in several ways.
-function findElement(fields: FieldsV1, element: string): string | undefined {
+/** Returns the element of a set that means the same: keys and values are JSON, which may be written in several ways. */
+export function findElement(fields: FieldsV1, element: string): string | undefined {
   if (Object.hasOwn(fields, element)) return element;
   const kind = element.slice(0, 2);
   if (kind !== "k:" && kind !== "v:") return undefined;

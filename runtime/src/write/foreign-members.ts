@@ -10,15 +10,30 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { mergeApplied } from "../match/apply-merge.js";
 import { fieldPathText, fieldsAt, type FieldPath } from "../match/field-set.js";
 import { pathText } from "../match/match.js";
-import { keyOfListItem, NOTHING, parseOwnedFields } from "../match/owned-fields.js";
+import {
+  childrenOf,
+  isProtected,
+  placesOn,
+  rootPlace,
+  unstatedBelow,
+  type Path,
+  type Place,
+} from "../match/object-places.js";
+import { NOTHING, parseOwnedFields } from "../match/owned-fields.js";
 import { plainOf } from "../match/json-value.js";
-import { schemaOf, type SchemaNode } from "../match/schema-node.js";
-import { isAppliedBy, readWhole, withFieldsOf, writeEntries, type WholeState } from "./managed-entries.js";
-import { patchBetween, planJsonPatch, type Sending } from "./send/plan.js";
+import { schemaOf } from "../match/schema-node.js";
+import {
+  afterEdit,
+  isAppliedBy,
+  readWhole,
+  requireVersion,
+  withFieldsOf,
+  writeEntries,
+  type WholeState,
+} from "./managed-entries.js";
+import { patchBetween, planJsonPatch, type Change } from "./send/plan.js";
 import type { ManagedEntry } from "./send/rivals.js";
 import type { Sender, Sent } from "./send/send.js";
-
-type Change = Sending & { readonly before: DecodedResource };
 
 /** A member of the object that the desired one does not state. */
 interface ForeignMember {
@@ -27,15 +42,10 @@ interface ForeignMember {
   readonly managers: readonly string[];
 }
 
-type Path = readonly (string | number)[];
-
 /** How many dry runs are made without one that gets the API server to complain less. */
 const MOST_TRIES = 8;
 const MOST_CONFLICTS = 3;
 const NAMED_MEMBERS = 5;
-
-// What names the object, or is written in another way.
-const NO_CONTENT: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /** Sends an apply again that the API server rejected, with the members that are in its way removed; throws its error if there are none. */
 export async function applyOverForeign(error: unknown, write: Change, sender: Sender): Promise<Sent> {
@@ -44,6 +54,7 @@ export async function applyOverForeign(error: unknown, write: Change, sender: Se
   for (let attempt = 1; ; attempt++) {
     const state = await readWhole(sender, write);
     if (state === undefined) throw error;
+    requireVersion(write, state);
     const members = await findInTheWay(error, { write, state, sender });
     const { fieldManager } = sender;
     const { apiVersion } = target.definition;
@@ -56,7 +67,7 @@ export async function applyOverForeign(error: unknown, write: Change, sender: Se
       if (isApiError(conflict, 409) && attempt < MOST_CONFLICTS) continue;
       throw conflict;
     }
-    const sent = await sender.send({ ...write, before: claimed }).catch(async (failure: unknown) => {
+    const sent = await sender.send(afterEdit(write, claimed)).catch(async (failure: unknown) => {
       // What an apply does not take stays with those who had it.
       if (isApiError(failure)) await giveBack(sender, write, { claimed, entries: state.entries });
       throw failure;
@@ -151,17 +162,7 @@ function mergedOf({ write: { target, content, plan }, state: { object, entries }
   const { labels, annotations, finalizers, ownerReferences } = merged["metadata"] as JsonObject;
   const { metadata } = live as { metadata: JsonObject };
   const value = plainOf({ ...merged, metadata: { ...metadata, labels, annotations, finalizers, ownerReferences } });
-  return { name: "", value: value as JsonObject, desired, schema, path: [], fields: [] };
-}
-
-/** A place in the object that results. */
-interface Place {
-  readonly name: string | number;
-  readonly value: JsonValue;
-  readonly desired: JsonValue | undefined;
-  readonly schema: SchemaNode;
-  readonly path: Path;
-  readonly fields: FieldPath;
+  return rootPlace(value!, desired, schema) as Root;
 }
 
 type Root = Place & { readonly value: JsonObject };
@@ -169,10 +170,10 @@ type Root = Place & { readonly value: JsonObject };
 function candidatesFor(causes: readonly StatusCause[], root: Root, { state, sender }: Search): ForeignMember[] {
   const others = state.entries.filter((entry) => !isAppliedBy(entry, sender.fieldManager));
   const found = new Map<string, ForeignMember & { readonly rank: number }>();
-  const add = ({ name, desired, path, fields }: Place, rank: number) => {
+  const add = (place: Place, rank: number) => {
+    const { desired, path, fields } = place;
     const key = pathText(path);
-    const isContent = path.length !== 1 || !NO_CONTENT.has(String(name));
-    if (desired !== undefined || found.has(key) || !isContent || name === "metadata" || name === "replicas") return;
+    if (desired !== undefined || found.has(key) || isProtected(place)) return;
     const owners = others.filter(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, fields) !== undefined);
     // What is written through a subresource, such as a scale, belongs to whoever does that.
     if (owners.some(({ subresource }) => subresource !== undefined)) return;
@@ -207,60 +208,12 @@ function stepsOf({ field = "", message = "" }: StatusCause): Path {
   });
 }
 
-/** Returns the places from the root along a path, as far as it leads. */
-function placesOn(steps: Path, root: Place): Place[] {
-  const places = [root];
-  for (const step of steps) {
-    const next = childrenOf(places.at(-1)!).find(({ name }) => name === step);
-    if (next === undefined) break;
-    places.push(next);
-  }
-  return places;
-}
-
 // Items of others that have a value which has to be unique in their list.
 function duplicatesOf(places: readonly Place[]): Place[] {
   const at = places.findLastIndex(({ value }) => Array.isArray(value));
   const [list, , unique] = places.slice(at);
   if (at < 0 || list === undefined || unique === undefined) return [];
   return childrenOf(list).filter(({ value }) => isJsonObject(value) && value[unique.name] === unique.value);
-}
-
-/** Returns the members below a place that are not stated, the nearest first. */
-function unstatedBelow(place: Place): Place[] {
-  const found: Place[] = [];
-  for (let level = [place]; level.length > 0;) {
-    const children = level.flatMap(childrenOf);
-    found.push(...children.filter(({ desired }) => desired === undefined));
-    level = children.filter(({ desired }) => desired !== undefined);
-  }
-  return found;
-}
-
-// The members and items that are told apart; of metadata none.
-function childrenOf({ name, value, desired, schema, path, fields }: Place): Place[] {
-  if (name === "metadata" || schema.merge === "leaf") return [];
-  if (isJsonObject(value)) {
-    const stated = isJsonObject(desired) ? desired : {};
-    return Object.entries(value).map(([key, child]) => ({
-      ...{ name: key, value: child, desired: stated[key], schema: schema.property(key) },
-      ...{ path: [...path, key], fields: [...fields, `f:${key}`] },
-    }));
-  }
-  const isKeyed = schema.merge === "listMap" || schema.merge === "listSet";
-  if (!isKeyed || !Array.isArray(value)) return [];
-  const items = Array.isArray(desired) ? desired : [];
-  const stated = new Map(items.map((item) => [keyOfListItem(item, schema), item]));
-  return value.map((item, index) => ({
-    ...{ name: index, value: item, desired: stated.get(keyOfListItem(item, schema)), schema: schema.items },
-    ...{ path: [...path, index], fields: [...fields, elementOf(item, schema)] },
-  }));
-}
-
-function elementOf(item: JsonValue, { merge, listMapKeys, items }: SchemaNode): string {
-  if (merge !== "listMap" || !isJsonObject(item)) return `v:${JSON.stringify(item)}`;
-  const keys = listMapKeys.map((name) => [name, item[name] ?? items.property(name).default]);
-  return `k:${JSON.stringify(Object.fromEntries(keys))}`;
 }
 
 function without(value: JsonObject, members: readonly ForeignMember[]): JsonObject {

@@ -6,7 +6,7 @@ import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js"
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { fieldsAt, type FieldPath, type FieldsV1 } from "../match/field-set.js";
 import { plainOf } from "../match/json-value.js";
-import { type WholeState } from "./managed-entries.js";
+import { BEFORE_FIRST_APPLY, type WholeState } from "./managed-entries.js";
 import type { Stated } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 
@@ -52,9 +52,20 @@ export async function findUnstated(
   if (Object.keys(found).length === 0) return found;
   const state = await readWhole();
   if (state === undefined) return {};
-  const others = state.entries.filter(({ manager }) => manager !== sender.fieldManager);
+  const others = state.entries.filter(
+    ({ manager }) => manager !== sender.fieldManager && manager !== BEFORE_FIRST_APPLY,
+  );
   const isFree = (path: FieldPath) => others.every(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, path) === undefined);
-  return keep(found, (name, key) => isFree(["f:metadata", PATHS[name].root, PATHS[name].element(key)]));
+  return keep(found, (name, key) => isFree(fieldOf(name, key)));
+}
+
+/** Returns the fields of the metadata that the last PUT of an object stated, and the annotation that says so. */
+export function fieldsOfStatement({ metadata }: Pick<KubernetesObject, "metadata">): FieldPath[] {
+  const text = metadata.annotations?.[LAST_STATED];
+  if (text === undefined) return [];
+  const keys = parseKeys(text);
+  const fields = NAMES.flatMap((name) => (keys[name] ?? []).map((key) => fieldOf(name, key)));
+  return [fieldOf("annotations", LAST_STATED), ...fields];
 }
 
 const PATHS = {
@@ -64,6 +75,10 @@ const PATHS = {
   owners: { root: "f:ownerReferences", element: (uid: string) => `k:${JSON.stringify({ uid })}` },
 } as const;
 const NAMES = Object.keys(PATHS) as (keyof StatedKeys)[];
+
+function fieldOf(name: keyof StatedKeys, key: string): FieldPath {
+  return ["f:metadata", PATHS[name].root, PATHS[name].element(key)];
+}
 
 function keysOf({ labels, annotations, finalizers, ownerReferences }: Partial<ObjectMeta>): StatedKeys {
   const { [LAST_STATED]: _, ...others } = annotations ?? {};

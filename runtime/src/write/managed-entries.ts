@@ -1,12 +1,16 @@
 // Moves fields between the entries of `metadata.managedFields`. Server-side apply removes what its manager owned before and states no more, and
 // nothing else, so whatever an apply has to remove becomes ours first. An edit of the entries changes nothing else of the object.
+import { ApiError } from "../base/errors.js";
 import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { objectPath } from "../client/resource-path.js";
 import { withField, withoutField, type FieldPath } from "../match/field-set.js";
-import { locked, planJsonPatch, uidTest, type Sending } from "./send/plan.js";
+import { locked, planJsonPatch, uidTest, type Change } from "./send/plan.js";
 import type { ManagedEntry } from "./send/rivals.js";
 import type { Sender } from "./send/send.js";
+
+/** To whom the API server gives all fields of an object without managed fields when it is first applied. */
+export const BEFORE_FIRST_APPLY = "before-first-apply";
 
 /** An object as the API server has it, with all of its managed fields, which no cache keeps. */
 export interface WholeState {
@@ -14,7 +18,7 @@ export interface WholeState {
   readonly entries: readonly ManagedEntry[];
 }
 
-type Write = Pick<Sending, "target" | "cause"> & { readonly before: DecodedResource };
+type Write = Pick<Change, "target" | "cause" | "before">;
 
 /** Reads an object with its managed fields; undefined if it no longer exists, or another one has its name. */
 export async function readWhole(sender: Sender, { target, before, cause }: Write): Promise<WholeState | undefined> {
@@ -24,6 +28,19 @@ export async function readWhole(sender: Sender, { target, before, cause }: Write
   const object = JSON.parse(text) as KubernetesObject & { metadata: { managedFields?: ManagedEntry[] } };
   if (object.metadata.uid !== metadata.uid) return undefined;
   return { object, entries: object.metadata.managedFields ?? [] };
+}
+
+/** Fails with a conflict if an object is no longer in the version that an apply states. */
+export function requireVersion({ plan }: Pick<Change, "plan">, { object }: WholeState): void {
+  if (plan.lock === undefined || plan.lock === object.metadata.resourceVersion) return;
+  throw new ApiError(409, { reason: "Conflict", message: "the object has been modified" });
+}
+
+/** Returns an apply of the object that an edit of its managed fields alone has made: what it was computed from is in it. */
+export function afterEdit(write: Change, before: DecodedResource): Change {
+  const { plan } = write;
+  const version = before.object.metadata.resourceVersion;
+  return { ...write, before, plan: plan.lock === undefined ? plan : locked({ ...plan, version }) };
 }
 
 /** Writes the entries of an object; fails with a conflict (409) if the object is no longer in the state that was read. */
@@ -62,9 +79,13 @@ export function withFieldsOf(
 }
 
 /** Returns an entry without fields; none if nothing is left of it. */
-export function withoutFields(entry: ManagedEntry, fields: readonly FieldPath[]): readonly ManagedEntry[] {
+export function withoutFields(
+  entry: ManagedEntry,
+  fields: readonly FieldPath[],
+  remove = withoutField,
+): readonly ManagedEntry[] {
   const { fieldsV1 = {} } = entry;
-  const left = fields.reduce<typeof fieldsV1 | undefined>((set, path) => set && withoutField(set, path), fieldsV1);
+  const left = fields.reduce<typeof fieldsV1 | undefined>((set, path) => set && remove(set, path), fieldsV1);
   if (left === fieldsV1) return [entry];
   return left === undefined ? [] : [{ ...entry, fieldsV1: left }];
 }

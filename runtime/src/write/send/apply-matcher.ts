@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
 import type { ObjectRef } from "../../base/kubernetes-object.js";
 import type { Clock } from "../../base/clock.js";
@@ -7,12 +8,15 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../base/decoded-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
+import type { FieldPath, FieldsV1 } from "../../match/field-set.js";
+import { findLeftBehind, resolveField, type LeftField } from "../../match/left-behind.js";
 import { findDifferences, matches, type Difference, type MatchOptions } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
 import { isLeaf, keyOfListItem, NOTHING, parseOwnedFields, valueKeyOf } from "../../match/owned-fields.js";
 import type { FieldNode } from "../../match/owned-fields.js";
 import { isPlain, plainOf } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
+import { applicationOf, type Sending } from "./plan.js";
 import type { WriteCause } from "./postponed-write.js";
 import { StoredForms } from "./stored-forms.js";
 
@@ -88,6 +92,21 @@ export class ApplyMatcher {
     return found.length > 0 ? found : [UNOWNED];
   }
 
+  /** Returns the fields that an apply no longer states, and that have the same value after it. */
+  leftBehind({ target, plan, content, before }: Sending, after: DecodedResource): readonly LeftField[] {
+    const application = applicationOf(target, plan, content);
+    if (application === undefined || before === undefined) return [];
+    const { part, desired } = application;
+    const [owned, owns] = [before, after].map((entry) => this.ownedFields(entry, part));
+    if (owned === undefined || owned.fieldsV1 === owns?.fieldsV1) return [];
+    const fieldsOf = (fields: OwnedFields | undefined) => fields && (JSON.parse(fields.fieldsV1) as FieldsV1);
+    const sets = { before: fieldsOf(owned), after: fieldsOf(owns) };
+    const left = findLeftBehind(after.object as unknown as JsonValue, plainOf(desired)!, sets);
+    // A default in the place of another value says that the field was removed.
+    const valueBefore = (fields: FieldPath) => resolveField(before.object as unknown as JsonValue, fields)?.value;
+    return left.filter(({ fields, value }) => isDeepStrictEqual(value, valueBefore(fields)));
+  }
+
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
   isOwn({ target, part }: Application, before: DecodedResource, after: DecodedResource): boolean {
     if (before.object.metadata.resourceVersion === after.object.metadata.resourceVersion) return false;
@@ -145,6 +164,8 @@ function storedText({ object }: DecodedResource, { text, owned, schema }: Applie
 function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
   if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
   if (Array.isArray(value)) {
+    // The list had another type when the schema was compiled: its items cannot be told apart.
+    if (schema.merge === "leaf" || schema.merge === "deduced") return value;
     if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
     return value.flatMap((item) => {
       const node = owned.items.get(keyOfListItem(item, schema));

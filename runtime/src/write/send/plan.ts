@@ -40,6 +40,9 @@ export interface Sending {
   readonly isUrgent?: boolean;
 }
 
+/** A write of an object that exists. */
+export type Change = Sending & { readonly before: DecodedResource };
+
 /** An object as a write states it. */
 export type Stated = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
 

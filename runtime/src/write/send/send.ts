@@ -14,6 +14,7 @@ import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { LoopDetector, type KnownLoop } from "../../match/loop-detector.js";
+import { pathText } from "../../match/match.js";
 import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
@@ -109,9 +110,9 @@ export class Sender {
     const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
-    if (kind === "updated") cause.onChange?.((limit) => this.#pathsOf(sending, limit));
+    if (kind === "updated") cause.onChange?.((limit) => this.#changedPaths(sending, entry, limit));
     const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
-    const pathsOf = () => (kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES));
+    const pathsOf = () => (kind === "created" ? [] : this.#changedPaths(sending, entry, LOGGED_DIFFERENCES));
     logChange(`${kind} ${what}`, { target, cause, pathsOf });
     const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observed());
     if (loop !== undefined) this.#options.listener?.onLoop({ ...this.#placeOf(sending), ...loop }, cause);
@@ -257,6 +258,14 @@ export class Sender {
     const { target, plan } = sending;
     const paths = this.#pathsOf(sending, NAMED_DIFFERENCES);
     return { kind: kindNameOf(target.definition), object: keyOf(plan.ref), paths };
+  }
+
+  /** Returns the places, `limit` at most, that a write changed. */
+  #changedPaths(sending: Sending, after: DecodedResource, limit: number): readonly string[] {
+    const left = this.matcher.leftBehind(sending, after).map(({ path }) => pathText(path));
+    return this.#pathsOf(sending, limit + left.length)
+      .filter((path) => !left.includes(path))
+      .slice(0, limit);
   }
 
   /** Returns the places, `limit` at most, where the state before is not as desired; none if the object itself is missing. */

@@ -38,24 +38,36 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
   const line = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
   const logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
   const read = async () => (await sender.read(target, metadata)) as DecodedResource<AnyObject> | undefined;
-  const write = async (desired: { readonly metadata?: object }, serverSideApply: boolean): Promise<Written> => {
+  let writers: { readonly [serverSideApply: string]: Writer } = {};
+  const write = async (
+    desired: { readonly metadata?: object },
+    { serverSideApply, as = definition }: { serverSideApply: boolean; as?: ResourceDefinition | undefined },
+  ): Promise<Written> => {
     const live = await read();
     requests.length = 0;
     logs.length = 0;
     const stated = { ...desired, metadata: { ...metadata, ...desired.metadata } };
-    return new Writer(sender, { serverSideApply }).apply(target, stated, { live, cause: { logger } });
+    const writer = (writers = { [`${serverSideApply}`]: new Writer(sender, { serverSideApply }), ...writers })[
+      `${serverSideApply}`
+    ]!;
+    return writer.apply({ ...target, definition: as }, stated, { live, cause: { logger } });
   };
   return {
     ...{ read, requests, logs, metadata, client: other, key: keyOf(metadata) },
-    apply: (desired: object) => write(desired, true),
-    put: (desired: object) => write(desired, false),
+    apply: (desired: object, as?: ResourceDefinition) => write(desired, { serverSideApply: true, as }),
+    put: (desired: object) => write(desired, { serverSideApply: false }),
     /** Forgets what the process has learnt. */
-    restart: () => void (sender = new Sender({ client, fieldManager: "us" })),
+    restart() {
+      sender = new Sender({ client, fieldManager: "us" });
+      writers = {};
+    },
     async others(change: ForeignWrite | undefined, fieldManager = "kubectl-edit") {
       const place = { ...metadata, fieldManager };
       if (change === undefined) return;
-      if ("apply" in change) await other.apply({ definition }, { metadata, ...change.apply }, { fieldManager });
-      else if ("mergePatch" in change) await other.mergePatch({ definition }, place, change.mergePatch);
+      if ("apply" in change) {
+        const { metadata: stated, ...content } = change.apply as { readonly metadata?: object };
+        await other.apply({ definition }, { ...content, metadata: { ...metadata, ...stated } }, { fieldManager });
+      } else if ("mergePatch" in change) await other.mergePatch({ definition }, place, change.mergePatch);
       else await other.jsonPatch({ definition }, place, { fieldManager, operations: change.jsonPatch });
     },
     managers: () => readManagedFields(other, objectPath(definition, metadata)),

@@ -1,0 +1,233 @@
+// Fields that an apply no longer states although the API server does not know any more, or does not know yet, whose they were.
+import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { defineResource } from "#runtime/codegen/define-resource.js";
+import { apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { installCrd, startTestApiServer } from "../../../support/api/api-server.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { startWriting } from "./one-object.js";
+
+const Deployment = builtinDefinition("apps/v1", "Deployment");
+const ConfigMap = builtinDefinition("v1", "ConfigMap");
+const PersistentVolumeClaim = builtinDefinition("v1", "PersistentVolumeClaim");
+const Service = builtinDefinition("v1", "Service");
+
+type ListType = "atomic" | "map";
+
+const schemaOf = (type: ListType, mapType: "atomic" | "granular"): Schema => ({
+  type: "object",
+  properties: {
+    spec: {
+      type: "object",
+      properties: {
+        text: { type: "string" },
+        items: {
+          type: "array",
+          "x-kubernetes-list-type": type,
+          ...(type === "map" && { "x-kubernetes-list-map-keys": ["name"] }),
+          items: {
+            type: "object",
+            required: ["name"],
+            properties: { name: { type: "string" }, at: { type: "string" } },
+          },
+        },
+        more: { type: "object", "x-kubernetes-map-type": mapType, additionalProperties: { type: "string" } },
+      },
+    },
+  },
+});
+
+let kinds = 0;
+
+/** A kind of its own, whose schema changes while it is written. */
+async function defineKind() {
+  const index = ++kinds;
+  const names = {
+    plural: `lists${index}`,
+    singular: `list${index}`,
+    kind: `List${index}x`,
+    listKind: `List${index}xList`,
+  };
+  const versionsOf = (type: ListType) => [
+    { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schemaOf(type, "granular") } },
+  ];
+  const crd = (type: ListType) => ({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${names.plural}.example.com` },
+    spec: { group: "example.com", scope: "Namespaced", names, versions: versionsOf(type) },
+  });
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const to = await server();
+  await installCrd(to, crd("atomic"));
+  const kind = (type: ListType) =>
+    defineResource({
+      ...{ group: "example.com", version: "v1", kind: names.kind, plural: names.plural, scope: "Namespaced" },
+      ...{ isCustom: true, hasStatusSubresource: false, schema: schemaOf(type, "granular") },
+    });
+  return {
+    kind,
+    async change(type: ListType) {
+      const before = await apiRequestOrThrow<{ metadata: object }>(to, `GET ${path}/${crd(type).metadata.name}`);
+      const body = { ...crd(type), metadata: before.metadata };
+      await apiRequestOrThrow(to, `PUT ${path}/${crd(type).metadata.name}`, { body });
+    },
+  };
+}
+
+const server = shared(() => startTestApiServer());
+const start = async (definition: ResourceDefinition) => startWriting(await server(), definition);
+const link = { labels: { "gen-operator.dev/controller": "us" } };
+const stripped = { jsonPatch: [{ op: "replace" as const, path: "/metadata/managedFields", value: [{}] }] };
+
+const labels = { app: "x" };
+const deploymentOf = (pod: object, spec: object = {}) => ({
+  metadata: link,
+  spec: {
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [{ name: "main", image: "image" }], ...pod } },
+    ...spec,
+  },
+});
+
+suite("an apply after managed fields were stripped", (test) => {
+  test("removes what is no longer desired, in one change", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
+    await writing.others(stripped);
+    assert.is((await writing.apply({ metadata: link, data: { a: "1" } })).kind, "updated");
+    assert.equal((await writing.live())["data"], { a: "1" });
+    assert.ok(writing.logs.some((line) => line.includes("updated ConfigMap") && line.includes("data.gone")));
+    assert.is((await writing.apply({ metadata: link, data: { a: "1" } })).kind, "unchanged");
+    await writing.apply({ metadata: link, data: { b: "1" } });
+    assert.equal((await writing.live())["data"], { b: "1" }, "nobody else owns what is desired");
+  });
+
+  test("removes what is no longer desired if another manager applied the object first", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ metadata: link, data: { a: "1", gone: "2", theirs: "3" } });
+    await writing.others(stripped);
+    await writing.others({ apply: { data: { theirs: "3" } } });
+    await writing.apply({ metadata: link, data: { a: "1" } });
+    assert.equal((await writing.live())["data"], { a: "1", theirs: "3" });
+    await writing.apply({ metadata: link, data: { b: "1" } });
+    assert.equal((await writing.live())["data"], { b: "1", theirs: "3" });
+  });
+
+  test("removes what an earlier version of the operator applied beside before-first-apply", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
+    await writing.others(stripped);
+    await writing.others({ apply: { metadata: link, data: { a: "1", gone: "2" } } }, "us");
+    await writing.apply({ metadata: link, data: { a: "1" } });
+    assert.equal((await writing.live())["data"], { a: "1" });
+    assert.is(writing.logs.filter((line) => line.includes("data.gone")).length, 1, writing.logs.join("\n"));
+  });
+
+  test("keeps replicas, members of metadata, finalizers and owners", async () => {
+    await using writing = await start(Deployment);
+    await writing.apply(deploymentOf({ hostNetwork: true }));
+    const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z" } } };
+    const finalizers = ["example.com/theirs"];
+    await writing.others({
+      mergePatch: { metadata: { finalizers, annotations: { theirs: "x" } }, spec: { replicas: 5, template } },
+    });
+    await writing.others(stripped);
+    await writing.apply(deploymentOf({}));
+    const { metadata, spec } = (await writing.live()) as unknown as {
+      metadata: { finalizers: string[]; annotations: { theirs: string } };
+      spec: { replicas: number; template: { metadata: object; spec: { hostNetwork?: boolean } } };
+    };
+    assert.is(spec.template.spec.hostNetwork, undefined);
+    assert.is(spec.replicas, 5);
+    assert.equal(spec.template.metadata, { ...template.metadata, labels });
+    assert.equal([metadata.finalizers, metadata.annotations.theirs], [finalizers, "x"]);
+    await writing.others({ mergePatch: { metadata: { finalizers: null } } });
+  });
+
+  test("keeps an object as it is that the controller did not write", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.others({ apply: { data: { a: "1", theirs: "2" } } });
+    await writing.others(stripped);
+    await writing.apply({ metadata: link, data: { a: "1" } });
+    assert.equal((await writing.live())["data"], { a: "1", theirs: "2" });
+  });
+
+  test("keeps what the API server does not let go, with a warning", async () => {
+    await using writing = await start(PersistentVolumeClaim);
+    const resources = { requests: { storage: "1Gi" } };
+    const claim = { metadata: link, spec: { accessModes: ["ReadWriteOnce"], resources } };
+    await writing.apply({ ...claim, spec: { ...claim.spec, volumeName: "x" } });
+    await writing.others(stripped);
+    assert.is((await writing.apply(claim)).kind, "updated");
+    assert.is(((await writing.specOf()) as { volumeName: string }).volumeName, "x");
+    const warnings = writing.logs.filter((line) => line.startsWith("warn"));
+    assert.is(warnings.length, 1);
+    assert.match(warnings[0]!, "spec.volumeName");
+    assert.is((await writing.apply(claim)).kind, "unchanged");
+  });
+
+  test("changes nothing of what the API server chose", async () => {
+    await using writing = await start(Service);
+    const service = { metadata: link, spec: { type: "NodePort", ports: [{ name: "http", port: 80 }] } };
+    await writing.apply(service);
+    const before = await writing.specOf();
+    await writing.others(stripped);
+    await writing.apply(service);
+    assert.equal(await writing.specOf(), before);
+    assert.is((await writing.apply(service)).kind, "unchanged");
+  });
+});
+
+suite("a field that an apply gives up", (test) => {
+  test("stays without a line in the log that says otherwise if another manager owns it, too", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ data: { a: "1", shared: "2" } });
+    await writing.others({ apply: { data: { shared: "2" } } });
+    await writing.apply({ data: { a: "1" } });
+    assert.equal((await writing.live())["data"], { a: "1", shared: "2" });
+    assert.equal(
+      writing.logs.filter((line) => line.includes("data.shared")),
+      [],
+    );
+  });
+
+  test("goes by one request", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ data: { a: "1", b: "2" } });
+    await writing.apply({ data: { a: "1" } });
+    assert.equal(writing.requests, ["PATCH 200"]);
+  });
+});
+
+suite("a list whose type changes", (test) => {
+  const items = (...names: string[]) => ({ spec: { items: names.map((name) => ({ name })) } });
+
+  for (const [title, compiled] of [
+    ["while the operator runs", "atomic"],
+    ["before the operator is compiled for it and started again", "map"],
+  ] as const)
+    test(`loses the item that is no longer desired: from atomic to map, ${title}`, async () => {
+      const { kind, change } = await defineKind();
+      const old = kind("atomic");
+      await using writing = await start(old);
+      await writing.apply(items("a", "b", "c"));
+      await change("map");
+      await waitFor("the new schema is in force", async () => {
+        await using probe = await start(kind("map"));
+        await probe.apply(items("a"));
+        return JSON.stringify(await probe.managers()).includes("k:");
+      });
+      await writing.apply(items("a", "c"), kind(compiled));
+      assert.equal(await writing.specOf(), items("a", "c").spec);
+      await writing.apply(items("a"), kind(compiled));
+      await writing.apply(items("a"), kind(compiled));
+      assert.equal(await writing.specOf(), items("a").spec);
+      // What another manager adds is not hidden by what was learnt of how the list is stored.
+      assert.is((await writing.apply(items("a"), kind(compiled))).kind, "unchanged");
+      await writing.others({ apply: { spec: { items: [{ name: "theirs" }] } } });
+      await writing.apply(items("a"), kind(compiled));
+      assert.equal(((await writing.specOf()) as { items: object[] }).items.length, 2, "another manager owns it");
+    });
+});
