@@ -123,8 +123,17 @@ function operationText(operation: OperationSpec | undefined): string {
   return operation === undefined ? "by the runtime" : operation === "own" ? "by your function" : "never";
 }
 
-function factsOf({ bulk, eventSource, matcher, timeoutMs, retry, filters }: KubernetesDependentModel): object {
-  return { bulk: bulk?.maxConcurrency, eventSource, matcher, timeoutMs, retry, filters: filtersText(filters) };
+function factsOf(dependent: KubernetesDependentModel): object {
+  const { bulk, eventSource, released, matcher, timeoutMs, retry, filters } = dependent;
+  return {
+    released: released?.join(", "),
+    bulk: bulk?.maxConcurrency,
+    eventSource,
+    matcher,
+    timeoutMs,
+    retry,
+    filters: filtersText(filters),
+  };
 }
 
 function compareExternal(before: ExternalDependentModel, after: ExternalDependentModel, add: AddChange): void {

@@ -242,6 +242,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
         "Write an expression over `primary`, such as `primary.spec.settings`. A constant needs quotes of its own: `\"'settings'\"`.",
       example: "reference",
     },
+    "released-field": {
+      meaning: "`released` names a field that the kind does not have, so nothing would be handed over.",
+      remedy: "Name a field such as `spec.replicas`. An item of a list has no path of its own.",
+      example: "released-field",
+    },
     "removed-dependent": {
       meaning:
         "A dependent is listed as removed and is in use, or neither the operator nor the garbage collector can delete its resources.",

@@ -170,6 +170,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly heldForCleanup?: boolean;
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;
+  readonly released?: readonly string[];
   readonly matcher?: { readonly function: string };
   readonly operations?: { readonly [K in "create" | "update" | "delete"]?: OperationSpec };
   readonly timeout?: string;

@@ -65,6 +65,8 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly heldForCleanup?: true;
   readonly serverSideApply?: false;
   readonly fieldManager?: string;
+  /** Paths of fields that belong to another controller. */
+  readonly released?: readonly string[];
   readonly operations?: { readonly [K in Capability]?: OperationSpec };
 }
 

@@ -81,6 +81,7 @@ function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefini
     problemOfReference(dependent, primary) ??
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
+    problemOfReleased(dependent) ??
     problemOfLink(dependent, primary) ??
     problemOfPlace(dependent)
   );
@@ -152,9 +153,23 @@ function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDepende
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
       : undefined;
   if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
-  const settings = ["deletion", "existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const;
+  const settings = [
+    "deletion",
+    "existing",
+    "serverSideApply",
+    "fieldManager",
+    "released",
+    "matcher",
+    "operations",
+  ] as const;
   const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
+}
+
+function problemOfReleased({ released = [] }: KubernetesDependent): string | undefined {
+  const invalid = released.find((path) => !/^(?!(apiVersion|kind|metadata|status)\b)[\w-]+(\.[\w-]+)*$/.test(path));
+  if (invalid === undefined) return undefined;
+  return `releases "${invalid}"; state the path of a field outside of metadata and status, such as spec.replicas`;
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).

@@ -4,6 +4,7 @@ import { applyClaiming } from "./claimed-fields.js";
 import { applyOverForeign } from "./foreign-members.js";
 import { LAST_STATED } from "./last-stated.js";
 import { LeftFields } from "./left-fields.js";
+import { ownsReleased, releaseFields } from "./released-fields.js";
 import { failedAsGone } from "./send/on-latest.js";
 import { applicationOf, locked, planApply } from "./send/plan.js";
 import type { Sender, Sent } from "./send/send.js";
@@ -18,11 +19,13 @@ export function applyMethod(sender: Sender): WriteMethod {
       const plan = locked({ ...planApply(target.definition, desired, false), version: "1" });
       return sender.send({ target, plan, before: undefined, cause, content: desired });
     },
-    async change(target, desired, { live, isForced, basis, isLink = false, cause }) {
+    async change(target, desired, options) {
+      const { live, isForced, basis, isLink = false, released, cause } = options;
       const asDesired = planApply(target.definition, desired, false);
       // What an earlier version stated in a PUT is not ours yet.
       const wasPut = live.object.metadata.annotations?.[LAST_STATED] !== undefined;
-      const isOwing = wasPut || leftFields.hasAny(live);
+      const isReleasing = released !== undefined && ownsReleased(sender, live, released);
+      const isOwing = wasPut || isReleasing || leftFields.hasAny(live);
       if (isForced !== true && !isOwing && sender.matcher.matches(applicationOf(target, asDesired)!, live)) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
@@ -33,7 +36,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       const metadata = Object.assign({}, desired.metadata, { uid }, basis && { resourceVersion });
       const stated = Object.assign({}, desired, { metadata });
       const plan = planApply(target.definition, stated, false);
-      const write = { target, plan, before: live, cause, content: desired };
+      const write = { target, plan, before: live, cause, content: desired, released };
       const isFirst = wasPut || sender.matcher.ownedFields(live, "object") === undefined;
       const send = async (): Promise<Sent | undefined> => {
         try {
@@ -45,6 +48,13 @@ export function applyMethod(sender: Sender): WriteMethod {
         }
       };
       try {
+        if (isReleasing) {
+          const without = await releaseFields(sender, write);
+          const version = without?.object.metadata.resourceVersion;
+          return (
+            without && (await this.change(target, desired, { ...options, live: without, basis: basis && { version } }))
+          );
+        }
         const sent = await send();
         return sent && (await leftFields.removeAfter(write, sent));
       } catch (error) {

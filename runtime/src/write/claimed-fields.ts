@@ -21,6 +21,7 @@ import {
   writeEntries,
   type WholeState,
 } from "./managed-entries.js";
+import { isReleased, withoutReleased } from "./released-fields.js";
 import { onLatest } from "./send/on-latest.js";
 import type { Change } from "./send/plan.js";
 import type { ManagedEntry } from "./send/rivals.js";
@@ -34,7 +35,7 @@ export async function applyClaiming(sender: Sender, write: Change): Promise<Sent
     const state = await readWhole(sender, { ...write, before: live });
     if (state === undefined) return undefined;
     requireVersion(write, state);
-    const former = withFormer(state, write, sender.fieldManager);
+    const former = withoutReleased(withFormer(state, write, sender.fieldManager), sender.fieldManager, write.released);
     const left = leftOver({ ...state, entries: former }, write, sender.fieldManager);
     const { apiVersion } = target.definition;
     const own = { fieldManager: sender.fieldManager, apiVersion, fields: left };
@@ -96,7 +97,10 @@ function leftOver({ object, entries }: WholeState, write: Change, fieldManager: 
   const isUnowned = ({ fields }: Place) =>
     unowned === undefined || fieldsAt(unowned.fieldsV1 ?? {}, fields) !== undefined;
   const places = unstatedBelow(placeOf(object, write));
-  const free = places.filter((place) => !isProtected(place) && isUnowned(place) && isFree(place.fields));
+  const free = places.filter(
+    (place) =>
+      !isProtected(place) && !isReleased(place.fields, write.released) && isUnowned(place) && isFree(place.fields),
+  );
   return [...statement, ...free.map(({ fields }) => fields)];
 }
 

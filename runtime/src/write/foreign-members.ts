@@ -31,6 +31,7 @@ import {
   writeEntries,
   type WholeState,
 } from "./managed-entries.js";
+import { isReleased } from "./released-fields.js";
 import { patchBetween, planJsonPatch, type Change } from "./send/plan.js";
 import type { ManagedEntry } from "./send/rivals.js";
 import type { Sender, Sent } from "./send/send.js";
@@ -167,13 +168,13 @@ function mergedOf({ write: { target, content, plan }, state: { object, entries }
 
 type Root = Place & { readonly value: JsonObject };
 
-function candidatesFor(causes: readonly StatusCause[], root: Root, { state, sender }: Search): ForeignMember[] {
+function candidatesFor(causes: readonly StatusCause[], root: Root, { write, state, sender }: Search): ForeignMember[] {
   const others = state.entries.filter((entry) => !isAppliedBy(entry, sender.fieldManager));
   const found = new Map<string, ForeignMember & { readonly rank: number }>();
   const add = (place: Place, rank: number) => {
     const { desired, path, fields } = place;
     const key = pathText(path);
-    if (desired !== undefined || found.has(key) || isProtected(place)) return;
+    if (desired !== undefined || found.has(key) || isProtected(place) || isReleased(fields, write.released)) return;
     const owners = others.filter(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, fields) !== undefined);
     // What is written through a subresource, such as a scale, belongs to whoever does that.
     if (owners.some(({ subresource }) => subresource !== undefined)) return;

@@ -3,6 +3,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { fieldsAt, type FieldPath } from "../match/field-set.js";
 import { resolveField, type LeftField } from "../match/left-behind.js";
 import { BEFORE_FIRST_APPLY, isAppliedBy, readWhole } from "./managed-entries.js";
+import { isReleased } from "./released-fields.js";
 import { onLatest } from "./send/on-latest.js";
 import { planJsonPatch, uidTest, type Change } from "./send/plan.js";
 import type { Sender, Sent } from "./send/send.js";
@@ -50,7 +51,7 @@ export class LeftFields {
         );
       const found = fields.flatMap((path) => {
         // Replicas are scaled through a subresource, of which stripped managed fields say nothing.
-        const isKept = path.at(-1) === "f:replicas" || hasOther(path);
+        const isKept = path.at(-1) === "f:replicas" || isReleased(path, write.released) || hasOther(path);
         return isKept ? [] : (resolveField(object as unknown as JsonValue, path) ?? []);
       });
       if (found.length === 0) return undefined;

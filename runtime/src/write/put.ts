@@ -5,6 +5,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
 import { findUnstated, statesContent, withStatement, type StatedKeys } from "./last-stated.js";
 import { readWhole } from "./managed-entries.js";
+import { withReleased } from "./released-fields.js";
 import { NAMED_DIFFERENCES, type WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import { planCreate, planUpdate, type Sending, type Stated } from "./send/plan.js";
@@ -41,13 +42,14 @@ export function putMethod(sender: Sender): WriteMethod {
       const desired = withStatement(content);
       return send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired });
     },
-    async change(target, content, { live, isForced, basis, isLink = false, cause }) {
+    async change(target, content, { live, isForced, basis, isLink = false, released, cause }) {
       const { definition } = target;
       const desired = isLink ? content : withStatement(content);
       const attempt = async (before: DecodedResource): Promise<Written> => {
         if (before !== live) target.cache.put(before);
         if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
-        const body = replacementOf(before.object, desired, definition, isLink || !statesContent(before.object));
+        const stated = replacementOf(before.object, desired, definition, isLink || !statesContent(before.object));
+        const body = withReleased(stated, before.object, released);
         // After a conflict somebody else may have made it as desired.
         const isCompared = isForced !== true || before !== live;
         if (isCompared && isAsDesired(target, body, before.object)) {

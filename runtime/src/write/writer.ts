@@ -26,6 +26,7 @@ import type { DecodedResource } from "../base/decoded-resource.js";
 import { applyMethod } from "./apply.js";
 import { LAST_STATED } from "./last-stated.js";
 import { mergedMetadata, putMethod } from "./put.js";
+import { checkReleased } from "./released-fields.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import {
@@ -70,6 +71,7 @@ export class Writer {
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
+    checkReleased(target, desired, options.released);
     const written = await this.#write(target, desired, options);
     if (written.kind !== "postponed" && written.kind !== "unseen") checkLink(target, desired.metadata, written.entry);
     return written;

@@ -87,7 +87,18 @@ function objectOf(
   { buildFilters, buildNamePart }: DependentTools,
 ): Omit<KubernetesDependentModel, keyof NodeModel> {
   if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
-  const { mode, ref, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager, operations } = spec;
+  const {
+    mode,
+    ref,
+    namespace,
+    cluster,
+    eventSource,
+    labelSelector,
+    fieldSelector,
+    fieldManager,
+    released,
+    operations,
+  } = spec;
   return {
     resource,
     ...(mode === undefined || mode === "managed" ? {} : { mode }),
@@ -103,6 +114,7 @@ function objectOf(
     ...(spec.heldForCleanup === true ? { heldForCleanup: true as const } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(released === undefined ? {} : { released }),
     ...(operations === undefined ? {} : { operations }),
   };
 }

@@ -45,6 +45,7 @@ import { checkOwnerNamespace } from "../rules/dependents/owner-namespace.js";
 import { checkMovedDependent } from "../rules/history/moved-dependent.js";
 import { checkUnhandledRename } from "../rules/history/unhandled-rename.js";
 import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
+import { checkReleasedField } from "../rules/dependents/released-field.js";
 import { checkReference } from "../rules/dependents/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
 import { checkReservedName } from "../rules/names/reserved-name.js";
@@ -86,6 +87,7 @@ const RULES: readonly Rule[] = [
   checkItemDependency,
   checkDependencyCycle,
   checkDependentOption,
+  checkReleasedField,
   checkDependentSource,
   checkReference,
   checkExternalType,

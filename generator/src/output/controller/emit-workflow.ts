@@ -61,7 +61,7 @@ function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
   const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
-  const { existing, heldForCleanup, serverSideApply, fieldManager } = dependent;
+  const { existing, heldForCleanup, serverSideApply, fieldManager, released } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
   const usual = cluster === undefined ? "garbageCollected" : "ordered";
   const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
@@ -69,7 +69,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   const mode = ref === undefined ? dependent.mode : undefined;
   const stated = {
     ...statedOf(dependent),
-    ...{ mode, ...placed, existing, heldForCleanup, serverSideApply, fieldManager },
+    ...{ mode, ...placed, existing, heldForCleanup, serverSideApply, fieldManager, released },
   };
   return [
     field("resource", resourceDoc(resource, names)),

@@ -224,6 +224,15 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly serverSideApply?: boolean;
   /** Default: the field manager of the controller */
   readonly fieldManager?: string;
+  /**
+   * Fields that belong to another controller now, and that `desired` no longer states. They keep their value, where an apply would else remove
+   * what it stated before, and a default would take its place. Each is a path of members, such as `spec.replicas`.
+   *
+   * @example
+   * // A HorizontalPodAutoscaler scales the Deployment from now on, and starts with the replicas that it has.
+   * released: ["spec.replicas"]
+   */
+  readonly released?: readonly string[];
   readonly matcher?: DependentMatcher;
   /** Own functions in place of those of the runtime. */
   readonly operations?: Operations;

@@ -240,7 +240,7 @@ export class KubernetesReconciler implements DependentReconciler {
     wanted: Wanted,
     { found, seen }: { found: DecodedResource | undefined; seen: SeenVersions | undefined },
   ): Promise<WriteOutcome> {
-    const { mode, operations } = this.#options.definition;
+    const { mode, operations, released } = this.#options.definition;
     const desired = wanted.object as Stated;
     const known = await this.#afterRemoval(found, wanted, run);
     const live = known?.object;
@@ -258,6 +258,7 @@ export class KubernetesReconciler implements DependentReconciler {
         isLeft: mode === "createOnly" || operations?.update === false,
         basis: seen && { version: seen.get(wanted.id) },
         isForced: isMatch === false,
+        released,
         cause: this.#causeOf(run),
       });
       if (written.kind === "postponed") return written;

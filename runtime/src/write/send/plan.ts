@@ -41,7 +41,11 @@ export interface Sending {
 }
 
 /** A write of an object that exists. */
-export type Change = Sending & { readonly before: DecodedResource };
+export type Change = Sending & {
+  readonly before: DecodedResource;
+  /** Paths of fields that belong to another controller, such as `spec.replicas`. */
+  readonly released?: readonly string[] | undefined;
+};
 
 /** An object as a write states it. */
 export type Stated = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };

@@ -219,15 +219,15 @@ suite("a list whose type changes", (test) => {
         await probe.apply(items("a"));
         return JSON.stringify(await probe.managers()).includes("k:");
       });
-      await writing.apply(items("a", "c"), kind(compiled));
+      await writing.apply(items("a", "c"), { as: kind(compiled) });
       assert.equal(await writing.specOf(), items("a", "c").spec);
-      await writing.apply(items("a"), kind(compiled));
-      await writing.apply(items("a"), kind(compiled));
+      await writing.apply(items("a"), { as: kind(compiled) });
+      await writing.apply(items("a"), { as: kind(compiled) });
       assert.equal(await writing.specOf(), items("a").spec);
       // What another manager adds is not hidden by what was learnt of how the list is stored.
-      assert.is((await writing.apply(items("a"), kind(compiled))).kind, "unchanged");
+      assert.is((await writing.apply(items("a"), { as: kind(compiled) })).kind, "unchanged");
       await writing.others({ apply: { spec: { items: [{ name: "theirs" }] } } });
-      await writing.apply(items("a"), kind(compiled));
+      await writing.apply(items("a"), { as: kind(compiled) });
       assert.equal(((await writing.specOf()) as { items: object[] }).items.length, 2, "another manager owns it");
     });
 });

@@ -16,6 +16,13 @@ import { createView } from "../../../support/runtime/resource-view.js";
 export type ForeignWrite =
   { readonly apply: object } | { readonly mergePatch: object } | { readonly jsonPatch: readonly JsonPatchOperation[] };
 
+/** How an object is written. */
+export interface WriteOptions {
+  readonly released?: readonly string[];
+  /** What the operator was compiled for, if that is not what the API server has. */
+  readonly as?: ResourceDefinition;
+}
+
 /** What of an object tests read. */
 export type AnyObject = KubernetesObject & { readonly [member: string]: never };
 
@@ -41,7 +48,7 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
   let writers: { readonly [serverSideApply: string]: Writer } = {};
   const write = async (
     desired: { readonly metadata?: object },
-    { serverSideApply, as = definition }: { serverSideApply: boolean; as?: ResourceDefinition | undefined },
+    { as = definition, serverSideApply = true, ...options }: WriteOptions & { serverSideApply?: boolean },
   ): Promise<Written> => {
     const live = await read();
     requests.length = 0;
@@ -50,12 +57,12 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
     const writer = (writers = { [`${serverSideApply}`]: new Writer(sender, { serverSideApply }), ...writers })[
       `${serverSideApply}`
     ]!;
-    return writer.apply({ ...target, definition: as }, stated, { live, cause: { logger } });
+    return writer.apply({ ...target, definition: as }, stated, { live, cause: { logger }, ...options });
   };
   return {
     ...{ read, requests, logs, metadata, client: other, key: keyOf(metadata) },
-    apply: (desired: object, as?: ResourceDefinition) => write(desired, { serverSideApply: true, as }),
-    put: (desired: object) => write(desired, { serverSideApply: false }),
+    apply: (desired: object, options?: WriteOptions) => write(desired, { ...options }),
+    put: (desired: object, options?: WriteOptions) => write(desired, { ...options, serverSideApply: false }),
     /** Forgets what the process has learnt. */
     restart() {
       sender = new Sender({ client, fieldManager: "us" });

@@ -17,7 +17,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ ref }) => (ref === undefined ? undefined : "is one object that somebody else makes, which ref names"),
     options: [
       ...(["mode", "bulk", "itemsDependOn", "namespace", "eventSource", "deletion", "deletePostcondition"] as const),
-      ...(["existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const),
+      ...(["existing", "serverSideApply", "fieldManager", "released", "matcher", "operations"] as const),
     ],
     hints: {
       namespace: "state it as an expression: ref: { name: …, namespace: … }",
@@ -28,7 +28,15 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
     options: [
       ...(["ref", "mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
-      ...(["deletion", "existing", "heldForCleanup", "serverSideApply", "fieldManager", "operations"] as const),
+      ...([
+        "deletion",
+        "existing",
+        "heldForCleanup",
+        "serverSideApply",
+        "fieldManager",
+        "released",
+        "operations",
+      ] as const),
     ],
   },
   {
@@ -40,11 +48,11 @@ const EXCLUSIONS: readonly Exclusion[] = [
   },
   {
     what: ({ mode }) => (mode === "readOnly" ? "is never written, as its mode is readOnly" : undefined),
-    options: ["deletion", "existing", "serverSideApply", "fieldManager", "matcher", "operations"],
+    options: ["deletion", "existing", "serverSideApply", "fieldManager", "released", "matcher", "operations"],
   },
   {
     what: ({ mode }) => (mode === "createOnly" ? "is never updated, as its mode is createOnly" : undefined),
-    options: ["matcher"],
+    options: ["matcher", "released"],
   },
   {
     what: ({ operations }) =>
