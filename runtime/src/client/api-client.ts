@@ -30,6 +30,7 @@ import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
 import { pagesOf } from "./list-page.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
+import { noteDeletion } from "./recent-deletions.js";
 import { collectionPath, describeCollection, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
@@ -196,6 +197,7 @@ export class ApiClient {
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy });
     const answer = await this.#sendAbout({ definition, ref }, "delete of", { method: "DELETE", body, signal });
     if (answer === undefined) return { wasFound: false, isGone: true };
+    noteDeletion(this.connection, objectPath(definition, ref));
     // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
     const { kind, metadata } = JSON.parse(answer.toString("utf8")) as Partial<KubernetesObject>;
     const isGone = kind === "Status" || metadata?.deletionTimestamp === undefined;
@@ -238,7 +240,9 @@ export class ApiClient {
     const deleteOptions = { gracePeriodSeconds, preconditions: uid === undefined ? undefined : { uid } };
     const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions });
     const target = { definition: POD, ref, subresource: "eviction" } as const;
-    return (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
+    const isEvicted = (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
+    if (isEvicted) noteDeletion(this.connection, objectPath(POD, ref));
+    return isEvicted;
   }
 
   /** Tells whether the API server serves a kind in its version. */

@@ -8,6 +8,7 @@ import { kindNameOf, type ResourceDefinition } from "../../base/resource-definit
 import { variantOf, type ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { RequestObserver } from "../../client/requester.js";
+import { takeDeletion } from "../../client/recent-deletions.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { OwnViews } from "../../cache/own-views.js";
@@ -114,7 +115,10 @@ export class Sender {
     const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
     const pathsOf = () => (kind === "created" ? [] : this.#changedPaths(sending, entry, LOGGED_DIFFERENCES));
     logChange(`${kind} ${what}`, { target, cause, pathsOf });
-    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observed());
+    // An object that this operator deleted itself is not created again because another client undoes the write.
+    const isRecreated = wasCreated && takeDeletion(this.client.connection, objectPath(target.definition, plan.ref));
+    const write = isRecreated ? { ...observed(), content: `recreated ${this.#edits++}` } : observed();
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, write);
     if (loop !== undefined) this.#options.listener?.onLoop({ ...this.#placeOf(sending), ...loop }, cause);
     return { kind, entry };
   }

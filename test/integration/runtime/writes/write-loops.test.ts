@@ -145,6 +145,38 @@ suite("dependents that are undone", (test) => {
     assert.is(writesOf(page, "deleted-text"), 4);
   });
 
+  for (const serverSideApply of [true, false])
+    test(`an object that the operator's own client deletes is created again at once: ${serverSideApply ? "apply" : "PUT"}`, async () => {
+      const name = `own-${serverSideApply}`;
+      await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply })] });
+      await createPage(page, name);
+      const ref = { name: `${name}-text`, namespace: "default" };
+      let last = "";
+      for (let round = 0; round < 6; round++) {
+        const live = await waitFor("another object", async () => {
+          const found = await page.operator.client.get(ConfigMap, ref);
+          return found?.metadata.uid === last ? undefined : found;
+        });
+        last = live.metadata.uid!;
+        await page.operator.client.delete(ConfigMap, ref);
+      }
+      await untilText(page, "first", ref.name);
+      assert.equal(page.loops, []);
+      assert.equal(failuresOf(page.events), []);
+    });
+
+  test("an object that the reconciler deletes in every reconcile is a loop that never settles", async () => {
+    const reconciler: Reconciler<Page, object, NonNullable<Page["status"]>> = {
+      async reconcile({ primary, context }) {
+        await context.client.delete(ConfigMap, { name: `${primary.metadata.name}-text`, namespace: "default" });
+      },
+    };
+    await using page = await startWatched({ reconciler });
+    await createPage(page, "restless");
+    const loop = await waitFor("the loop", () => page.loops[0]);
+    assert.equal([loop.loop, loop.writes], ["unsettled", 20]);
+  });
+
   test("without server-side apply it is the same, and what differs is named", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs", more: "kept" } });

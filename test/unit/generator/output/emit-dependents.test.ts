@@ -127,6 +127,7 @@ spec:
       deletion: orphan
       serverSideApply: false
       fieldManager: me
+      released: [spec.size, spec.more.weight]
       dependsOn: [shards]
       matcher: { function: isSameWidget }
       readyPostcondition: { when: 'secondary.shards["a"] !== undefined && live?.["spec"] !== undefined' }
@@ -229,7 +230,7 @@ suite("emitted dependents", (declareTest) => {
       'existing: fieldEquals("spec.hostNetwork", false), })',
       'existing: conditionIs({ type: "DisruptionAllowed", status: "True" }), })',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
-      'cluster: "other", deletion: "orphan", serverSideApply: false, fieldManager: "me"',
+      'cluster: "other", deletion: "orphan", serverSideApply: false, fieldManager: "me", released: ["spec.size", "spec.more.weight"]',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
       'delete: databaseDependent.delete, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",
