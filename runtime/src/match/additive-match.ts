@@ -1,6 +1,7 @@
 // The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject, isSameQuantity, type JsonObject, type JsonValue } from "@gen-operator/schema";
+import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
+import { isEmptyValue, isFilledByServer, isSameScalar } from "./json-value.js";
 import { pathText, type Difference } from "./match.js";
 import type { SchemaNode } from "./schema-node.js";
 
@@ -20,14 +21,20 @@ export interface AdditiveOptions {
 /** Tells whether live contains everything that is desired. */
 export function includes(desired: Value, live: Value, options: AdditiveOptions): boolean {
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
-  if (isAbsent(live)) return options.mayLackEmpty === true && isEmpty(desired);
+  if (isAbsent(live))
+    return options.mayLackEmpty === true && (isEmpty(desired) || (options.schema.dropsEmpty && isEmptyValue(desired)));
   if (desired === live) return true;
   if (isJsonObject(desired) && isJsonObject(live))
     return membersOf(desired, live, options).every((name) =>
-      includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
+      includesMember(name, [desired[name], live[name]], { ...options, schema: options.schema.property(name) }),
     );
   if (Array.isArray(desired) && Array.isArray(live)) return includesItems(desired, live, options);
-  return options.schema.isQuantity && isSameQuantity(desired, live);
+  return isSameScalar(desired, live, options.schema);
+}
+
+function includesMember(name: string, [desired, live]: [Value, Value], options: AdditiveOptions): boolean {
+  if (includes(desired, live, options)) return true;
+  return desired !== undefined && isFilledByServer(name, { desired, live, schema: options.schema });
 }
 
 /** Finds the paths, below `path`, where live lacks a desired value. */
@@ -44,7 +51,9 @@ export function findMissing(
     inside = desired.flatMap((item, index) => findMissing(item, live[index], below(index, schema.items)));
   else if (isJsonObject(desired) && isJsonObject(live))
     inside = membersOf(desired, live, options).flatMap((name) =>
-      findMissing(desired[name], live[name], below(name, schema.property(name))),
+      includesMember(name, [desired[name], live[name]], { ...options, schema: schema.property(name) })
+        ? []
+        : findMissing(desired[name], live[name], below(name, schema.property(name))),
     );
   // Lists may differ as a whole though their items, one by one, do not.
   return inside.length > 0 ? inside : [{ path: pathText(path), reason: isAbsent(live) ? "is missing" : "differs" }];

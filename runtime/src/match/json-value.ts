@@ -23,8 +23,41 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
   if (Array.isArray(desired) && Array.isArray(live))
     return live.length === desired.length && desired.every((item, at) => isSameValue(item, live[at], schema.items));
   if (isJsonObject(desired) && isJsonObject(live)) return isSameObject(desired, live, schema);
-  if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
+  return isSameScalar(desired, live, schema);
+}
+
+/** Tells whether the API server stores two scalars as the same: times, quantities and bytes can be spelled in several ways. */
+export function isSameScalar(desired: JsonValue, live: JsonValue, schema: SchemaNode): boolean {
+  if (desired === live) return true;
+  const areTexts = typeof desired === "string" && typeof live === "string";
+  if (schema.isTime) return areTexts && isSameTime(desired, live);
+  if (schema.isBytes) return areTexts && isSameBytes(desired, live);
   return schema.isQuantity && isSameQuantity(desired, live);
+}
+
+// Go ignores line breaks in base64, as `base64` and YAML write them.
+function isSameBytes(desired: string, live: string): boolean {
+  const text = desired.replace(/[\r\n]/g, "");
+  const isBase64 = text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
+  return isBase64 && Buffer.from(text, "base64").equals(Buffer.from(live, "base64"));
+}
+
+// https://kubernetes.io/docs/concepts/services-networking/service/, https://kubernetes.io/docs/concepts/storage/persistent-volumes/
+const ALLOCATED: ReadonlySet<string> = new Set([
+  ...["clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"],
+  ...["volumeName", "nodeName", "serviceAccountName"],
+]);
+
+/**
+ * Tells whether a field is empty in the desired object, and the API server has filled it in: an address or a port that it allocates and keeps, or
+ * a default. It cannot tell an empty value from an absent one.
+ */
+export function isFilledByServer(
+  name: string,
+  { desired, live, schema }: { desired: JsonValue; live: JsonValue | undefined; schema: SchemaNode },
+): boolean {
+  if (!schema.dropsEmpty || !isEmptyValue(desired) || typeof live !== typeof desired) return false;
+  return ALLOCATED.has(name) || (schema.default !== undefined && isSameValue(schema.default, live, schema));
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {

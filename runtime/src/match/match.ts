@@ -4,7 +4,7 @@
  */
 import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import { isLeaf, keyOfListItem, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isEmptyValue, isOfJson, isSameValue } from "./json-value.js";
+import { isEmptyValue, isFilledByServer, isOfJson, isSameValue } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */
@@ -123,6 +123,8 @@ function matchField(
   // A field of a struct that has fields itself is owned only if it was applied empty.
   if (!ownsKeys && owned.isMember && child.merge !== "leaf" && isJsonObject(value) && Object.keys(value).length > 0)
     return report(search, "was applied empty");
+  // It is still ours, so nobody but the API server has put a value there.
+  if (isLeaf(owned) && isFilledByServer(name, { desired: value, live, schema: child })) return true;
   return matchValue(search, value, { live, owned, schema: child });
 }
 

@@ -18,6 +18,8 @@ export interface SchemaNode {
   readonly isQuantity: boolean;
   /** Whether the API server writes it in its own way, as it does with times in built-in kinds. */
   readonly isTime: boolean;
+  /** Whether it is base64, which the API server decodes and encodes again in built-in kinds. */
+  readonly isBytes: boolean;
   readonly isBuiltin: boolean;
   /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
   readonly dropsEmpty: boolean;
@@ -79,6 +81,7 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     // A custom resource may call a string so; the server normalises only those of built-in kinds.
     isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
     isTime: isBuiltin && resolved?.format === "date-time",
+    isBytes: isBuiltin && resolved?.format === "byte",
     isBuiltin,
     dropsEmpty: isBuiltin && !keepsZero && isMap,
     default: resolved?.default,

@@ -35,6 +35,7 @@ import {
   planMergePatch,
   uidTest,
   withEncodedData,
+  withoutStatus,
   type Sending,
   type Stated,
 } from "./send/plan.js";
@@ -69,7 +70,7 @@ export class Writer {
 
   /** Makes an object as desired. The creation of one that exists after all fails if it is not of this primary and not to be adopted. */
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
-    const desired = withEncodedData(target.definition, stated);
+    const desired = withoutStatus(target.definition, withEncodedData(target.definition, stated));
     target.cache.requireWhole(keyOf(desired.metadata));
     checkReleased(target, desired, options.released);
     const written = await this.#write(target, desired, options);

@@ -199,6 +199,13 @@ export function withEncodedData<Desired extends object>(definition: ResourceDefi
   return { ...rest, data: { ...rest.data, ...Object.fromEntries(encoded) } } as unknown as Desired;
 }
 
+/** Returns an object without a status that the API server ignores, since it is written through its subresource only. */
+export function withoutStatus<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
+  if (!definition.hasStatusSubresource || !("status" in desired)) return desired;
+  const { status: _, ...rest } = desired;
+  return rest as unknown as Desired;
+}
+
 /** Returns the JSON patch from one state of an object to another, which fails if the object was made anew under its name. */
 export function patchBetween(uid: string | undefined, before: object, after: object): JsonPatchOperation[] {
   return [uidTest(uid), ...jsonDiff(before, plainOf(after) as JsonObject)];

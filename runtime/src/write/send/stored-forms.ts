@@ -1,6 +1,9 @@
 import { systemClock, type Clock } from "../../base/clock.js";
-import { describeObject, keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type JsonValue, type ObjectRef } from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
+import { isEmptyValue } from "../../match/json-value.js";
+import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import type { Difference } from "../../match/match.js";
 import type { Application } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
@@ -56,8 +59,8 @@ export class StoredForms {
     const what = `${part === "status" ? "the status of " : ""}${describeObject(definition, desired.metadata)}`;
     cause?.logger?.warn(
       { dependent: cause.dependent, paths },
-      `${what} is stored otherwise than desired (${places}): an admission policy or webhook, or the API server, changes it. This counts ` +
-        "as desired, and is sent again after 10 minutes at the earliest; exempt the object from the policy, or desire what is stored",
+      `${what} is stored otherwise than desired (${places}): ${likelyCauseOf(paths, { desired, definition })}. This counts as desired, and is ` +
+        "sent again after 10 minutes at the earliest; exempt the object from the policy, or desire what is stored",
     );
   }
 
@@ -65,4 +68,24 @@ export class StoredForms {
   forget(cache: ResourceView, ref: ObjectRef, parts: readonly Application["part"][] = ["object", "status"]): void {
     for (const part of parts) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
+}
+
+// The API server fills in what is empty and writes some formats in its own way; anything else it stores as it was sent.
+function likelyCauseOf(
+  paths: readonly string[],
+  { desired, definition }: { desired: object; definition: ResourceDefinition },
+): string {
+  const isNormalized = paths.every((path) => {
+    const steps = [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) => name ?? Number(index));
+    let [value, schema]: [unknown, SchemaNode] = [desired, schemaOf(definition)];
+    for (const step of steps) {
+      value = (value as { readonly [name: string]: unknown } | null | undefined)?.[step];
+      schema = typeof step === "number" ? schema.items : schema.property(step);
+    }
+    const isEmpty = value === undefined || isEmptyValue(value as JsonValue);
+    return isEmpty || schema.isTime || schema.isBytes || schema.isQuantity;
+  });
+  return isNormalized
+    ? "the API server, or an admission policy or webhook, changes it"
+    : "an admission policy or webhook, or the API server, changes it";
 }
