@@ -83,6 +83,39 @@ suite("list entries of others", (test) => {
   });
 });
 
+suite("list entries of others that are about to be removed", (test) => {
+  for (const [title, times] of [
+    ["are given back if the apply fails after all, and removed by the next reconcile", 1],
+    ["are removed by the next reconcile if the operator could not give them back", 2],
+  ] as const)
+    test(title, async () => {
+      await using server = await startPageServer();
+      const spec = { ports: [{ name: "http", port: 80, protocol: "TCP" }] };
+      const desired = ({ primary }: { primary: Page }) => ({ metadata: { name: primary.metadata.name }, spec });
+      const service = configMapOf("service", { resource: Service.definition, desired });
+      await using page = createPageOperator(server, { dependents: [service] });
+      await page.operator.start();
+      await createPage(page);
+      const { client } = page.operator;
+      const ref = { name: "one", namespace: "default" };
+      await waitFor("the Service", () => client.get(Service, ref));
+      await page.quiet();
+      // The patch of the other manager, the apply, the dry run and the change of the managed fields come before.
+      const answer = { status: 403, reason: "Forbidden", message: "not now" };
+      server.faults.add({ kind: "Service", verb: "patch", after: 4, times, answer });
+      const ports = [{ name: "http", port: 8080, protocol: "TCP" }];
+      const operations = [{ op: "replace" as const, path: "/spec/ports", value: ports }];
+      await client.jsonPatch(Service, ref, { fieldManager: "somebody", operations });
+      const { error } = await waitFor("a failure", () => page.events.find((event) => event.error !== undefined));
+      assert.match(messageOf((error as AggregateError).errors[0]), "not now");
+      const portsOf = async () => (await client.get(Service, ref))?.spec.ports.map(({ port }) => port).join();
+      await waitFor("our port alone", async () => (await portsOf()) === "80");
+      await waitFor("the reconcile succeeds", () => page.events.at(-1)?.error === undefined);
+      const removals = page.logs.filter((line) => line.startsWith("warn removed"));
+      assert.is(removals.length, times === 1 ? 1 : 0, page.logs.join("\n"));
+    });
+});
+
 suite("an admission policy", (test) => {
   const replaced = (path: string, value: string) => `[JSONPatch{op: 'add', path: '${path}', value: ${value}}]`;
   const annotations = ["dependent", "object", "primary-name", "primary-type", "primary-namespace", "primary-uid"];
