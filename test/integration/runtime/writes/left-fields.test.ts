@@ -104,6 +104,14 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.equal((await writing.live())["data"], { b: "1" }, "nobody else owns what is desired");
   });
 
+  test("removes what is no longer desired where desired reads the live object", async () => {
+    await using writing = await start(ConfigMap);
+    await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
+    await writing.others(stripped);
+    assert.is((await writing.apply({ metadata: link, data: { a: "1" } }, { readsLive: true })).kind, "updated");
+    assert.equal((await writing.live())["data"], { a: "1" });
+  });
+
   test("removes what is no longer desired if another manager applied the object first", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: link, data: { a: "1", gone: "2", theirs: "3" } });

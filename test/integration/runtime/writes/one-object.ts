@@ -19,6 +19,8 @@ export type ForeignWrite =
 /** How an object is written. */
 export interface WriteOptions {
   readonly released?: readonly string[];
+  /** Whether `desired` read the live object, which no other version may replace. */
+  readonly readsLive?: boolean;
   /** What the operator was compiled for, if that is not what the API server has. */
   readonly as?: ResourceDefinition;
 }
@@ -48,7 +50,12 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
   let writers: { readonly [serverSideApply: string]: Writer } = {};
   const write = async (
     desired: { readonly metadata?: object },
-    { as = definition, serverSideApply = true, ...options }: WriteOptions & { serverSideApply?: boolean },
+    {
+      as = definition,
+      serverSideApply = true,
+      readsLive = false,
+      ...options
+    }: WriteOptions & { serverSideApply?: boolean },
   ): Promise<Written> => {
     const live = await read();
     requests.length = 0;
@@ -57,7 +64,10 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
     const writer = (writers = { [`${serverSideApply}`]: new Writer(sender, { serverSideApply }), ...writers })[
       `${serverSideApply}`
     ]!;
-    return writer.apply({ ...target, definition: as }, stated, { live, cause: { logger }, ...options });
+    return writer.apply({ ...target, definition: as }, stated, {
+      ...{ live, cause: { logger }, ...options },
+      basis: readsLive ? { version: live?.object.metadata.resourceVersion } : undefined,
+    });
   };
   return {
     ...{ read, requests, logs, metadata, client: other, key: keyOf(metadata) },

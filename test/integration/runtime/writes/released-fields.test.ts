@@ -49,6 +49,15 @@ suite("released fields", (test) => {
     });
   }
 
+  test("keep their value where desired reads the live object", async () => {
+    await using writing = await start(Deployment);
+    await writing.apply(deploymentOf({ replicas: 5 }));
+    const change = deploymentOf({ revisionHistoryLimit: 3 });
+    assert.is((await writing.apply(change, { released, readsLive: true })).kind, "updated");
+    const { replicas, revisionHistoryLimit } = (await writing.specOf()) as { [name: string]: number };
+    assert.equal([replicas, revisionHistoryLimit], [5, 3]);
+  });
+
   test("are given up by one patch of the managed fields, in which nothing else changes", async () => {
     await using writing = await start(Deployment);
     await writing.apply(deploymentOf({ replicas: 5 }));

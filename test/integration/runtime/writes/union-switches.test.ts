@@ -274,6 +274,18 @@ suite("members that keep an apply from being accepted", (test) => {
       }
     });
 
+  for (const title of ["another manager set the member", "no field is ours any more"])
+    test(`are removed where desired reads the live object: ${title}`, async () => {
+      await using writing = await startWriting(Source);
+      await writing.apply({ spec: { git: { url: "a" } } });
+      const left = title === "no field is ours any more" ? null : { url: "a" };
+      const change = left === null ? { git: null, http: { url: "b" } } : { left: "x" };
+      await writing.others({ mergePatch: { spec: change } });
+      const desired = { spec: { git: { url: "a" }, both: "c" } };
+      assert.is((await writing.apply(desired, { readsLive: true })).kind, "updated");
+      assert.equal(await writing.specOf(), { git: { url: "a" }, both: "c", size: 1 });
+    });
+
   test("are removed for good: what was switched to goes when it is no longer desired", async () => {
     await using writing = await startWriting(Deployment);
     await writing.apply(deploymentOf(podOf({ livenessProbe: httpGet })));
