@@ -30,7 +30,7 @@ import type { Sender, Sent } from "./send/send.js";
 /** Applies an object, and removes what is left over from before its fields were managed by this manager. */
 export async function applyClaiming(sender: Sender, write: Change): Promise<Sent> {
   const { target, before, cause, plan } = write;
-  let claims: { readonly state: WholeState; readonly left: readonly FieldPath[] } | undefined;
+  let claims: { readonly former: readonly ManagedEntry[]; readonly left: readonly FieldPath[] } | undefined;
   const claim = async (live: typeof before) => {
     const state = await readWhole(sender, { ...write, before: live });
     if (state === undefined) return undefined;
@@ -46,21 +46,21 @@ export async function applyClaiming(sender: Sender, write: Change): Promise<Sent
         : [entry],
     );
     if (JSON.stringify(freed) === JSON.stringify(state.entries)) return live;
-    claims = { state, left };
+    claims = { former, left };
     return writeEntries(sender, write, { ...state, entries: freed });
   };
   const isLocked = plan.lock !== undefined;
   const claimed = await (isLocked ? claim(before) : onLatest(before, claim, { sender, target }));
-  const { state, left = [] } = claims ?? {};
+  const { former = [], left = [] } = claims ?? {};
   if (claimed === undefined) return sender.send(write);
-  if (state === undefined || left.length === 0) return sender.send(afterEdit(write, claimed));
+  if (left.length === 0) return sender.send(afterEdit(write, claimed));
   try {
     return await sender.send(afterEdit(write, claimed));
   } catch (error) {
     // Some of them cannot be removed; which of them are ours, and not defaults, nothing tells any more.
     if (!isApiError(error, 422)) throw error;
-    const former = { object: claimed.object, entries: withFormer(state, write, sender.fieldManager) };
-    const sent = await sender.send(afterEdit(write, await writeEntries(sender, write, former)));
+    const given = await writeEntries(sender, write, { object: claimed.object, entries: former });
+    const sent = await sender.send(afterEdit(write, given));
     const text =
       `${describeObject(target.definition, plan.ref)} had lost its managed fields, and keeps ${left.map(fieldPathText).join(", ")}, ` +
       `which may be left over from an earlier version: the API server does not let them go: ${messageOf(error)}`;
