@@ -20,7 +20,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       return sender.send({ target, plan, before: undefined, cause, content: desired });
     },
     async change(target, desired, options) {
-      const { live, isForced, basis, isLink = false, released, cause } = options;
+      const { live, isForced, basis, released, cause } = options;
       const asDesired = planApply(target.definition, desired, false);
       // What an earlier version stated in a PUT is not ours yet.
       const wasPut = live.object.metadata.annotations?.[LAST_STATED] !== undefined;
@@ -40,7 +40,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       const isFirst = wasPut || sender.matcher.ownedFields(live, "object") === undefined;
       const send = async (): Promise<Sent | undefined> => {
         try {
-          return await (isFirst && !isLink ? applyClaiming(sender, write) : sender.send(write));
+          return await (isFirst ? applyClaiming(sender, write) : sender.send(write));
         } catch (error) {
           if (basis !== undefined && isApiError(error, 409)) throw error;
           if (await failedAsGone(error, live.object, { sender, target, cause })) return undefined;

@@ -42,13 +42,13 @@ export function putMethod(sender: Sender): WriteMethod {
       const desired = withStatement(content);
       return send({ target, plan: planCreate(target.definition, desired), before: undefined, cause, content: desired });
     },
-    async change(target, content, { live, isForced, basis, isLink = false, released, cause }) {
+    async change(target, content, { live, isForced, basis, released, cause }) {
       const { definition } = target;
-      const desired = isLink ? content : withStatement(content);
+      const desired = withStatement(content);
       const attempt = async (before: DecodedResource): Promise<Written> => {
         if (before !== live) target.cache.put(before);
         if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
-        const stated = replacementOf(before.object, desired, definition, isLink || !statesContent(before.object));
+        const stated = replacementOf(before.object, desired, definition, !statesContent(before.object));
         const body = withReleased(stated, before.object, released);
         // After a conflict somebody else may have made it as desired.
         const isCompared = isForced !== true || before !== live;
@@ -59,7 +59,7 @@ export function putMethod(sender: Sender): WriteMethod {
         if (basis !== undefined && basis.version !== before.object.metadata.resourceVersion)
           return { kind: "unseen", entry: before };
         const whole = () => readWhole(sender, { target, before, cause });
-        const unstated = isLink ? {} : await findUnstated(desired.metadata, before, { sender, readWhole: whole });
+        const unstated = await findUnstated(desired.metadata, before, { sender, readWhole: whole });
         const replacement = { ...body, metadata: withoutKeys(body.metadata, unstated) };
         return send({ target, plan: planUpdate(definition, replacement, false), before, cause, content: desired });
       };

@@ -26,8 +26,6 @@ export interface ChangeOptions {
   readonly isForced?: boolean;
   /** Present if `desired` read the live object: then no other version is replaced. */
   readonly basis?: WriteBasis | undefined;
-  /** Whether the object only gets its link to the primary, and keeps everything else. */
-  readonly isLink?: boolean;
   /** Paths of fields that belong to another controller, such as `spec.replicas`: they keep their value. */
   readonly released?: readonly string[] | undefined;
   readonly cause?: WriteCause | undefined;
