@@ -2,7 +2,13 @@ import { hasFormat } from "@gen-operator/schema";
 import { checkCounts, checkNamespaces, checkNumbers, requireNumbers } from "../base/checks.js";
 import { namespaceOf, type Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
-import { defaultFinalizerOf, dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
+import {
+  defaultFinalizerOf,
+  dependentsOf,
+  formerManagersOf,
+  finalizerNameOf,
+  finalizerOf,
+} from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
 import type { RetryOptions } from "../schedule/retry.js";
@@ -62,7 +68,8 @@ function checkFieldManagers(definition: ControllerDefinition, fail: Fail): void 
 /** Returns all names under which a controller writes. */
 export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
   const { name, fieldManager = name, statusConditions } = definition;
-  const ofConditions = statusConditions === "managed" ? [conditionsManagerOf(fieldManager)] : [];
+  const managers = [fieldManager, ...formerManagersOf(definition)];
+  const ofConditions = statusConditions === "managed" ? managers.map(conditionsManagerOf) : [];
   const dependents = dependentsOf(definition).filter(isKubernetes);
   return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
 }

@@ -15,7 +15,7 @@ import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } fro
 import type { ExternalWriteEvent } from "./external-writes.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { namespacesOf } from "./check-controller.js";
-import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
+import { dependentsOf, finalizerNameOf, finalizerOf, formerManagersOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
@@ -166,6 +166,7 @@ export class RunningController {
       }),
       ...(definition.statusConditions === "managed" && {
         conditionsSender: senderOf(conditionsManagerOf(fieldManager)),
+        formerConditionsSenders: formerManagersOf(definition).map((each) => senderOf(conditionsManagerOf(each))),
       }),
       namespaces: () => sources.namespaces,
       ...{ fencingToken, events, tracing, lateWrites },

@@ -67,6 +67,11 @@ export function namesOf({
   return [name, ...formerNames];
 }
 
+/** Returns the field managers of earlier versions: those of former names, unless one field manager is stated for all names. */
+export function formerManagersOf({ formerNames = [], fieldManager }: ControllerDefinition): readonly string[] {
+  return fieldManager === undefined ? formerNames : [];
+}
+
 /** Returns the dependents of all workflows of a controller, those of its own first. */
 export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition): readonly DependentDefinition[] {
   return [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);

@@ -6,9 +6,10 @@ import { describeReason } from "../base/reconcile-reason.js";
 import { holdFinalizerOf, isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../cache/deep-freeze.js";
-import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
+import { ownedBy, uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { HoldRun } from "../workflow/dependents/dependent-reconciler.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
+import { KindOperations } from "../write/kind-operations.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
@@ -29,6 +30,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly sender: Sender;
   /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
   readonly conditionsSender?: Sender;
+  /** The field managers that wrote conditions under former names of the controller. */
+  readonly formerConditionsSenders?: readonly Sender[];
   /** What reconciles write with besides their dependents. */
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
@@ -282,9 +285,22 @@ export class PrimaryReconciler {
       const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed, isPaused };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
+      await this.#removeFormerConditions(scope);
     } catch (error) {
       if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
+    }
+  }
+
+  // Those of today are applied by now, so that only what is over is owned by the former field manager alone.
+  async #removeFormerConditions(scope: ReconcileScope): Promise<void> {
+    const { target, cause } = this.#writeIn(scope);
+    const { name, namespace } = scope.entry.object.metadata;
+    for (const sender of this.#dependencies.formerConditionsSenders ?? []) {
+      const entry = target.cache.get(scope.key);
+      if (entry === undefined || ownedBy(entry, sender.fieldManager, "status") === undefined) continue;
+      const operations = new KindOperations(target, { sender, cause });
+      await operations.applyStatus({ metadata: { name, namespace }, status: {} } as never, { mode: "forceFilter" });
     }
   }
 

@@ -320,3 +320,30 @@ suite("status conditions of an operator", (test) => {
     await page.operator.stop();
   });
 });
+
+suite("the conditions of a controller with another name", (test) => {
+  test("replace those that it kept under the former one", async () => {
+    await using server = await startPageServer();
+    const options = { dependents: [first, second], statusConditions: "managed" } as const;
+    {
+      await using page = createPageOperator(server, options);
+      await page.operator.start();
+      await createPage(page);
+      await waitFor("it waits", async () => (await conditionsOf(page))?.some((each) => each.startsWith("FirstReady=")));
+      await page.quiet();
+    }
+    // The new version has another dependent in its place.
+    const renamed = { ...options, name: "renamed", formerNames: ["page"], dependents: [configMapOf("third")] };
+    await using page = createPageOperator(server, { ...renamed, workflow: { pruning: false } });
+    await page.operator.start();
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    await page.quiet();
+    const { length } = page.requests;
+    await page.operator.client.mergePatch(Page, one, { metadata: { labels: { a: "b" } } });
+    await page.quiet();
+    assert.equal(
+      page.requests.slice(length).filter((line) => line.includes("/status")),
+      [],
+    );
+  });
+});
