@@ -10,6 +10,7 @@ import type { DependentSource, DependentWatch } from "../sources/kind/dependent-
 import {
   dependentsOf,
   finalizerNameOf,
+  formerManagersOf,
   namesOf,
   type ControllerDefinition,
 } from "../reconcile/controller-definition.js";
@@ -52,6 +53,7 @@ export function reconcilerFactory(
 ): ReconcilerFactory {
   const { name: controller, formerNames, fieldManager: ofController = controller } = controllerDefinition;
   const finalizer = finalizerNameOf(controllerDefinition);
+  const formerFieldManagers = formerManagersOf(controllerDefinition);
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
@@ -64,7 +66,7 @@ export function reconcilerFactory(
     const key = JSON.stringify([cluster ?? place, cluster === undefined, fieldManager, serverSideApply]);
     let known = writers.get(key);
     if (known === undefined) {
-      const sender = new Sender({ client, fieldManager, fieldManagers, listener, views });
+      const sender = new Sender({ client, fieldManager, formerFieldManagers, fieldManagers, listener, views });
       writers.set(key, (known = new Writer(sender, { serverSideApply })));
     }
     return known;

@@ -148,7 +148,9 @@ export class RunningController {
       clock: systemClock,
       onDue: (key) => sources.notify([key], { source: "cleanupTimeout" }),
     }));
-    const senderOf = (name: string) => new Sender({ ...ofAll, fieldManager: name, listener: loops });
+    const formerFieldManagers = formerManagersOf(definition);
+    const senderOf = (name: string) =>
+      new Sender({ ...ofAll, fieldManager: name, formerFieldManagers, listener: loops });
     const sender = senderOf(fieldManager);
     const parts = { ...shared, writer: new Writer(sender), loops, sources, views, proofKey: ofLinks };
     const createReconciler = reconcilerFactory(definition, parts);

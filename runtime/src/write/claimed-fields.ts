@@ -35,7 +35,7 @@ export async function applyClaiming(sender: Sender, write: Change): Promise<Sent
     const state = await readWhole(sender, { ...write, before: live });
     if (state === undefined) return undefined;
     requireVersion(write, state);
-    const former = withoutReleased(withFormer(state, write, sender.fieldManager), sender.fieldManager, write.released);
+    const former = withoutReleased(withFormer(state, write, sender), sender.fieldManager, write.released);
     const left = leftOver({ ...state, entries: former }, write, sender.fieldManager);
     const { apiVersion } = target.definition;
     const own = { fieldManager: sender.fieldManager, apiVersion, fields: left };
@@ -70,10 +70,15 @@ export async function applyClaiming(sender: Sender, write: Change): Promise<Sent
 }
 
 // The entries, with the fields of former writes as applied ones.
-function withFormer({ object, entries }: WholeState, write: Change, fieldManager: string): readonly ManagedEntry[] {
+function withFormer(
+  { object, entries }: WholeState,
+  write: Change,
+  { fieldManager, formerFieldManagers }: Sender,
+): readonly ManagedEntry[] {
   const controller = object.metadata.labels?.[CONTROLLER_LABEL];
+  const isOfFormer = (manager = "") => manager === controller || formerFieldManagers.includes(manager);
   const isFormer = ({ manager, operation, subresource }: ManagedEntry) =>
-    subresource === undefined && (manager === fieldManager ? operation === "Update" : manager === controller);
+    subresource === undefined && (manager === fieldManager ? operation === "Update" : isOfFormer(manager));
   const former = entries.filter(isFormer);
   if (former.length === 0) return entries;
   const own = entries.find((entry) => isAppliedBy(entry, fieldManager));

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/sch
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { fieldsAt, type FieldPath, type FieldsV1 } from "../match/field-set.js";
+import { CONTROLLER_LABEL } from "../base/primary-link.js";
 import { plainOf } from "../match/json-value.js";
 import { BEFORE_FIRST_APPLY, type WholeState } from "./managed-entries.js";
 import type { Stated } from "./send/plan.js";
@@ -52,9 +53,10 @@ export async function findUnstated(
   if (Object.keys(found).length === 0) return found;
   const state = await readWhole();
   if (state === undefined) return {};
-  const others = state.entries.filter(
-    ({ manager }) => manager !== sender.fieldManager && manager !== BEFORE_FIRST_APPLY,
-  );
+  // The label has the former name of the controller until it is written under the new one.
+  const label = live.object.metadata.labels?.[CONTROLLER_LABEL];
+  const own = [sender.fieldManager, ...sender.formerFieldManagers, BEFORE_FIRST_APPLY, label];
+  const others = state.entries.filter(({ manager }) => !own.includes(manager));
   const isFree = (path: FieldPath) => others.every(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, path) === undefined);
   return keep(found, (name, key) => isFree(fieldOf(name, key)));
 }

@@ -28,6 +28,8 @@ export interface SenderOptions {
   /** The client of the cluster; a function where it is there only while something is watched. */
   readonly client: ApiClient | (() => ApiClient);
   readonly fieldManager: string;
+  /** Under which names earlier versions wrote: what these own is its own, too. */
+  readonly formerFieldManagers?: readonly string[] | undefined;
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string> | undefined;
   readonly listener?: LoopListener | undefined;
@@ -57,6 +59,7 @@ const NO_CAUSE: WriteCause = {};
 export class Sender {
   readonly fieldManager: string;
   readonly fieldManagers: Iterable<string>;
+  readonly formerFieldManagers: readonly string[];
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;
   readonly #loops = new LoopDetector();
@@ -67,6 +70,7 @@ export class Sender {
     const { fieldManager, fieldManagers = [fieldManager], clock } = options;
     this.fieldManager = fieldManager;
     this.fieldManagers = fieldManagers;
+    this.formerFieldManagers = options.formerFieldManagers ?? [];
     this.matcher = new ApplyMatcher(fieldManager, clock);
     this.#options = options;
   }

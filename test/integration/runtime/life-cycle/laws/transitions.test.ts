@@ -60,7 +60,8 @@ interface Transition {
   /** What has to be at a path in the end. */
   readonly expected: { readonly path: string; readonly value: unknown };
   readonly way?: "apply" | "put";
-  readonly options?: Json;
+  /** What the next version of the operator states besides. */
+  readonly optionsAfter?: Json;
 }
 
 const selector = { matchLabels: { app: "one" } };
@@ -150,7 +151,8 @@ const TRANSITIONS: readonly Transition[] = [
     {
       ...{ title: "replicas that were released to an autoscaler", kind: "Deployment", way },
       ...{ before: deploymentOf(podOf(), { replicas: 3 }), after: deploymentOf() },
-      options: { released: ["spec.replicas"] },
+      // The version of the operator that hands them over states them no more.
+      optionsAfter: { released: ["spec.replicas"] },
       expected: { path: "spec.replicas", value: 3 },
     },
   ]),
@@ -161,7 +163,7 @@ const at = (object: unknown, path: string): unknown =>
 
 async function play(
   scene: Scene,
-  { kind, before, others, after, expected, way = "apply", options }: Transition,
+  { kind, before, others, after, expected, way = "apply", optionsAfter }: Transition,
 ): Promise<void> {
   const resource: ResourceClass<AnyObject> = classOf(KINDS[kind]);
   if (kind === "Choice") await installOnce(scene);
@@ -171,12 +173,15 @@ async function play(
     ...(primary.spec.text === "before" ? before : after),
   });
   const node = { name: "object", resource: KINDS[kind], dependsOn: [], desired, serverSideApply: way === "apply" };
-  await scene.start(textController(scene, { dependents: [{ ...node, ...options }] }));
+  await scene.start(textController(scene, { dependents: [node] }));
   await scene.client.create(Page, { metadata, spec: { text: "before" } });
   await scene.until("the object is there", async () => (await scene.get(resource, "one")) !== undefined);
   await scene.quiet();
   if (others !== undefined) await scene.client.mergePatch(resource, metadata, others);
+  if (optionsAfter !== undefined) await scene.stop();
   await scene.client.mergePatch(Page, metadata, { spec: { text: "after" } });
+  if (optionsAfter !== undefined)
+    await scene.start(textController(scene, { dependents: [{ ...node, ...optionsAfter }] }));
   const found = async () => at((await scene.get(resource, "one")) as KubernetesObject, expected.path);
   const differences = async () => {
     const [one, other] = [await found(), expected.value].map((value) => JSON.stringify(value));
