@@ -1,3 +1,4 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
 import { isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -17,6 +18,17 @@ const NOT_SERVED = new Error("its kind is not served");
 // A watch that failed is not begun again by every reconcile.
 const TRY_AGAIN_AFTER_MS = 10_000;
 
+/** A kind that only `removed` names. */
+interface OpenedKind {
+  readonly kind: WatchedKind;
+  readonly source: KindSource;
+}
+
+interface Opened {
+  readonly kind: Promise<OpenedKind>;
+  failure?: { readonly error: unknown; readonly at: number };
+}
+
 /**
  * Where objects of a controller may be that no dependent wants: in the watches of its dependents, and in watches of metadata alone for the
  * kinds that the workflow names as removed. Such a watch begins with the first reconcile and lasts until the controller stops.
@@ -29,7 +41,7 @@ export class RemovedDependents implements RemovedKinds {
   /** The watch of a dependent shows what other dependents of the kind left as well. */
   readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: DependentSource }[];
   readonly #kinds = new Map<DependentSource["cache"], WatchedKind>();
-  readonly #opened = new Map<string, { readonly kind: Promise<WatchedKind>; failedAt?: number }>();
+  readonly #opened = new Map<string, Opened>();
 
   constructor(definition: ControllerDefinition, parts: ReconcilerParts, createReconciler: ReconcilerFactory) {
     this.#definition = definition;
@@ -42,26 +54,28 @@ export class RemovedDependents implements RemovedKinds {
     this.watched = [...new Set(this.#dependents.map(({ dependent, source }) => this.#kindOf(dependent, source)))];
   }
 
-  async open(name: string, removed: RemovedDependent): Promise<WatchedKind | undefined> {
+  async open(name: string, removed: RemovedDependent, primary: KubernetesObject): Promise<WatchedKind | undefined> {
     const shared = this.#dependents.find(({ dependent }) => seesAllOf(dependent, removed));
     if (shared !== undefined) return this.#kindOf(shared.dependent, shared.source);
     const { resource, namespace, cluster } = removed;
     const key = JSON.stringify([resource.group, resource.kind, namespace, cluster]);
     let opened = this.#opened.get(key);
-    if (opened === undefined || performance.now() - (opened.failedAt ?? Infinity) >= TRY_AGAIN_AFTER_MS)
+    if (opened === undefined || performance.now() - (opened.failure?.at ?? Infinity) >= TRY_AGAIN_AFTER_MS)
       this.#opened.set(key, (opened = { kind: this.#watch(name, removed) }));
     try {
-      return await opened.kind;
+      if (opened.failure !== undefined) throw opened.failure.error;
+      const { kind, source } = await opened.kind;
+      await this.#untilKnown(source, primary, opened);
+      return kind;
     } catch (error) {
-      opened.failedAt ??= performance.now();
       // A kind that does not exist has no objects.
-      if (error === NOT_SERVED) return undefined;
-      throw error;
+      if (error !== NOT_SERVED) throw error;
+      opened.failure ??= { error, at: performance.now() };
+      return undefined;
     }
   }
 
-  async #watch(name: string, removed: RemovedDependent): Promise<WatchedKind> {
-    const { sources } = this.#parts;
+  async #watch(name: string, removed: RemovedDependent): Promise<OpenedKind> {
     const { resource, namespace, cluster } = removed;
     const client = this.#clientOf(cluster);
     const isElsewhere = cluster !== undefined;
@@ -79,16 +93,26 @@ export class RemovedDependents implements RemovedKinds {
       namespaces: namespace === undefined ? undefined : [namespace],
       isInternal: true,
     });
+    const nothing = async () => {};
+    return { source, kind: this.#kindOf(removed, { source, cache: source.view, activate: nothing, deactivate: nothing }) };
+  }
+
+  // The watches of other namespaces may fail.
+  async #untilKnown(source: KindSource, primary: KubernetesObject, opened: Opened): Promise<void> {
+    const { sources } = this.#parts;
     try {
-      await sources.register(source);
+      await sources.register(source, primary);
       // After the stop nothing is started any more, and what is not known must not be taken for gone.
-      if (source.health.status !== "healthy") throw new Error(`the watch of ${resource.plural} does not run`);
+      const unknown = source.unknownFor(primary);
+      if (unknown !== undefined || !source.isPartlySynced)
+        throw new Error(unknown ?? `the watch of ${source.view.definition.plural} does not run`);
     } catch (error) {
-      await sources.deregister(source.name);
+      if (!source.isPartlySynced) {
+        opened.failure ??= { error, at: performance.now() };
+        await sources.deregister(source.name);
+      }
       throw error;
     }
-    const nothing = async () => {};
-    return this.#kindOf(removed, { source, cache: source.view, activate: nothing, deactivate: nothing });
   }
 
   #kindOf(

@@ -1,4 +1,4 @@
-import type { ControllerActivity, PostponedWrite, SourceHealth } from "../base/activity.js";
+import type { ControllerActivity, PostponedWrite, SourceHealth, WaitingPrimaries } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { Backoff, sleep, systemClock } from "../base/clock.js";
 import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
@@ -18,13 +18,13 @@ import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf, formerManagersOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
-import { detailsOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
 import { CleanupDeadlines } from "../reconcile/cleanup-deadlines.js";
+import { detailsOf, firstOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
-import { recordPause, recordReconcile } from "../operate/events/reconcile-events.js";
+import { recordPause, recordReconcile, recordWait } from "../operate/events/reconcile-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
@@ -78,7 +78,7 @@ function warnIfLost({ key, object, isInitial }: ResourceChange, finalizer: strin
 /** A controller with everything that it watches, from one start to one stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;
-  /** Whether all that it watches is known, so that it reconciles, or does so as soon as its operator leads. */
+  /** Whether all that it watches is known, as far as it can be, so that it reconciles, or does so as soon as its operator leads. */
   isStarted = false;
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
@@ -179,7 +179,12 @@ export class RunningController {
       recordReconcile(events, primaries.get(event.primary)?.object, event);
       observer?.(event);
     };
-    const surroundings = { primaries, runner, logger, observer: onReconciled };
+    const surroundings = {
+      ...{ primaries, runner, logger, observer: onReconciled },
+      unknownFor: sources.unknownFor.bind(sources),
+      onWaiting: (object: KubernetesObject, reason: string) =>
+        recordWait(object, reason, { controller: name, events, logger }),
+    };
     const controller = (this.#controller = new Controller(definition, surroundings));
     const finalizer = finalizerOf(definition);
     this.#listener = {
@@ -198,10 +203,14 @@ export class RunningController {
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
       secondaryOf: (object) => runner.workflows.createSecondary(object),
+      onKnown: () => controller.onKnown(),
     };
   }
 
-  /** Starts all that it watches, and reconciles as soon as the state is known; resolves then, or when it is known and only the leadership is missing. */
+  /**
+   * Starts all that it watches, and reconciles as soon as the state is known, as far as it can be; resolves then, or when only the leadership
+   * is missing.
+   */
   start(standby?: Standby): Promise<void> {
     return new Promise((resolve, reject) => {
       const untilLeading = async () => {
@@ -280,7 +289,8 @@ export class RunningController {
 
   /**
    * Watches other namespaces, all of them if undefined; resolves when their state is known. No event is lost, and none comes twice; what is
-   * not watched any more is deleted for event sources alone. Throws, and leaves everything as it is, if one cannot be watched now.
+   * not watched any more is deleted for event sources alone. Primaries of a namespace that cannot be watched wait. With `watchFailurePolicy:
+   * "block"`, and from a list to all namespaces or back, it throws instead, and leaves everything as it is.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     checkNamespaces(`controller "${this.definition.name}"`, namespaces);
@@ -309,6 +319,11 @@ export class RunningController {
     return this.#sources.health();
   }
 
+  /** The primaries that are not reconciled before more is known of what may belong to them. */
+  get waiting(): WaitingPrimaries {
+    return firstOf(this.#controller.waiting);
+  }
+
   /** The primaries whose last reconcile failed without a quick retry left. */
   get givenUp(): GivenUp {
     return givenUpOf(this.#controller.primaries);
@@ -328,6 +343,11 @@ export class RunningController {
     return this.#problem === undefined ? this.#sources.failures : [this.#problem, ...this.#sources.failures];
   }
 
+  /** Why it can reconcile primaries in none of its namespaces; undefined if it can in some. */
+  get problem(): string | undefined {
+    return this.#sources.problem;
+  }
+
   /** Changes how many primaries are reconciled at once, to the default without a number; reconciles under way go on. */
   setMaxConcurrentReconciles(count?: number): void {
     checkNumbers(`controller "${this.definition.name}"`, { maxConcurrentReconciles: [count, 1] });
@@ -341,7 +361,7 @@ export class RunningController {
 
   /** What it knows of its primaries, for people. */
   details(): ControllerDetails {
-    return detailsOf(this.#controller.primaries, systemClock.now());
+    return detailsOf(this.#controller.primaries, systemClock.now(), this.#controller.waiting);
   }
 
   /** Counts what is kept of primaries. */
@@ -362,13 +382,14 @@ function createSources(
   { primary, externals, views, onProofUnread, selectorOf, ...shared }: SharedParts & OwnParts,
 ): ControllerSources {
   const { client, clusters, informers, logger } = shared;
-  const { name: controller, fieldManager = controller, onAllEvents } = definition;
+  const { name: controller, fieldManager = controller, onAllEvents, watchFailurePolicy } = definition;
   const namespaces = namespacesOf(definition, client.connection);
   const dependents = dependentsOf(definition);
   const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
   return new ControllerSources({
-    ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, client, informers, logger, onProofUnread },
+    ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, watchFailurePolicy },
+    ...{ client, informers, logger, onProofUnread },
     dependents: watches,
     externals: externals.watches,
     sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],

@@ -35,16 +35,45 @@ export interface InformerActivity {
   readonly namespace: string | undefined;
   readonly server: string;
   readonly objects: number;
+  /** Whether its objects are known: it was listed, or the API server does not serve the kind. */
+  readonly isKnown: boolean;
   /** When its watch brought something last; absent before. */
   readonly receivedAt: number | undefined;
   /** How many watches ended, by why. */
   readonly ends: Readonly<Partial<Record<WatchEnd, number>>>;
 }
 
+/** What is known of one kind in one namespace. */
+export interface NamespaceHealth {
+  /** `unknown` until the first list has ended or failed; `failing` from a failure of the watch to its next success. */
+  readonly status: "unknown" | "synced" | "failing";
+  /** Why it fails. */
+  readonly reason?: string;
+}
+
 /** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
 export interface SourceHealth {
   readonly status: "healthy" | "unhealthy" | "unknown";
   readonly reason?: string;
+  /** Whether it only fails because the API server does not serve the kind, so that it is known to have no objects. */
+  readonly isUnserved?: true;
+  /** The namespaces that the source watches, where it watches a list of them and not all of them are synced. */
+  readonly namespaces?: { readonly [namespace: string]: NamespaceHealth };
+}
+
+/** A primary that is not reconciled yet, because what may belong to it is not known. */
+export interface WaitingPrimary {
+  /** `namespace/name` of the primary. */
+  readonly primary: ObjectKey;
+  /** What is not known, and why. */
+  readonly reason: string;
+}
+
+/** The primaries that wait until what may belong to them is known. */
+export interface WaitingPrimaries {
+  readonly count: number;
+  /** The first ten of these primaries. */
+  readonly primaries: readonly WaitingPrimary[];
 }
 
 /** A request as an observer sees it, once it is answered or failed. */

@@ -1,12 +1,15 @@
-import type { ControllerActivity, InformerActivity, PostponedWrite, SourceHealth } from "../base/activity.js";
+import type { ControllerActivity, InformerActivity, PostponedWrite } from "../base/activity.js";
+import type { SourceHealth, WaitingPrimaries } from "../base/activity.js";
 import type { LeadershipState } from "./lease/leadership.js";
 import type { ControllerDetails } from "../schedule/details/controller-details.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {
-  /** Whether all that it watches is known, so that it reconciles, or does so as soon as its operator leads. */
+  /** Whether all that it watches is known, as far as it can be, so that it reconciles, or does so as soon as its operator leads. */
   readonly isStarted: boolean;
+  /** The primaries that are not reconciled before more is known of what may belong to them. */
+  readonly waiting: WaitingPrimaries;
   /** How each event source is doing, by name. */
   readonly sources: { readonly [name: string]: SourceHealth };
   /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
@@ -30,6 +33,8 @@ export interface ObservedController extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
   /** What keeps it from starting, or is wrong with its sources. */
   readonly failures: readonly string[];
+  /** Why it can reconcile primaries in none of its namespaces; undefined if it can in some. */
+  readonly problem: string | undefined;
   /** How many of its primaries somebody has paused. */
   readonly paused: number;
   health(): ControllerHealth["sources"];
@@ -49,8 +54,8 @@ export interface ObservedOperator {
 export function healthOf(controllers: readonly ObservedController[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => {
-    const { isStarted, givenUp, postponed } = each;
-    return [each.definition.name, { isStarted, sources: each.health(), givenUp, postponed }] as const;
+    const { isStarted, waiting, givenUp, postponed } = each;
+    return [each.definition.name, { isStarted, sources: each.health(), waiting, givenUp, postponed }] as const;
   });
   const isComplete = all.length === count && all.every(([, { isStarted }]) => isStarted);
   const sources = all.flatMap(([, health]) => Object.values(health.sources));

@@ -30,6 +30,14 @@ export interface ControllerDefinition extends ScheduleSettings {
   readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
   /** The namespaces to watch; `current` is the one of the connection. Default: `all` */
   readonly namespaces?: "all" | "current" | readonly string[] | undefined;
+  /**
+   * What becomes of the others if a kind cannot be watched in some namespace or cluster, for example because the role of the operator there
+   * was deleted. With `isolate` only the primaries wait that may have objects there. With `block` the controller does not start before all of
+   * its watches have begun, and `setNamespaces` throws. Default: `isolate`, so that one namespace does not stop the others
+   *
+   * @example defineController({ name: "webpage", workflow, namespaces: ["a", "b"], watchFailurePolicy: "block" })
+   */
+  readonly watchFailurePolicy?: "isolate" | "block" | undefined;
   /** Limits the controller to primaries with these labels. */
   readonly labelSelector?: string;
   /** Limits the controller to primaries with these fields, of those that the API server can select by. */

@@ -19,22 +19,25 @@ export function contextFactoryOf(
   const { primary: kind } = definition.workflow;
   const access = new SecondaryAccess(secondaries, { primary: kind, dependents: dependentsOf(definition) });
   const reader = readerOf(primaries);
-  const eventSources = Object.freeze({
-    get: (name) => secondaries.get(name),
-    register: (source) => secondaries.register(source),
-    deregister: (name) => secondaries.deregister(name),
-  } satisfies EventSources);
   return (scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context => {
     const { signal, logger, retry, reasons, isPrimaryDeleted } = scope;
     let client: ApiClient | undefined;
     // No function needs `this`, so that each can be taken out of the context.
     const context: Context = {
       isPrimaryFinalStateUnknown: scope.isFinalStateUnknown,
-      ...{ signal, logger, retry, reasons, isPrimaryDeleted, eventSources },
+      ...{ signal, logger, retry, reasons, isPrimaryDeleted },
       primaries: reader,
       attributes: new Map(),
       workflow: runs.own,
       workflows: { get: (wanted: string | WorkflowDefinition) => runs.other(wanted) },
+      get eventSources() {
+        return Object.freeze({
+          get: (name) => secondaries.get(name),
+          // Of what it watches, no more has to be known than concerns the primary.
+          register: (source) => secondaries.register(source, primary),
+          deregister: (name) => secondaries.deregister(name),
+        } satisfies EventSources);
+      },
       get client() {
         return (client ??= sender.clientFor({ definition: kind, cache: primaries }, { signal, logger, primary }));
       },

@@ -1,4 +1,5 @@
-import { uidOf } from "../base/decoded-resource.js";
+import type { WaitingPrimary } from "../base/activity.js";
+import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
@@ -27,6 +28,10 @@ export interface ControllerDependencies {
   readonly primaries: PrimaryLookup;
   readonly runner: PrimaryRunner;
   readonly logger: Logger;
+  /** Says what is not known of what may belong to a primary, so that it must not be reconciled; undefined if all is. Default: all is known */
+  readonly unknownFor?: ((primary: KubernetesObject) => string | undefined) | undefined;
+  /** Called when a primary has waited for a while for that. */
+  readonly onWaiting?: ((primary: KubernetesObject, reason: string) => void) | undefined;
   /** Told of the end of each reconcile, with the object that was reconciled. */
   readonly observer?: ((event: ReconcileEvent, object: KubernetesObject) => void) | undefined;
   readonly clock?: Clock | undefined;
@@ -36,6 +41,9 @@ export interface ControllerDependencies {
 
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
+
+// What waits for less is no news: watches begin one after the other.
+const REPORT_WAIT_MS = 2_000;
 
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 // A runner that broke its promise not to throw.
@@ -57,6 +65,9 @@ export class Controller {
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
+  /** The primaries whose turn came before all was known that may belong to them; without a place in the queue. */
+  readonly #waiting = new Map<KnownPrimary, { readonly reason: string; isReported: boolean }>();
+  #cancelReport: (() => void) | undefined;
   #isStopped = false;
 
   constructor(definition: ControllerFacts, dependencies: ControllerDependencies) {
@@ -99,9 +110,26 @@ export class Controller {
     this.dispatcher.resume();
   }
 
+  /** Puts the primaries into the queue again that waited for what is known now. */
+  onKnown(): void {
+    for (const primary of [...this.#waiting.keys()]) {
+      const object = this.#entryOf(primary)?.object;
+      if (object !== undefined && this.#dependencies.unknownFor?.(object) !== undefined) continue;
+      this.#waiting.delete(primary);
+      this.dispatcher.submit(primary, primary.state.priority);
+    }
+  }
+
+  /** The primaries that are not reconciled, because what may belong to them is not known, each with the reason. */
+  get waiting(): readonly WaitingPrimary[] {
+    return [...this.#waiting].map(([{ key }, { reason }]) => ({ primary: key, reason }));
+  }
+
   /** Starts nothing more, waits for what runs, and then aborts its signals; tells whether all of it ended in time. */
   stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#cancelReport?.();
+    this.#waiting.clear();
     for (const primary of this.#primaries.values()) {
       primary.timer.cancel();
       this.dispatcher.withdraw(primary);
@@ -215,18 +243,23 @@ export class Controller {
     primary.seen = undefined;
     primary.limiter = undefined;
     this.dispatcher.withdraw(primary);
+    this.#waiting.delete(primary);
     primary.timer.cancel();
     primary.lastError = undefined;
     this.#dependencies.runner.release(primary.key);
   }
 
+  #entryOf({ key, state }: KnownPrimary): DecodedResource | undefined {
+    return isDeletionNext(state, this.#surroundings.settings) ? state.lastKnown : this.#dependencies.primaries.get(key);
+  }
+
   #begin(primary: KnownPrimary): void {
-    const { key, state } = primary;
     const now = this.#surroundings.clock.now();
-    const entry = isDeletionNext(state, this.#surroundings.settings)
-      ? state.lastKnown
-      : this.#dependencies.primaries.get(key);
+    const entry = this.#entryOf(primary);
     if (entry === undefined) return void this.#apply(primary, { kind: "missed" });
+    const unknown = this.#dependencies.unknownFor?.(entry.object);
+    if (unknown !== undefined) return this.#wait(primary, unknown);
+    this.#waiting.delete(primary);
     const delayMs = (primary.limiter ??= this.#createLimiter?.())?.take(now) ?? 0;
     if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
     const run = (primary.run = new ReconcileRun(primary, { entry, now }, this.#surroundings));
@@ -237,6 +270,23 @@ export class Controller {
       (outcome) => this.#finish(primary, run, outcome),
       (error: unknown) => this.#finish(primary, run, { ...BROKEN, failure: { error, isHandled: false } }),
     );
+  }
+
+  // What is not known must not be taken for absent. The state keeps the event; it is submitted again when more is known.
+  #wait(primary: KnownPrimary, reason: string): void {
+    const isReported = this.#waiting.get(primary)?.isReported === true;
+    this.#waiting.set(primary, { reason, isReported });
+    if (!isReported) this.#cancelReport ??= this.#surroundings.clock.schedule(REPORT_WAIT_MS, () => this.#reportWaiting());
+  }
+
+  #reportWaiting(): void {
+    this.#cancelReport = undefined;
+    for (const [primary, waiting] of this.#waiting) {
+      const object = this.#entryOf(primary)?.object;
+      if (waiting.isReported || object === undefined) continue;
+      waiting.isReported = true;
+      this.#dependencies.onWaiting?.(object, waiting.reason);
+    }
   }
 
   #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {

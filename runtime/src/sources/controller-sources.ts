@@ -39,10 +39,15 @@ export interface ControllerSourcesOptions extends Pick<
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
+  /** What a watch does to the others that cannot begin. Default: `isolate` */
+  readonly watchFailurePolicy?: "isolate" | "block" | undefined;
   readonly clock?: Clock | undefined;
   /** Called when an object has a proof of its link, and the key is not known. */
   onProofUnread?(): void;
 }
+
+// So long the start waits for watches that neither begin nor fail. Primaries wait for them in any case.
+const SETTLE_MS = 10_000;
 
 /** The event sources of one controller. */
 export class ControllerSources {
@@ -60,13 +65,19 @@ export class ControllerSources {
   #proofKey: ProofKey | undefined;
   #isProofUnread = false;
   #listener: SourcesListener | undefined;
+  /** Ends the wait of the start for primaries. */
+  #endWait = () => {};
 
   constructor(options: ControllerSourcesOptions) {
     const { controller, logger, primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
     this.namespaces = options.namespaces;
     this.primaries = primary.view;
-    this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
+    const onKnown = () => {
+      this.#endWait();
+      this.#listener?.onKnown?.();
+    };
+    this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source), onKnown };
     primary.view.onChange((change) => {
       this.#tellSources(change);
       if (change.madeFor !== change.key) this.#listener?.onPrimaryChange(change);
@@ -95,8 +106,8 @@ export class ControllerSources {
   }
 
   /**
-   * Starts all sources in their order; resolves when the whole state is known. Those that start when this replica leads wait for
-   * `untilLeading`, which is called when all the rest is known.
+   * Starts all sources in their order; resolves when all is known that can be, and with it the primaries of one namespace at least. Those that
+   * start when this replica leads wait for `untilLeading`, which is called when all the rest is known.
    */
   async start(listener: SourcesListener, untilLeading = async () => {}): Promise<void> {
     this.#listener = listener;
@@ -105,7 +116,8 @@ export class ControllerSources {
       // A source that is stopped or removed while it starts stays so.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
-      await Promise.all(present.map((each) => each.start()));
+      await Promise.all(present.map((each) => this.#start(each)));
+      if (stage === 0) await this.#untilPrimaries();
     }
   }
 
@@ -131,9 +143,33 @@ export class ControllerSources {
     for (const { source } of this.#all()) viewOf(source)?.refreshIndexes();
   }
 
+  /** Says what is not known of what may belong to a primary, so that it must not be reconciled; undefined if all is. */
+  unknownFor(primary: KubernetesObject): string | undefined {
+    return this.#unknownFor(primary);
+  }
+
+  #unknownFor(primary: Parameters<RegisteredSource["unknownFor"]>[0]): string | undefined {
+    for (const each of this.#all()) {
+      const unknown = each.unknownFor(primary);
+      if (unknown !== undefined) return unknown;
+    }
+    return undefined;
+  }
+
+  /** Says why nothing can be reconciled in any of the namespaces; undefined if something can. */
+  get problem(): string | undefined {
+    const problems = (this.namespaces ?? [undefined]).map((namespace) => {
+      const isNamespaced = this.primaries.definition.scope === "Namespaced";
+      return this.#unknownFor({ namespace: isNamespaced ? namespace : undefined });
+    });
+    const isServed = problems.length === 0 || problems.includes(undefined);
+    return isServed ? undefined : [...new Set(problems)].join("; ");
+  }
+
   /** Stops everything, in the opposite order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
+    this.#endWait();
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
     const cancel = clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")));
@@ -165,11 +201,13 @@ export class ControllerSources {
     return [...this.#registered.keys()];
   }
 
-  /** Adds a source while the controller runs; resolves when its state is known. One that has its name already is returned instead. */
-  async register(source: EventSource): Promise<EventSource> {
-    const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
+  /**
+   * Adds a source while the controller runs; resolves when its state is known, or as much of it as concerns a primary. One that has its name already is returned instead. */
+  async register(source: EventSource, primary?: KubernetesObject): Promise<EventSource> {
+    const isRegisteredLater = this.#listener !== undefined;
+    const registered = this.#named(source.name) ?? this.#add(source, { role: "user", isRegisteredLater });
     // Before the start there is nothing to wait for, and dependents are activated.
-    if (this.#listener !== undefined && registered.dependents.length === 0) await registered.startOrThrow();
+    if (isRegisteredLater && registered.dependents.length === 0) await registered.startOrThrow(primary);
     return registered.source;
   }
 
@@ -209,7 +247,10 @@ export class ControllerSources {
     if (now !== undefined) this.#tellSources({ kind: "added", key, object: now.object, isInitial: true });
   }
 
-  /** Watches other namespaces, without events for what was known; what is dropped is deleted for the sources alone. Throws if one cannot be watched now. */
+  /**
+   * Watches other namespaces, without events for what was known; what is dropped is deleted for the sources alone. Resolves when the state of
+   * each is known or its watch has failed; where watches that fail block, it throws then.
+   */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
       // The primaries come last: whoever reconciles them finds the secondaries there.
@@ -221,11 +262,12 @@ export class ControllerSources {
       const isDropped = ({ namespace }: ObjectMeta) =>
         namespace !== undefined && namespaces?.includes(namespace) === false;
       try {
-        await switchNamespaces(namespaces, following, () => {
+        const onSwitch = () => {
           this.namespaces = namespaces;
           for (const { object } of this.primaries.list())
             if (isDropped(object.metadata)) this.#tellSources(unseenDeletionOf(object));
-        });
+        };
+        await switchNamespaces(namespaces, following, onSwitch, this.#isolates ? "settle" : "startOrThrow");
       } catch (error) {
         const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
         throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
@@ -253,6 +295,25 @@ export class ControllerSources {
     if (this.#primary.health.status === "unknown")
       waiting.unshift(`the ${primary.view.definition.plural} of controller "${controller}" are not known yet`);
     return [...new Set([...wrong, ...waiting])];
+  }
+
+  get #isolates(): boolean {
+    return this.#options.watchFailurePolicy !== "block";
+  }
+
+  async #start(registered: RegisteredSource): Promise<void> {
+    if (!this.#isolates || !isKindSource(registered.source)) return registered.start();
+    const { clock = systemClock } = this.#options;
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => (cancel = clock.schedule(SETTLE_MS, resolve)));
+    await Promise.race([registered.start("settle"), late]).finally(cancel);
+  }
+
+  // Without primaries there is nothing to serve, and nothing that anybody could wait for.
+  async #untilPrimaries(): Promise<void> {
+    const { primary } = this.#options;
+    while (this.#listener !== undefined && !primary.isPartlySynced)
+      await new Promise<void>((resolve) => (this.#endWait = resolve));
   }
 
   #all(): readonly RegisteredSource[] {
@@ -302,7 +363,12 @@ export class ControllerSources {
       primary: primary.view.definition,
       primaries: this.primaries,
       namespaces: this.namespaces,
-      secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
+      secondaryOf: (object) => {
+        // What a fetch sees must not be taken for all that there is.
+        const unknown = this.unknownFor(object);
+        if (unknown !== undefined) throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
+        return listener.secondaryOf?.(object) ?? {};
+      },
       notify: (primaries, cause) => {
         // It would fail where nobody knows any more who gave it.
         const keys = checkedKeys(primaries, (type) => {

@@ -87,4 +87,6 @@ export interface SourcesListener {
   forget(primary: ObjectKey): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
   secondaryOf?(primary: KubernetesObject): object;
+  /** Called each time objects become known that were not: primaries may have waited for them. */
+  onKnown?(): void;
 }

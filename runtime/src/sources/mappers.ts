@@ -38,6 +38,19 @@ export interface PrimaryKeys {
   readonly type?: string;
 }
 
+// The mappers that map an object to primaries of its own namespace alone.
+const localMappers = new WeakSet<SecondaryToPrimaryMapper>();
+
+/** Tells whether a mapper is known to map an object to primaries of its own namespace alone. */
+export function isLocalMapper(mapper: SecondaryToPrimaryMapper): boolean {
+  return localMappers.has(mapper);
+}
+
+function local(mapper: SecondaryToPrimaryMapper): SecondaryToPrimaryMapper {
+  localMappers.add(mapper);
+  return mapper;
+}
+
 /** Maps by owner references of the primary's kind and group, whatever their version. */
 export function byOwnerReference({ definition }: Defined): SecondaryToPrimaryMapper {
   const { kind, group } = definition;
@@ -93,18 +106,18 @@ function ownersOf(
   { scope }: ResourceDefinition,
   isPrimary: (owner: { apiVersion: string; kind: string }) => boolean,
 ): SecondaryToPrimaryMapper {
-  return ({ metadata }) => {
+  return local(({ metadata }) => {
     const owners = metadata.ownerReferences?.filter(isPrimary);
     if (owners === undefined || owners.length === 0) return NONE;
     const namespace = scope === "Namespaced" ? metadata.namespace : undefined;
     return owners.map(({ name }) => keyOf({ name, namespace }));
-  };
+  });
 }
 
 function primaryIn(member: "annotations" | "labels", primary: Defined, keys: PrimaryKeys): SecondaryToPrimaryMapper {
   const { definition } = primary;
   const ownType = typeOfPrimary(definition);
-  return ({ metadata }) => {
+  const mapper: SecondaryToPrimaryMapper = ({ metadata }) => {
     const values = metadata[member];
     const name = values?.[keys.name];
     if (values === undefined || name === undefined) return NONE;
@@ -113,4 +126,5 @@ function primaryIn(member: "annotations" | "labels", primary: Defined, keys: Pri
     if (definition.scope === "Cluster") return [name];
     return [keyOf({ name, namespace: keys.namespace === undefined ? metadata.namespace : values[keys.namespace] })];
   };
+  return keys.namespace === undefined ? local(mapper) : mapper;
 }

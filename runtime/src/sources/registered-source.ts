@@ -1,5 +1,5 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
-import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { viewOf } from "../cache/resource-view.js";
 import { nameOfType } from "../base/resource-definition.js";
@@ -15,6 +15,8 @@ export interface SourceRegistrar {
   readonly logger: Logger;
   /** Returns what a source is started with; throws if the controller is stopped. */
   contextOf(source: EventSource): EventSourceContext;
+  /** Called each time objects become known that were not. */
+  onKnown(): void;
 }
 
 /** What a source is registered as. */
@@ -24,6 +26,8 @@ export interface SourceRegistration {
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
+  /** Whether a reconcile registers it, which fails if it cannot be watched. */
+  readonly isRegisteredLater?: boolean;
 }
 
 /** How many stages of a start there are before those of the sources that start when this replica leads. */
@@ -39,6 +43,7 @@ export class RegisteredSource {
   readonly role: SourceRegistration["role"];
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
+  readonly isRegisteredLater: boolean;
   readonly #registrar: SourceRegistrar;
   /** How what calls it is doing. */
   readonly record: HealthRecord;
@@ -56,6 +61,7 @@ export class RegisteredSource {
     this.role = as.role;
     this.dependents = as.dependents ?? [];
     this.isActivatedLater = as.isActivatedLater ?? false;
+    this.isRegisteredLater = as.isRegisteredLater ?? false;
     this.#registrar = registrar;
     this.record = new HealthRecord(source.name);
   }
@@ -83,21 +89,38 @@ export class RegisteredSource {
     }
   }
 
-  /** Starts the source, once; resolves when its state is known, or when it is stopped before that. */
-  start(): Promise<void> {
-    const context = this.#registrar.contextOf(this.source);
-    this.#started ??= this.#begin(() => this.source.start(context));
+  /**
+   * Starts the source, once; resolves when its state is known, or when it is stopped before that. With `settle` a watch that fails is not
+   * waited for.
+   */
+  start(mode: "start" | "settle" = "start"): Promise<void> {
+    const { source } = this;
+    const context = this.#registrar.contextOf(source);
+    const start = isKindSource(source) ? () => source.start(context, mode) : () => source.start(context);
+    this.#started ??= this.#begin(start);
     return this.#started;
   }
 
-  /** Starts the source for a reconcile, which must not wait for ever: throws as soon as an attempt fails. Reconcile and start are tried again. */
-  async startOrThrow(): Promise<void> {
+  /** Says what the source does not know of what may belong to a primary; undefined if nothing waits for that. */
+  unknownFor(primary: Parameters<KindSource["unknownFor"]>[0]): string | undefined {
+    const { source } = this;
+    // What starts for single primaries is known when they are reconciled, or their reconcile fails.
+    if (this.isActivatedLater || this.isRegisteredLater) return undefined;
+    if (this.#started === undefined || !isKindSource(source)) return undefined;
+    return source.unknownFor(primary);
+  }
+
+  /**
+   * Starts the source for a reconcile of a primary, which must not wait for ever: throws as soon as an attempt fails of what the primary needs,
+   * or of anything without a primary. Reconcile and start are tried again.
+   */
+  async startOrThrow(primary?: KubernetesObject): Promise<void> {
     const { source } = this;
     this.#reserve();
     if (isKindSource(source)) {
       const context = this.#registrar.contextOf(source);
       this.#started ??= this.#begin(async () => {});
-      return source.start(context, "startOrThrow");
+      return source.start(context, "startOrThrow", primary);
     }
     try {
       await this.start();
@@ -115,18 +138,18 @@ export class RegisteredSource {
     this.#users.add(`${dependent} ${primary}`);
     const context = this.#registrar.contextOf(source);
     try {
-      await this.startOrThrow();
+      await this.startOrThrow(context.primaries.get(primary)?.object);
     } catch (error) {
-      // The primaries that were refused are reconciled when the state is known after all.
-      const notify = () => {
-        context.notify([...this.#refused]);
-        this.#refused.clear();
-      };
-      if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
-      this.#refused.add(primary);
+      if (isKindSource(source)) this.#refused.add(primary);
       throw error;
     }
   }
+
+  /** Takes that a primary waits for something that the source does not know. */
+  refuse(primary: ObjectKey): void {
+    this.#refused.add(primary);
+  }
+
 
   /** Ends the use by a dependent of a primary. The source stops with its last user, unless it runs in any case. */
   async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
@@ -180,10 +203,23 @@ export class RegisteredSource {
     }
   }
 
+  // The primaries that were refused are reconciled.
+  #noteKnown(): void {
+    if (this.#refused.size > 0) {
+      const refused = [...this.#refused];
+      this.#refused.clear();
+      this.#registrar.contextOf(this.source).notify(refused);
+    }
+    this.#registrar.onKnown();
+  }
+
   #reserve(): void {
     const first = registrars.get(this.source) ?? this.#registrar;
     registrars.set(this.source, first);
-    if (first === this.#registrar) return;
+    if (first === this.#registrar) {
+      if (isKindSource(this.source)) this.source.onKnown = () => this.#noteKnown();
+      return;
+    }
     const [own, other] = [this.#registrar.controller, first.controller];
     throw new Error(
       `event source "${this.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,

@@ -24,10 +24,13 @@ export interface InformerRequest extends InformerScope {
   readonly maxCachedObjects?: number | undefined;
 }
 
+type InformerMember =
+  "cache" | "health" | "isKnown" | "isSynced" | "isUnserved" | "onKnown" | "start" | "startOrThrow";
+
 /** A use of an informer, which runs as long as anybody uses it. */
 export interface InformerHandle {
   /** Tests simulate it, without a client. */
-  readonly informer: Pick<Informer, "cache" | "health" | "start" | "startOrThrow"> & Partial<Pick<Informer, "client">>;
+  readonly informer: Pick<Informer, InformerMember> & Partial<Pick<Informer, "client">>;
   /** Ends this use, once; the last release stops the informer. */
   release(): Promise<void>;
 }

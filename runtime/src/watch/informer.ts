@@ -18,6 +18,8 @@ interface Run {
   readonly synced: Promise<void>;
   readonly ended: Promise<void>;
   isSynced: boolean;
+  /** Whether the API server serves the kind in no version, so that there are no objects. */
+  isUnserved: boolean;
 }
 
 const MAX_BUSY_ANSWERS = 8;
@@ -32,6 +34,7 @@ export class Informer {
   #busyAnswers = 0;
   #givenUp = new AbortController();
   #receivedAt: number | undefined;
+  readonly #knownListeners = new Set<() => void>();
   readonly #ends: Partial<Record<WatchEnd, number>> = {};
 
   constructor(options: InformerOptions) {
@@ -47,11 +50,34 @@ export class Informer {
     return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
   }
 
+  /** Whether a list has ended since the start. A watch that fails later leaves the cache as it is. */
+  get isSynced(): boolean {
+    return this.#run?.isSynced === true;
+  }
+
+  /** Whether the cache has all objects: it is synced, or the kind is not served. What is not known must not be taken for absent. */
+  get isKnown(): boolean {
+    return this.isSynced || this.isUnserved;
+  }
+
+  /** Whether there are no objects, because the API server serves the kind in no version. */
+  get isUnserved(): boolean {
+    return this.#run?.isUnserved === true && this.cache.observed.size === 0;
+  }
+
+  /** Calls `listener` each time the objects become known; returns the function that ends it. */
+  onKnown(listener: () => void): () => void {
+    this.#knownListeners.add(listener);
+    return () => void this.#knownListeners.delete(listener);
+  }
+
   get activity(): InformerActivity {
     const { definition, namespace } = this.#options;
     const { server } = this.client.connection;
     const { size: objects } = this.cache.observed;
-    return { kind: kindNameOf(definition), namespace, server, objects, receivedAt: this.#receivedAt, ends: this.#ends };
+    const { isKnown } = this;
+    const watched = { kind: kindNameOf(definition), namespace, server, objects, isKnown };
+    return { ...watched, receivedAt: this.#receivedAt, ends: this.#ends };
   }
 
   /** Starts watching, unless it does already; resolves when the first list has ended. */
@@ -87,16 +113,23 @@ export class Informer {
       ...this.#options,
       requester: requesterOf(this.client),
       onListed: () => {
+        const wasSynced = run.isSynced;
         run.isSynced = true;
+        run.isUnserved = false;
         this.#reportSuccess();
         announceSynced();
+        if (!wasSynced) this.#notifyKnown();
       },
       onReceived: () => void (this.#receivedAt = performance.now()),
       onEnded: (reason: WatchEnd) => void (this.#ends[reason] = (this.#ends[reason] ?? 0) + 1),
-      onConnected: () => run.isSynced && this.#reportSuccess(),
+      onConnected: () => {
+        run.isUnserved = false;
+        if (run.isSynced) this.#reportSuccess();
+      },
       onFailure: (error: unknown, retryAfterMs: number) => this.#reportFailure(error, retryAfterMs),
     };
-    const run: Run = { controller, synced, ended: runListWatch(options, controller.signal), isSynced: false };
+    const ended = runListWatch(options, controller.signal);
+    const run: Run = { controller, synced, ended, isSynced: false, isUnserved: false };
     return run;
   }
 
@@ -128,18 +161,28 @@ export class Informer {
     const message = `${describeFailure(error, this.#options)}; trying again`;
     // A repeated failure would fill the log.
     this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
-    if (isApiError(error, 404) && this.#run?.isSynced === true) void this.#clearIfGone(this.#run, error);
+    if (isApiError(error, 404) && this.#run !== undefined) void this.#checkServed(this.#run, error);
     this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
     if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));
   }
 
   // A kind that is served in no version has no objects. After any other failure the objects are unknown, and stay cached.
-  async #clearIfGone({ controller: { signal } }: Run, failure: unknown): Promise<void> {
+  async #checkServed(run: Run, failure: unknown): Promise<void> {
     const { cache, client, definition } = this.#options;
+    const { signal } = run.controller;
     const versions = await client.servedVersions(definition, { signal }).catch(() => undefined);
-    if (versions?.length !== 0 || this.#lastFailure !== failure) return;
-    cache.beginReplace();
-    cache.endReplace(cache.observedVersion);
+    if (this.#lastFailure !== failure || this.#run !== run) return;
+    const wasKnown = this.isKnown;
+    run.isUnserved = versions?.length === 0;
+    if (!run.isUnserved) return;
+    if (run.isSynced) {
+      cache.beginReplace();
+      cache.endReplace(cache.observedVersion);
+    } else if (!wasKnown) this.#notifyKnown();
+  }
+
+  #notifyKnown(): void {
+    for (const listener of [...this.#knownListeners]) listener();
   }
 
   // The server answers 429 while it sets up the storage of a kind that has just appeared: whoever waits for the kind waits on.

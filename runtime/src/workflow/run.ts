@@ -156,6 +156,8 @@ class WorkflowRun {
         if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
         if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
         await target.desire(run);
+        const waiting = await target.waitForKnown(run);
+        if (waiting !== undefined) return waiting;
         return bulk === undefined ? target.reconcile(run) : undefined;
       });
       const result = outcome ?? (await bulk!.reconcile(() => this.#goOn(step)));
@@ -175,6 +177,9 @@ class WorkflowRun {
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
       if (because === DELETED) await this.#activateInputs(step, run);
       if (!(await target.activate(run))) return { kind: "inactive" };
+      // Before the primary goes, nothing of it may be left.
+      const waiting = because === DELETED ? await target.waitForKnown(run) : undefined;
+      if (waiting !== undefined) return waiting;
       return bulk === undefined ? target.delete(run, because) : undefined;
     }).then((outcome) => outcome ?? bulk!.delete(because, () => this.#goOn(step)));
     return deletion.catch((error: unknown) => target.release(run, error));

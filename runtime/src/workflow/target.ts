@@ -171,6 +171,14 @@ export class Target {
     this.desired = { object, seen: reads.versions };
   }
 
+  /** Returns the outcome of a step that has to wait, because nothing is known where its objects are; undefined if all is known. */
+  async waitForKnown(run: Run): Promise<DependentOutcome | undefined> {
+    if (this.reconciler.isPartlyUnknown?.(run) !== true) return undefined;
+    await this.desire(run);
+    const because = this.desired && this.reconciler.unknownOf?.(run, this.desired.object);
+    return because === undefined ? undefined : { kind: "waiting", for: [], because };
+  }
+
   /** Forgets what was computed, so that the step starts anew. Throws a RetryAfterError after too many attempts. */
   restart(run: Run): void {
     const { definition, conditions } = this;

@@ -22,11 +22,24 @@ export function recordReconcile(
       events.record({ controller, about }, { reason: "Pruned", action: "Delete", note: `${name}: ${outcome.because}` });
 }
 
+interface Recording {
+  readonly controller: string;
+  readonly logger: Logger;
+  readonly events: EventSink;
+}
+
+/** Says that a primary is not reconciled yet, because what may belong to it is not known, and why. */
+export function recordWait(about: KubernetesObject, reason: string, { controller, logger, events }: Recording): void {
+  const note = `not reconciled yet: what may belong to it is unknown, because a watch has not begun: ${reason}`;
+  logger.info({ controller, primary: keyOf(about.metadata) }, note);
+  events.record({ controller, about }, { type: "Warning", reason: "WaitingForWatch", action: "Watch", note });
+}
+
 /** Tells people that somebody has paused a primary, or that it is reconciled again. */
 export function recordPause(
   about: KubernetesObject,
   isPaused: boolean,
-  { controller, logger, events }: { readonly controller: string; readonly logger: Logger; readonly events: EventSink },
+  { controller, logger, events }: Recording,
 ): void {
   const fields = { controller, primary: keyOf(about.metadata) };
   if (!isPaused) return logger.info(fields, "resumed: the primary is reconciled again");

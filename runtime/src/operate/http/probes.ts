@@ -2,7 +2,8 @@
 import { memberOf } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
-import type { ObservedOperator } from "../health.js";
+import type { SourceHealth } from "../../base/activity.js";
+import type { ControllerHealth, ObservedOperator } from "../health.js";
 import type { LeadershipState } from "../lease/leadership.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 
@@ -68,14 +69,28 @@ function readinessOf(subject: ProbeSubject): readonly Check[] {
   const { status, controllers, leadership } = subject.health();
   const operator: Check = { name: "operator", problem: status === "stopped" ? "it is stopped, or stops" : undefined };
   const sources = Object.entries(controllers).flatMap(([controller, health]) => [
-    checkOfStart(subject, controller, health.isStarted),
-    ...Object.entries(health.sources).map(([name, { status: state, reason }]) => ({
-      name: `controller/${controller}/${name}`,
-      problem: state === "unhealthy" ? (reason ?? "it does not say why") : undefined,
-      note: state === "unknown" ? "it does not run now" : undefined,
-    })),
+    checkOfService(subject, controller, health),
+    ...Object.entries(health.sources).map(([name, source]) => checkOfSource(`controller/${controller}/${name}`, source)),
   ]);
   return [operator, ...sources, ...(leadership === undefined ? [] : [checkOfLeadership(leadership)])];
+}
+
+// A controller is ready while it serves one namespace: to restart it would help the others no more than it does itself.
+function checkOfService(subject: ProbeSubject, controller: string, { isStarted, waiting }: ControllerHealth): Check {
+  const start = checkOfStart(subject, controller, isStarted);
+  const problem = subject.controllers().find(({ definition }) => definition.name === controller)?.problem;
+  if (start.problem !== undefined) return start;
+  if (problem !== undefined) return { ...start, problem: `no namespace can be served: ${problem}` };
+  const count = waiting.count === 1 ? "1 primary waits" : `${waiting.count} primaries wait`;
+  return waiting.count === 0 ? start : { ...start, note: `${count} for a watch: ${waiting.primaries[0]!.reason}` };
+}
+
+function checkOfSource(name: string, { status, reason = "it does not say why", ...health }: SourceHealth): Check {
+  if (status === "unknown") return { name, note: "it does not run now" };
+  if (status === "healthy") return { name };
+  if (health.isUnserved === true && !name.endsWith("/primary")) return { name, note: `has no objects: ${reason}` };
+  const isPartial = Object.values(health.namespaces ?? {}).some((each) => each.status === "synced");
+  return isPartial ? { name, note: `fails in part: ${reason}` } : { name, problem: reason };
 }
 
 // A replica that stands by is ready: otherwise no rolling update would get past the first.

@@ -74,6 +74,14 @@ export const METRICS = {
     "Primaries whose last reconcile failed without a quick retry left.",
     CONTROLLER,
   ),
+  gen_operator_waiting_primaries: gauge(
+    "Primaries that are not reconciled yet, because a watch of what may belong to them has not begun.",
+    CONTROLLER,
+  ),
+  gen_operator_unknown_watches: gauge(
+    "Watches, one for each kind, namespace and cluster, whose objects are not known yet.",
+    KIND,
+  ),
   gen_operator_paused_primaries: gauge("Primaries that somebody has paused.", CONTROLLER),
   gen_operator_watch_ends_total: counter(
     "Watches that ended and were begun anew, by reason: ended (in time, by the server), expired, restored or failed.",

@@ -83,7 +83,7 @@ export class OperatorMetrics {
     const metrics = this.#metrics;
     for (const metric of Object.values(metrics)) metric.reset();
     for (const controller of this.#subject.controllers()) {
-      const { definition, givenUp, postponed, paused } = controller;
+      const { definition, waiting, givenUp, postponed, paused } = controller;
       const activity = controller.activity();
       const [own, queue] = [[definition.name], [definition.name, definition.name]];
       metrics.controller_runtime_active_workers.set(own, activity.running);
@@ -92,6 +92,7 @@ export class OperatorMetrics {
       metrics.workqueue_adds_total.set(queue, activity.submissions);
       metrics.workqueue_unfinished_work_seconds.set(queue, activity.unfinishedMs / 1000);
       metrics.workqueue_longest_running_processor_seconds.set(queue, activity.longestMs / 1000);
+      metrics.gen_operator_waiting_primaries.set(own, waiting.count);
       metrics.gen_operator_given_up_primaries.set(own, givenUp.count);
       metrics.gen_operator_postponed_writes.set(own, postponed.length);
       metrics.gen_operator_paused_primaries.set(own, paused);
@@ -112,6 +113,7 @@ export class OperatorMetrics {
       const sum = (of: (informer: InformerActivity) => number) => informers.reduce((all, each) => all + of(each), 0);
       const objects = sum((each) => each.objects);
       metrics.gen_operator_cached_objects.set([kind], objects);
+      metrics.gen_operator_unknown_watches.set([kind], sum(({ isKnown }) => (isKnown ? 0 : 1)));
       const ages = informers.flatMap(({ receivedAt }) => (receivedAt === undefined ? [] : now - receivedAt));
       if (ages.length > 0) metrics.gen_operator_watch_last_event_age_seconds.set([kind], Math.max(...ages) / 1000);
       for (const reason of ["ended", "expired", "restored", "failed"] as const) {

@@ -1,4 +1,5 @@
 // What a controller knows of its primaries at one moment, in words for people. Ages are milliseconds; nothing of an object but its name is told.
+import type { WaitingPrimaries, WaitingPrimary } from "../../base/activity.js";
 import type { ObjectKey } from "../../base/kubernetes-object.js";
 import { describeReason, type ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
@@ -52,6 +53,8 @@ export interface ControllerDetails {
   readonly failed: Listed<FailedPrimary>;
   /** The primaries that somebody has paused. */
   readonly paused: Listed<ObjectKey>;
+  /** The primaries that wait until what may belong to them is known. */
+  readonly unknown: Listed<WaitingPrimary>;
   /** How many primaries wait for each kind of time. */
   readonly timers: { readonly [Kind in TimerKind]?: number };
 }
@@ -62,7 +65,11 @@ const LISTED = 100;
 const MAX_GIVEN_UP = 10;
 
 /** Returns what is known of these primaries at a time of their clock. */
-export function detailsOf(known: Iterable<KnownPrimary>, now: number): ControllerDetails {
+export function detailsOf(
+  known: Iterable<KnownPrimary>,
+  now: number,
+  waiting: readonly WaitingPrimary[] = [],
+): ControllerDetails {
   const primaries = [...known];
   const queued = primaries.filter(({ waiting }) => waiting !== undefined).sort((a, b) => a.queuedAt - b.queuedAt);
   const running = primaries.flatMap(({ run }) => run ?? []).sort((a, b) => a.startedAt - b.startedAt);
@@ -76,6 +83,7 @@ export function detailsOf(known: Iterable<KnownPrimary>, now: number): Controlle
     running: shown(running, (each) => runningOf(each, now)),
     failed: shown(failed, (each) => failedOf(each, now)),
     paused: shown(pausedIn(primaries), ({ key }) => key),
+    unknown: shown(waiting, (each) => each),
     timers,
   };
 }
@@ -86,6 +94,11 @@ export function givenUpOf(known: Iterable<KnownPrimary>): GivenUp {
     lastError === undefined ? [] : [{ primary: key, failures: state.failures, error: lastError }],
   );
   return { count: all.length, primaries: all.slice(0, MAX_GIVEN_UP) };
+}
+
+/** Returns the first of the primaries that wait, and how many do. */
+export function firstOf(waiting: readonly WaitingPrimary[]): WaitingPrimaries {
+  return { count: waiting.length, primaries: waiting.slice(0, MAX_GIVEN_UP) };
 }
 
 /** Returns the primaries that the last reconcile found paused. */

@@ -41,6 +41,11 @@ export interface DependentSource {
   lastSeenOf?(primary: KubernetesObject): readonly KubernetesObject[];
   activate(primary: ObjectKey): Promise<void>;
   deactivate(primary: ObjectKey): Promise<void>;
+  /**
+   * Says what is not known of the objects of a namespace, or of any without one; undefined if all is. The primary is reconciled when that
+   * becomes known.
+   */
+  unknownIn?(primary: ObjectKey, namespace?: string): string | undefined;
 }
 
 // The objects that are tied to a primary, in a source of the user that may map by something else.
@@ -96,6 +101,11 @@ export function createDependentSource(
     lastSeenOf,
     activate: (key: ObjectKey) => registered.activate(dependent.name, key),
     deactivate: (key: ObjectKey) => registered.deactivate(dependent.name, key),
+    unknownIn: (key: ObjectKey, namespace?: string) => {
+      const unknown = (source as Partial<KindSource>).unknownIn?.(namespace);
+      if (unknown !== undefined) registered.refuse(key);
+      return unknown;
+    },
   };
   if (role !== "user") return own;
   const { connection } = source as Partial<KindSource>;

@@ -1,4 +1,5 @@
-import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../../base/kubernetes-object.js";
+import { keyFrom, keyOf, refOfKey } from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey, ObjectRef } from "../../base/kubernetes-object.js";
 import { PRIMARY_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
@@ -12,7 +13,8 @@ import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
 import { LastSeen } from "./last-seen.js";
 import { READ_INDEX, SecondaryMapping } from "./secondary-mapping.js";
-import { ViewWatch, type StartMode } from "./view-watch.js";
+import { isLocalMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { ViewWatch, type NamespaceTest, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/activity.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 
@@ -57,6 +59,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   /** Absent while the source is stopped, and for primaries. */
   #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
+  /** Called each time what is watched in a namespace becomes known. */
+  onKnown: (() => void) | undefined;
 
   constructor(options: KindSourceOptions) {
     const { name, request, namespaces, isInternal = false, isOfPrimaries = false } = options;
@@ -82,7 +86,7 @@ export class KindSource implements EventSource<KubernetesObject> {
         else record.fail(part, error);
       },
     });
-    this.#watch = new ViewWatch(this.view, request);
+    this.#watch = new ViewWatch(this.view, request, () => this.onKnown?.());
     if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
   }
 
@@ -95,7 +99,46 @@ export class KindSource implements EventSource<KubernetesObject> {
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
+  /** Whether the objects of some namespace were listed. */
+  get isPartlySynced(): boolean {
+    return this.#watch.isPartlySynced;
+  }
+
+  /**
+   * Says what is not known of the objects that may belong to a primary, or to primaries of a namespace in general; undefined if all is, or the
+   * source does not run.
+   */
+  unknownFor(primary: KubernetesObject | { readonly namespace: string | undefined }): string | undefined {
+    // Mostly everything is known.
+    if (this.#watch.unknownIn() === undefined) return undefined;
+    return this.#watch.unknownIn(this.#concernOf(primary));
+  }
+
+  /** Says what is not known of the objects of a namespace, or of any without one. */
+  unknownIn(namespace?: string): string | undefined {
+    return this.#watch.unknownIn((each) => namespace === undefined || each === namespace);
+  }
+
+  /** Returns what tells the namespaces that may hold objects of a primary. */
+  #concernOf(primary: KubernetesObject | { readonly namespace: string | undefined }): NamespaceTest {
+    const { isOfPrimaries = false, mapper, primaryToSecondary } = this.#options;
+    const { namespace: home } = "metadata" in primary ? primary.metadata : primary;
+    const isHome = (namespace: string) => namespace === home;
+    const mapping = this.#mapping;
+    if (isOfPrimaries || mapping === undefined) return isHome;
+    if (primaryToSecondary !== undefined) {
+      if (!("metadata" in primary)) return isHome;
+      const named = new Set(mapping.namedBy(primary).map((key) => refOfKey(key).namespace));
+      return (namespace) => named.has(namespace);
+    }
+    if (home === undefined || !this.#watch.covers(home)) return () => true;
+    // Where a dependent lives elsewhere, its own step looks whether that is known.
+    if (mapper === undefined) return isHome;
+    if (isLocalMapper(mapper as SecondaryToPrimaryMapper)) return isHome;
+    return (namespace) => isHome(namespace) || !mapping.staysWithin(namespace);
+  }
+
+  async start(context: EventSourceContext, mode: StartMode = "start", primary?: KubernetesObject): Promise<void> {
     if (this.#context === undefined) {
       this.#context = context;
       this.#record.start(context.logger);
@@ -106,7 +149,8 @@ export class KindSource implements EventSource<KubernetesObject> {
       this.ownNamespaces = [namespaceOf(this.connection ?? context.client.connection, "it")];
     const { ownNamespaces = context.namespaces } = this;
     const watched = ownNamespaces === "all" ? undefined : ownNamespaces;
-    await this.#watch.start(context.informers, watched, mode);
+    const isConcerned = primary === undefined ? undefined : this.#concernOf(primary);
+    await this.#watch.start(context.informers, watched, mode, isConcerned);
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,5 @@
 // Which primaries an object concerns, and the reverse: by a mapper of the user, by what the primaries name, or by the links of dependents.
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, refOfKey, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { linksOf, PRIMARY_INDEX, provenLinkOf, readLink } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
 import { uidOf } from "../../base/decoded-resource.js";
@@ -35,6 +35,9 @@ interface MappingParts {
 export const READ_INDEX = "reads of primaries";
 
 const NONE: readonly ObjectKey[] = [];
+// So many known objects say enough of what a mapper does.
+const MOST_PROBES = 20;
+const MOST_PROBED = 1_000;
 // So that objects times primaries are no load while every primary gets a status.
 const OWN_WRITES_MS = 5_000;
 
@@ -134,6 +137,35 @@ export class SecondaryMapping {
     return named;
   }
 
+  /**
+   * Tells whether the mapper maps the objects of a namespace to primaries of that namespace alone, which only the mapper knows: it is called
+   * with copies of known objects, as if these were there. False if that shows nothing.
+   */
+  staysWithin(namespace: string): boolean {
+    const { view } = this.#parts;
+    const { apiVersion, kind } = view.definition;
+    const probes: KubernetesObject[] = [{ apiVersion, kind, metadata: { name: "any", namespace } }];
+    let looks = 0;
+    for (const key of view.keys()) {
+      if (++looks > MOST_PROBED || probes.length > MOST_PROBES) break;
+      const object = view.get(key)?.object;
+      const primaries = object === undefined ? NONE : this.#mapOnce(object).primaries;
+      if (primaries.length === 0) continue;
+      if (!primaries.every((each) => refOfKey(each).namespace === object!.metadata.namespace)) return false;
+      probes.push({ ...object!, metadata: { ...object!.metadata, namespace } });
+    }
+    const found = probes.flatMap((probe) => this.#probe(probe));
+    return found.length > 0 && found.every((each) => refOfKey(each).namespace === namespace);
+  }
+
+  #probe(object: KubernetesObject): readonly ObjectKey[] {
+    try {
+      return keysFrom(this.#options.mapper?.(object, this.#reader.context));
+    } catch {
+      return NONE;
+    }
+  }
+
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
     const { context, view } = this.#parts;
     const { mapper, primaryToSecondary } = this.#options;
@@ -178,6 +210,11 @@ export class SecondaryMapping {
 
   get #primaryIndex(): string {
     return `event source ${this.#options.name}`;
+  }
+
+  /** Returns the keys of the objects that a primary names now. */
+  namedBy(primary: KubernetesObject): readonly ObjectKey[] {
+    return this.#secondaryKeysOf(primary);
   }
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {

@@ -87,6 +87,10 @@ export type HoldRun = Pick<DependentRun, "primary"> & {
 export interface DependentReconciler {
   /** Runs the watch of a dependent with an activation condition while a primary needs it. */
   readonly source: Pick<DependentSource, "activate" | "deactivate">;
+  /** Tells whether objects of a primary may be where nothing is known now, so that `desired` has to say where they are. Default: it does not. */
+  isPartlyUnknown?(run: FindRun): boolean;
+  /** Says what is not known where the desired objects are; undefined if all is. */
+  unknownOf?(run: FindRun, desired: unknown): string | undefined;
   /** A dependent without `write` is only waited for, one without `remove` is left. */
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   /** The client of the cluster of its objects; absent for external resources. */

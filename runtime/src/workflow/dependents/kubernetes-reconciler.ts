@@ -89,6 +89,27 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.#isGarbageCollected && !isDeleted();
   }
 
+  isPartlyUnknown({ primary }: FindRun): boolean {
+    const { resource, namespace } = this.#options.definition;
+    // Otherwise the primary would not be reconciled.
+    if (this.#isGarbageCollected || namespace !== undefined || resource.scope === "Cluster") return false;
+    return this.source.unknownIn?.(keyOf(primary.metadata)) !== undefined;
+  }
+
+  unknownOf(run: FindRun, desired: unknown): string | undefined {
+    if (!this.isPartlyUnknown(run)) return undefined;
+    const { metadata } = run.primary;
+    const isBulk = this.#options.definition.bulk !== undefined;
+    const ofItems = (): unknown[] => (desired instanceof Map ? [...desired.values()] : Object.values(desired ?? {}));
+    const items = isBulk ? ofItems() : [desired];
+    for (const item of items) {
+      const { namespace = metadata.namespace } = (item as Partial<KubernetesObject> | undefined)?.metadata ?? {};
+      const unknown = this.source.unknownIn?.(keyOf(metadata), namespace);
+      if (unknown !== undefined) return unknown;
+    }
+    return undefined;
+  }
+
   complete(run: DependentRun, desired: unknown, item?: string): Wanted {
     const { definition: dependent } = this.#options;
     const { primary, definition } = run;

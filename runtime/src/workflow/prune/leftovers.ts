@@ -29,8 +29,11 @@ export interface WatchedKind {
 export interface RemovedKinds {
   /** The kinds that the dependents of all workflows have. */
   readonly watched: readonly WatchedKind[];
-  /** Watches a kind that the workflow names as removed; undefined if it is not served. Throws if it cannot be watched now. */
-  open(name: string, removed: RemovedDependent): Promise<WatchedKind | undefined>;
+  /**
+   * Watches a kind that the workflow names as removed; undefined if it is not served. Throws if the objects that a primary may have cannot be
+   * watched now.
+   */
+  open(name: string, removed: RemovedDependent, primary: KubernetesObject): Promise<WatchedKind | undefined>;
 }
 
 /** What is pruned after a run. */

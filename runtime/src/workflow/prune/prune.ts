@@ -80,14 +80,14 @@ class Pruning {
   }
 
   async #openKinds(): Promise<void> {
-    const { workflow, kinds } = this.#options;
+    const { workflow, kinds, run } = this.#options;
     for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
       if (removed.deletion === "garbageCollected") {
         this.#removed[name] = { kind: "left" };
         continue;
       }
       try {
-        const kind = await kinds.open(name, removed);
+        const kind = await kinds.open(name, removed, run.primary);
         if (kind !== undefined) this.#kinds.add(kind);
       } catch (error) {
         this.#removed[name] = this.#failure("removed dependent", name, error);

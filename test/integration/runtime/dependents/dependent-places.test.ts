@@ -182,14 +182,19 @@ suite("a dependent in another cluster", (test) => {
     await using space = await openSpace();
     const clusters = { other: { url: "http://127.0.0.1:1" } };
     await using running = space.operator([dependentController([configOf("a", far), configOf("near")])], { clusters });
-    const started = running.operator.start().catch((error: Error) => error.message);
+    await running.operator.start();
     const { reason = "" } = await waitFor("the watch is unhealthy", () => {
       const { a, near } = running.operator.controller("sample").health();
       return a?.status === "unhealthy" && near?.status === "healthy" ? a : undefined;
     });
     assert.match(reason, /cannot watch ConfigMap.v1 in namespace "default" at http:\/\/127.0.0.1:1/);
-    await running.operator.stop();
-    assert.is(await started, "the operator was stopped");
+    await space.create(Sample, sample());
+    const { waiting } = await waitFor("the primary waits", () => {
+      const health = running.operator.health().controllers["sample"];
+      return health?.waiting.count === 1 ? health : undefined;
+    });
+    assert.match(waiting.primaries[0]!.reason, /http:\/\/127.0.0.1:1/);
+    assert.equal(running.events, []);
   });
 
   test("may share an event source of the user that watches that cluster", async () => {

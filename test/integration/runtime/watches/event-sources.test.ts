@@ -254,10 +254,10 @@ suite("event sources on an API server", (test) => {
     await assert.rejects(without.start([homeless]), "it watches the namespace of its connection, and ");
   });
 
-  test("a namespace without rights is named when it is asked for, and everything stays as it was", async () => {
+  test("a namespace without rights is named when it is asked for, and everything stays as it was, where that blocks", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
-    const { controller } = await parts.start([], { namespaces: ["a"] });
+    const { controller } = await parts.start([], { namespaces: ["a"], watchFailurePolicy: "block" });
     server.faults.add({ verb: ["list", "watch"], namespace: "b", forbid: true });
     const error = await controller.setNamespaces(["a", "b"]).catch((reason: Error) => reason.message);
     assert.match(

@@ -333,10 +333,11 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("a namespace that one source cannot watch leaves all of them as they were", async () => {
+  test("a namespace that one source cannot watch leaves all of them as they were, where that blocks", async () => {
     const { sources, informers, start, sync } = createSources({
       namespaces: ["a"],
       dependents: [dependent("configs")],
+      watchFailurePolicy: "block",
     });
     await start();
     informers.onCreate = (informer) => {
@@ -350,6 +351,48 @@ suite("namespaces of a controller", (test) => {
       [["a"], ["a"], []],
     );
     await sources.stop();
+  });
+
+  test("a namespace that one source cannot watch is watched as far as it can be, and its primaries wait", async () => {
+    const { sources, informers, start, sync } = createSources({
+      namespaces: ["a"],
+      dependents: [dependent("configs")],
+    });
+    await start();
+    informers.onCreate = (informer) => {
+      if (informer.request.definition.kind === "ConfigMap") informer.fail("no rights in b");
+    };
+    const change = sources.setNamespaces(["a", "b"]);
+    await sync();
+    await change;
+    assert.equal(
+      [informers.namespacesOf("Page"), informers.namespacesOf("ConfigMap")],
+      [
+        ["a", "b"],
+        ["a", "b"],
+      ],
+    );
+    const unknownIn = (namespace: string) => sources.unknownFor(primaryOf(`${namespace}/one`));
+    assert.equal([unknownIn("a"), unknownIn("b")], [undefined, "no rights in b"]);
+    informers.of("ConfigMap", "b").sync("20");
+    assert.is(unknownIn("b"), undefined);
+    await sources.stop();
+  });
+
+  test("from a list to all namespaces, and back, what cannot be watched leaves all as it was", async () => {
+    for (const [from, to] of [
+      [["a"], undefined],
+      [undefined, ["a"]],
+    ] as const) {
+      const { sources, informers, start, sync } = createSources({ namespaces: from });
+      await start();
+      informers.onCreate = (informer) => informer.fail("no rights");
+      const change = messageOf(sources.setNamespaces(to));
+      await sync();
+      assert.is(await change, 'the namespaces of controller "pages" stay as they are: no rights');
+      assert.equal(informers.namespacesOf("Page"), from ?? [undefined]);
+      await sources.stop();
+    }
   });
 
   test("a source that is registered later watches the namespaces of then", async () => {

@@ -35,11 +35,23 @@ export class SimulatedInformer {
   readonly #synced: Promise<void>;
   #announce = () => {};
   #failure: Error | undefined;
+  isSynced = false;
+  isUnserved = false;
+  readonly #knownListeners = new Set<() => void>();
 
   constructor(request: InformerRequest) {
     this.request = request;
     this.cache = new ResourceCache({ comparesVersions: request.comparesVersions ?? true });
     this.#synced = new Promise((resolve) => (this.#announce = resolve));
+  }
+
+  get isKnown(): boolean {
+    return this.isSynced || this.isUnserved;
+  }
+
+  onKnown(listener: () => void): () => void {
+    this.#knownListeners.add(listener);
+    return () => void this.#knownListeners.delete(listener);
   }
 
   start(): Promise<void> {
@@ -61,6 +73,9 @@ export class SimulatedInformer {
       version,
     );
     this.#announce();
+    const wasKnown = this.isKnown;
+    this.isSynced = true;
+    if (!wasKnown) for (const listener of this.#knownListeners) listener();
   }
 
   /** Makes every attempt fail from now on. */

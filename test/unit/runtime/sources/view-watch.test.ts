@@ -170,7 +170,9 @@ suite("namespaces of a view", (test) => {
     informers.onCreate = (informer) =>
       informer.request.namespace === "b" ? informer.fail("no rights in b") : sync(informer);
     const started = watch.start(informers, ["a", "b"]);
-    assert.equal([watch.health, [...view.keys()]], [{ status: "unhealthy", reason: "no rights in b" }, ["a/1"]]);
+    const namespaces = { a: { status: "synced" }, b: { status: "failing", reason: "no rights in b" } };
+    const health = { status: "unhealthy", reason: "no rights in b", namespaces };
+    assert.equal([watch.health, [...view.keys()]], [health, ["a/1"]]);
     sync(informers.of("ConfigMap", "b"));
     await started;
     assert.is(watch.health.status, "healthy");

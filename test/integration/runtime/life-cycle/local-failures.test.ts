@@ -1,0 +1,282 @@
+// A namespace, a kind or a cluster that cannot be watched holds up nobody else; what is not known of it is never taken for absent.
+import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byLabel } from "#runtime/sources/mappers.js";
+import { assert, suite } from "../../../support/suite.js";
+import { failureOf } from "../../../support/runtime/failures.js";
+import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
+import { configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
+import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import { spacesOf } from "../../josdk/space.js";
+import { createTenants, HEALING } from "./tenants.js";
+
+const openSpace = spacesOf();
+
+const healthOf = ({ operator }: RecordedOperator) => operator.health().controllers["sample"]!;
+const reconciledOf = ({ events }: RecordedOperator) => [...new Set(events.map(({ primary }) => primary))];
+const SLOW = { timeoutMs: 60_000 };
+const probes = { healthProbeBindAddress: "127.0.0.1:0" };
+
+async function readyz({ logs }: RecordedOperator) {
+  const [, port] = /at 127\.0\.0\.1:(\d+)$/.exec(logs.findLast((line) => line.includes("serves the probes"))!)!;
+  const response = await fetch(`http://127.0.0.1:${port}/readyz?verbose`);
+  return { status: response.status, text: await response.text() };
+}
+
+suite("a namespace that the operator may not read", (test) => {
+  test(
+    "does not stop the others at the start, and is served as soon as it may be read",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, forbid, allow, operator, sample, setValue, untilValue, valueOf } = await createTenants(space);
+      const controllers = [dependentController([configOf("config")])];
+      await using first = operator(controllers);
+      await first.operator.start();
+      await sample(a);
+      await sample(b);
+      for (const namespace of [a, b]) await untilValue("one-config", namespace, "first");
+      await first.operator.stop();
+      await forbid(b);
+      await using second = operator(controllers, probes);
+      await second.operator.start();
+      await setValue(a, "second");
+      await setValue(b, "second");
+      await untilValue("one-config", a, "second");
+      assert.equal([reconciledOf(second), await valueOf("one-config", b)], [[`${a}/one`], "first"]);
+      const { primary } = healthOf(second).sources;
+      assert.equal([primary?.status, primary?.namespaces?.[a]], ["unhealthy", { status: "synced" }]);
+      assert.is(primary?.namespaces?.[b]?.status, "failing");
+      assert.match(primary?.namespaces?.[b]?.reason ?? "", `in namespace "${b}"`);
+      const { status, text } = await readyz(second);
+      assert.is(status, 200);
+      assert.match(text, "[+]controller/sample/primary ok: fails in part: not allowed to list and watch");
+      await allow(b);
+      await untilValue("one-config", b, "second");
+      await waitFor("all is healthy", () => second.operator.health().status === "healthy", HEALING);
+      await space.client.delete(Sample, { name: "one", namespace: a });
+    },
+    SLOW,
+  );
+
+  test(
+    "does not stop the others when it is added, and is served as soon as it may be read",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, forbid, allow, operator, sample, setValue, untilValue } = await createTenants(space);
+      await using running = operator([{ ...dependentController([configOf("config")]), namespaces: [a] }]);
+      await running.operator.start();
+      await forbid(b);
+      await running.operator.controller("sample").setNamespaces([a, b]);
+      await sample(a);
+      await sample(b);
+      await untilValue("one-config", a, "first");
+      assert.equal(reconciledOf(running), [`${a}/one`]);
+      await allow(b);
+      await untilValue("one-config", b, "first");
+      await setValue(a, "second");
+      await untilValue("one-config", a, "second");
+    },
+    SLOW,
+  );
+
+  test(
+    "stops all of them where that is stated, and is named",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, forbid, operator, sample } = await createTenants(space);
+      await forbid(b);
+      await sample(a);
+      const controller = { ...dependentController([configOf("config")]), watchFailurePolicy: "block" } as const;
+      await using running = operator([controller], { startTimeoutMs: 2_000 });
+      assert.match(await failureOf(() => running.operator.start()), `in namespace "${b}"`);
+      assert.equal(running.events, []);
+    },
+    SLOW,
+  );
+});
+
+suite("a kind that the operator may not read in one namespace", (test) => {
+  test(
+    "holds up the primaries there and no others, says so about each, and nothing is written or deleted meanwhile",
+    async () => {
+      await using space = await openSpace();
+      const tenants = await createTenants(space);
+      const { a, b, allow, operator, sample, setValue, untilValue, valueOf, notesOf } = tenants;
+      const controllers = [dependentController([configOf("config", { deletion: "ordered" })])];
+      await using first = operator(controllers);
+      await first.operator.start();
+      for (const namespace of [a, b]) await sample(namespace);
+      for (const namespace of [a, b]) await untilValue("one-config", namespace, "first");
+      await first.operator.stop();
+      await allow(b, ["samples", "samples/status", "events"]);
+      await using second = operator(controllers);
+      await second.operator.start();
+      for (const namespace of [a, b]) await setValue(namespace, "second");
+      await untilValue("one-config", a, "second");
+      await waitFor("it says what the primary waits for", async () => (await notesOf(b, "WaitingForWatch")).length > 0);
+      const reason = healthOf(second).waiting.primaries[0]?.reason ?? "";
+      assert.match(reason, `ConfigMap.v1 in namespace "${b}"`);
+      assert.equal(second.operator.controller("sample").details().unknown.first, [{ primary: `${b}/one`, reason }]);
+      assert.is(second.logs.filter((line) => line.startsWith("info not reconciled yet")).length, 1);
+      // A cleanup would not find the object.
+      await space.client.delete(Sample, { name: "one", namespace: b });
+      await space.client.delete(Sample, { name: "one", namespace: a });
+      await waitFor("the other one is cleaned up", async () => (await valueOf("one-config", a)) === undefined);
+      await second.quiet();
+      assert.equal([reconciledOf(second), await valueOf("one-config", b)], [[`${a}/one`], "first"]);
+      await allow(b);
+      await waitFor("it is cleaned up", async () => (await valueOf("one-config", b)) === undefined, HEALING);
+      assert.is(healthOf(second).waiting.count, 0);
+    },
+    SLOW,
+  );
+
+  test(
+    "does not hold up the pruning of others, and nothing there is pruned",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, operator, sample, untilValue, valueOf } = await createTenants(space);
+      await using first = operator([dependentController([configOf("config"), configOf("old")])]);
+      await first.operator.start();
+      for (const namespace of [a, b]) await sample(namespace);
+      for (const namespace of [a, b]) await untilValue("one-old", namespace, "first");
+      await first.operator.stop();
+      await allow(b, ["samples", "samples/status", "secrets", "events"]);
+      const removed = { old: { resource: ConfigMap.definition, deletion: "ordered" as const } };
+      const secret = configOf("secret", {
+        resource: Secret.definition,
+        desired: ({ primary }) => ({
+          metadata: { name: `${primary.metadata.name}-secret` },
+        }),
+      });
+      await using second = operator([dependentController([secret], { workflow: { removed } })]);
+      await second.operator.start();
+      await waitFor("the one is pruned", async () => (await valueOf("one-old", a)) === undefined);
+      assert.is(await valueOf("one-old", b), "first");
+      await allow(b);
+      await waitFor("so is the other", async () => (await valueOf("one-old", b)) === undefined, HEALING);
+    },
+    SLOW,
+  );
+
+  test(
+    "holds up a primary elsewhere whose dependent lives there, also its deletion",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, operator, sample, setValue, untilValue, valueOf } = await createTenants(space);
+      const elsewhere = configOf("config", {
+        deletion: "ordered",
+        desired: ({ primary: { metadata, spec } }) => ({
+          metadata: { name: `${metadata.name}-config`, namespace: metadata.name === "far" ? b : a },
+          data: { value: spec.value ?? "" },
+        }),
+      });
+      const controllers = [dependentController([elsewhere])];
+      await using first = operator(controllers);
+      await first.operator.start();
+      await sample(a, "first", "far");
+      await sample(a);
+      await untilValue("far-config", b, "first");
+      await untilValue("one-config", a, "first");
+      await first.operator.stop();
+      await allow(b, ["samples", "events"]);
+      await using second = operator(controllers);
+      await second.operator.start();
+      await setValue(a, "second");
+      await untilValue("one-config", a, "second");
+      const far = { name: "far", namespace: a };
+      await waitFor(
+        "it waits",
+        () =>
+          second.events.findLast(({ primary }) => primary === `${a}/far`)?.workflow?.dependents["config"]?.kind ===
+          "waiting",
+      );
+      await space.client.delete(Sample, far);
+      await space.client.delete(Sample, { name: "one", namespace: a });
+      await waitFor("one is cleaned up", async () => (await valueOf("one-config", a)) === undefined);
+      await second.quiet();
+      assert.ok((await space.client.get(Sample, far)) !== undefined, "its dependent would be left");
+      await allow(b);
+      await waitFor("far is cleaned up", async () => (await valueOf("far-config", b)) === undefined, HEALING);
+      await waitFor("and gone", async () => (await space.client.get(Sample, far)) === undefined);
+    },
+    SLOW,
+  );
+
+  for (const [how, mapper] of [
+    ["a function", ({ metadata }: KubernetesObject) => [`${metadata.namespace}/one`]],
+    ["labels", byLabel(Sample, { name: "example.com/sample" })],
+  ] as const)
+    test(
+      `as an event source that maps within its namespace by ${how}, holds up the primaries there and no others`,
+      async () => {
+        await using space = await openSpace();
+        const { a, b, allow, operator, sample, untilValue, notesOf } = await createTenants(space);
+        const eventSources = () => [informerSource({ name: "secrets", resource: Secret, mapper })];
+        await allow(b, ["samples", "samples/status", "configmaps", "events"]);
+        await using running = operator([dependentController([configOf("config")], { eventSources })]);
+        await running.operator.start();
+        for (const namespace of [a, b]) await sample(namespace);
+        await untilValue("one-config", a, "first");
+        await waitFor("the other waits", async () => (await notesOf(b, "WaitingForWatch")).length > 0);
+        assert.equal(reconciledOf(running), [`${a}/one`]);
+        await allow(b);
+        await untilValue("one-config", b, "first");
+      },
+      SLOW,
+    );
+
+  test(
+    "as an event source that maps to primaries of other namespaces, holds up these as well",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, operator, sample, untilValue } = await createTenants(space);
+      // The secret says whose it is.
+      const mapper = ({ metadata }: KubernetesObject) =>
+        metadata.labels?.["samples"]?.split("_").map((name) => `${a}/${name}`) ?? [];
+      const eventSources = () => [informerSource({ name: "secrets", resource: Secret, mapper })];
+      await space.client.create(Secret, { metadata: { name: "shared", namespace: b, labels: { samples: "one" } } });
+      await allow(b, ["samples", "samples/status", "configmaps", "events"]);
+      const seen: number[] = [];
+      const reconcile = ({ context }: { context: { secondaries(type: typeof Secret): readonly object[] } }) =>
+        void seen.push(context.secondaries(Secret).length);
+      const controller = dependentController([configOf("config")], {
+        eventSources,
+        reconciler: { reconcile } as never,
+      });
+      await using running = operator([controller]);
+      await running.operator.start();
+      await sample(a);
+      await waitFor("it waits", () => healthOf(running).waiting.count === 1);
+      await running.quiet();
+      assert.equal(running.events, []);
+      await allow(b);
+      await untilValue("one-config", a, "first");
+      assert.equal([...new Set(seen)], [1]);
+    },
+    SLOW,
+  );
+});
+
+suite("an operator whose watches all begin", (test) => {
+  test("asks for no more than before: a restart writes nothing, and lists each kind once a namespace", async () => {
+    await using space = await openSpace();
+    const { a, b, operator, sample, untilValue } = await createTenants(space);
+    const controllers = [dependentController([configOf("config")])];
+    await using first = operator(controllers);
+    await first.operator.start();
+    for (const namespace of [a, b]) await sample(namespace);
+    for (const namespace of [a, b]) await untilValue("one-config", namespace, "first");
+    await first.operator.stop();
+    await using second = operator(controllers);
+    await second.operator.start();
+    await waitFor("both are reconciled", () => reconciledOf(second).length === 2);
+    await second.quiet();
+    assert.equal([second.requests, writesOf(second)], [[], []]);
+    assert.equal(
+      [healthOf(second).waiting, healthOf(second).sources["primary"]],
+      [{ count: 0, primaries: [] }, { status: "healthy" }],
+    );
+  });
+});
