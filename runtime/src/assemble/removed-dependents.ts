@@ -107,7 +107,7 @@ export class RemovedDependents implements RemovedKinds {
       if (unknown !== undefined || !source.isPartlySynced)
         throw new Error(unknown ?? `the watch of ${source.view.definition.plural} does not run`);
     } catch (error) {
-      if (!source.isPartlySynced) {
+      if (source.isFailing) {
         opened.failure ??= { error, at: performance.now() };
         await sources.deregister(source.name);
       }

@@ -104,6 +104,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#watch.isPartlySynced;
   }
 
+  /** Whether it can be watched in no namespace, or is stopped. */
+  get isFailing(): boolean {
+    return this.#watch.isFailing;
+  }
+
   /**
    * Says what is not known of the objects that may belong to a primary, or to primaries of a namespace in general; undefined if all is, or the
    * source does not run.

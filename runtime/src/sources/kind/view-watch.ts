@@ -71,6 +71,11 @@ export class ViewWatch {
     return [...this.#shares.values()].some(({ informer }) => informer.isSynced);
   }
 
+  /** Whether no namespace can be watched. */
+  get isFailing(): boolean {
+    return [...this.#shares.values()].every(({ informer }) => informer.health.status === "unhealthy");
+  }
+
   /** Tells whether a namespace is watched, by itself or with all others. */
   covers(namespace: string | undefined): boolean {
     return this.#shares.has(undefined) || this.#shares.has(namespace);
