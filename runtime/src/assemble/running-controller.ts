@@ -386,13 +386,21 @@ function createSources(
   const namespaces = namespacesOf(definition, client.connection);
   const dependents = dependentsOf(definition);
   const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
+  const conditionsOf = (sources: readonly EventSource[]) =>
+    sources
+      .filter((each) => (each as Partial<KindSource>).connection === undefined)
+      .map(({ type, activationCondition }) => ({
+        resource: typeof type === "object" ? type : undefined,
+        activationCondition,
+      }));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
+  const own = sourcesOfUser(definition, facts);
   return new ControllerSources({
     ...{ controller, primary, views, namespaces, fieldManager, onAllEvents, watchFailurePolicy },
     ...{ client, informers, logger, onProofUnread },
     dependents: watches,
     externals: externals.watches,
-    sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],
+    sources: [...own, ...externals.sources, ...kindsAskedFor([...dependents, ...conditionsOf(own)]).map(crdSource)],
   });
 }
 

@@ -312,7 +312,11 @@ export class PrimaryReconciler {
   ): Promise<Control | undefined> {
     const { args } = runs;
     const { reconciler, workflow: definition } = this.#definition;
-    await tasks.track("an event source", () => this.#dependencies.secondaries.load(args.primary, signal));
+    const { secondaries } = this.#dependencies;
+    await tasks.track("an event source", async () => {
+      await secondaries.activate(args);
+      await secondaries.load(args.primary, signal);
+    });
     if (reconciler?.initContext !== undefined)
       await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
     const hasFunction = reconciler?.[kind] !== undefined;

@@ -49,6 +49,13 @@ export interface ControllerSourcesOptions extends Pick<
 // So long the start waits for watches that neither begin nor fail. Primaries wait for them in any case.
 const SETTLE_MS = 10_000;
 
+/** What the activation conditions of event sources are called with, besides their source. */
+interface ActivationArguments {
+  readonly primary: KubernetesObject;
+  readonly secondary: object;
+  readonly context: object;
+}
+
 /** The event sources of one controller. */
 export class ControllerSources {
   readonly primaries: ResourceView;
@@ -228,6 +235,24 @@ export class ControllerSources {
     await registered.stop();
   }
 
+  /**
+   * Starts the sources whose activation condition is met for a primary, and ends their use for it where it is not; awaited before each reconcile
+   * of it. Throws if such a source cannot be watched now.
+   */
+  async activate(args: ActivationArguments): Promise<void> {
+    const key = keyOf(args.primary.metadata);
+    for (const registered of this.#registered.values()) {
+      const { name, type, client = this.#options.client, activationCondition } = registered.source;
+      if (activationCondition === undefined) continue;
+      const dependent = { name, client, ...(typeof type === "object" && { definition: type }) };
+      const result = await activationCondition({ ...args, dependent, live: undefined } as never);
+      const isMet = typeof result === "boolean" ? result : (result as { isMet?: unknown } | undefined)?.isMet;
+      if (typeof isMet !== "boolean")
+        throw new TypeError(`the activationCondition of event source "${name}" returned no true, false or { isMet, detail }`);
+      await (isMet ? registered.activate(name, key) : registered.deactivate(name, key));
+    }
+  }
+
   /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
     const loads = [];
@@ -383,9 +408,13 @@ export class ControllerSources {
     for (const { source, record, isInUse } of this.#registered.values())
       if (isInUse && source.onPrimaryChange !== undefined)
         record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
-    if (change.kind === "deleted") this.#listener?.forget(change.key);
+    if (change.kind !== "deleted") return;
+    for (const registered of this.#registered.values())
+      if (registered.source.activationCondition !== undefined)
+        void registered.deactivate(registered.name, change.key);
+    this.#listener?.forget(change.key);
   }
 }
 
 /** The event sources of one controller, as its reconciles use them. */
-export type SecondarySources = Pick<ControllerSources, "deregister" | "find" | "get" | "load" | "names" | "register">;
+export type SecondarySources = Pick<ControllerSources, "activate" | "deregister" | "find" | "get" | "load" | "names" | "register">;

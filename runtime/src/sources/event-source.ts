@@ -41,6 +41,9 @@ export interface EventSourceContext {
   notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
 }
 
+/** Decides whether an event source runs for a primary; `crdPresent` and its negation are such conditions. */
+export type SourceCondition = (args: never) => unknown;
+
 /**
  * Brings events from somewhere (JOSDK's EventSource). It may be started again after it was stopped, and belongs to one controller at a time.
  * What its functions throw makes it unhealthy and never ends the operator.
@@ -52,6 +55,8 @@ export interface EventSource<Resource = unknown> {
   readonly type?: ResourceDefinition | string | undefined;
   /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
+  /** Evaluated before each reconcile of a primary: the source runs while it is met for some primary. Default: it always runs. */
+  readonly activationCondition?: SourceCondition | undefined;
   /** Whether it is started only when this replica leads, as what polls is. Default: every replica starts it, and knows what it knows. */
   readonly startsWhenLeading?: boolean;
   readonly health: SourceHealth;

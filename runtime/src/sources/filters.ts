@@ -14,9 +14,24 @@ export function anyOf<Args extends readonly unknown[]>(...filters: readonly Filt
   return (...args) => filters.some((filter) => filter(...args));
 }
 
-/** Turns a filter into one that lets pass what it does not. */
-export function not<Args extends readonly unknown[]>(filter: Filter<Args>): Filter<Args> {
-  return (...args) => !filter(...args);
+/**
+ * Turns a filter into one that lets pass what it does not, or a condition into one that is met when it is not.
+ *
+ * @example { reconcilePrecondition: not(crdPresent(Route)) }
+ */
+export function not<Args extends readonly unknown[]>(filter: Filter<Args>): Filter<Args>;
+export function not<Args extends readonly unknown[], Result>(
+  condition: (...args: Args) => Result,
+): (...args: Args) => Result;
+export function not<Args extends readonly unknown[]>(decide: (...args: Args) => unknown): (...args: Args) => unknown {
+  // What a condition says about itself stays true of its negation.
+  return Object.assign((...args: Args) => negated(decide(...args)), decide);
+}
+
+function negated(result: unknown): unknown {
+  if (result instanceof Promise) return result.then(negated);
+  if (typeof result !== "object" || result === null || !("isMet" in result)) return !(result as boolean);
+  return { ...result, isMet: !(result.isMet as boolean) };
 }
 
 /** Creates the gate of an event source; a filter that throws lets the event pass, for an event must not be lost. */

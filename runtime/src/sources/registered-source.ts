@@ -60,7 +60,7 @@ export class RegisteredSource {
     this.name = source.name;
     this.role = as.role;
     this.dependents = as.dependents ?? [];
-    this.isActivatedLater = as.isActivatedLater ?? false;
+    this.isActivatedLater = as.isActivatedLater ?? source.activationCondition !== undefined;
     this.isRegisteredLater = as.isRegisteredLater ?? false;
     this.#registrar = registrar;
     this.record = new HealthRecord(source.name);
@@ -132,8 +132,8 @@ export class RegisteredSource {
 
   /** Starts the source for a dependent of a primary; resolves when its state is known, and throws if the start fails now. */
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
-    // A source of the user runs whether or not a dependent needs it.
-    if (this.role === "user") return;
+    // A source of the user runs whether or not a dependent needs it, unless it has a condition itself.
+    if (this.role === "user" && !this.isActivatedLater) return;
     const { source } = this;
     this.#users.add(`${dependent} ${primary}`);
     const context = this.#registrar.contextOf(source);

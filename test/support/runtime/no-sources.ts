@@ -7,5 +7,6 @@ export const noSecondarySources: SecondarySources = Object.freeze({
   register: () => Promise.reject(new Error("this controller has no event sources")),
   deregister: () => Promise.resolve(),
   names: () => [],
+  activate: () => Promise.resolve(),
   load: () => Promise.resolve(),
 });

@@ -11,6 +11,8 @@ const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditio
 export interface ServedKind {
   /** Undefined while that is not known. */
   readonly servedVersions: readonly string[] | undefined;
+  /** Whether there has been a definition since the start. Without one, an aggregated API server may serve the kind. */
+  readonly wasDefined: boolean;
 }
 
 /** Creates an event source that reconciles all primaries when a kind is defined or no longer is. Nothing waits for it, or needs the right to it. */
@@ -22,8 +24,12 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
     namespaces: "all",
     mapper: (_, { primaries }) => primaries.keys(),
   });
+  let wasDefined = false;
   return {
     name,
+    get wasDefined() {
+      return (wasDefined ||= watch.get(name) !== undefined);
+    },
     get health(): SourceHealth {
       const { health } = watch;
       return health.status === "unhealthy" ? { ...health, status: "unknown" } : health;

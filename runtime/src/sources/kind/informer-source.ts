@@ -7,6 +7,7 @@ import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../cache/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import type { InformerRequest } from "../../watch/informer-pool.js";
+import type { SourceCondition } from "../event-source.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -47,6 +48,13 @@ export interface InformerSourceOptions<
   readonly comparesVersions?: boolean;
   /** `first`: known before the other sources are started. */
   readonly startPriority?: "first" | "default";
+  /**
+   * Evaluated before each reconcile of a primary. The source is watched while the condition is met for some primary, and has no objects
+   * otherwise. Default: it is always watched; if the API server does not serve the kind, the source has no objects and its health says so.
+   *
+   * @example informerSource({ name: "routes", resource: Route, activationCondition: crdPresent })
+   */
+  readonly activationCondition?: SourceCondition | undefined;
 }
 
 /** An event source of one kind of Kubernetes. */
@@ -65,11 +73,12 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
   const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
-  const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
+  const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...others } = rest;
+  const { activationCondition, ...selected } = others;
   const owner = `event source "${name}"`;
   checkStorage(owner, options);
   if (typeof namespaces !== "string") checkNamespaces(owner, namespaces);
-  checkFunctions(owner, { mapper, primaryToSecondary });
+  checkFunctions(owner, { mapper, primaryToSecondary, activationCondition });
   const definition = (resource as Partial<Defined<Resource>> | undefined)?.definition;
   if (definition === undefined)
     throw new TypeError(`${owner} has no resource; give it a generated class, or what untypedResource returns`);
@@ -82,7 +91,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const isMetadataOnly = kept === "metadata";
   const projection = typeof kept === "object" ? kept.paths : undefined;
   const request = { ...selected, definition, connection, isMetadataOnly, projection };
-  const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority };
+  const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority, activationCondition };
   // A view holds what the definition says, so the types of the options are those of its objects.
   return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }

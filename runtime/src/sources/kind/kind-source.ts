@@ -18,7 +18,9 @@ import { ViewWatch, type NamespaceTest, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/activity.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 
-type Shared = "filters" | "indexes" | "mapper" | "name" | "namespaces" | "primaryToSecondary" | "startPriority";
+type Shared =
+  | ("activationCondition" | "filters" | "indexes" | "mapper" | "name" | "namespaces")
+  | ("primaryToSecondary" | "startPriority");
 
 /** The options of a source of one kind. They are untyped: `informerSource` has the types. */
 export interface KindSourceOptions extends Pick<InformerSourceOptions<KubernetesObject>, Shared> {
@@ -47,6 +49,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly name: string;
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
+  readonly activationCondition;
   readonly view: ResourceView;
   readonly connection: Connection | undefined;
   /** The namespaces that it watches, where these are not those of the controller; "all" for all of them. */
@@ -67,6 +70,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.name = name;
     this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
+    this.activationCondition = options.activationCondition;
     this.connection = request.connection;
     // What "current" stands for is known at the start.
     this.ownNamespaces = namespaces === "sameAsController" || namespaces === "current" ? undefined : namespaces;

@@ -1,13 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type JsonValue, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
-import { crdNameOf, isReachable, type ResourceDefinition } from "../../base/resource-definition.js";
+import { crdNameOf, isReachable, type Defined, type ResourceDefinition } from "../../base/resource-definition.js";
 import { missingCondition, missingForReady } from "./readiness.js";
-import {
-  isKubernetes,
-  type Condition,
-  type ConditionResult,
-  type DependentDefinition,
-} from "../definition/workflow-definition.js";
+import type { Condition, ConditionArguments, ConditionResult } from "../definition/workflow-definition.js";
 import type { ServedKind } from "../../sources/kind/crd-source.js";
 
 /**
@@ -71,41 +66,78 @@ function judged(
 
 // As JOSDK's CRDPresentActivationCondition: the check for an absent kind is repeated after 10 s at the earliest, for a present kind never.
 const CHECK_AGAIN_AFTER_MS = 10_000;
+// Where the definition is watched, only a kind of an aggregated API server can be served without one.
+const CHECK_AGGREGATED_AFTER_MS = 600_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
+type CrdArguments = ConditionArguments<unknown, unknown>;
+
+/** `crdPresent`, with or without another kind. The condition comes last: types are inferred from it. */
+interface CrdPresent {
+  (resource: Defined): Condition<unknown, unknown, never>;
+  (args: CrdArguments): ReturnType<Condition<unknown, unknown, never>>;
+  readonly crd: "own";
+}
+
 /**
- * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed, and not being deleted. Fails while the kind
- * is served in other versions only, as the object may exist then: a cleanup waits.
+ * Holds when the API server serves the kind of the dependent or the event source, or another kind: its CustomResourceDefinition is installed, and
+ * not being deleted. Fails while the kind is served in other versions only, as objects may exist then: a cleanup waits.
  *
  * The controller watches the definition, so that a change of the definition reconciles the primaries. If the controller may not watch
- * definitions, or the kind is not custom, the API server is asked at most every 10 s, until it serves the kind.
+ * definitions, or the kind is not custom, the API server is asked at most every 10 s, until it serves the kind. A kind that never had a
+ * definition may be one of an aggregated API server, which is asked every 10 minutes, or every 10 s while it serves the kind.
+ *
+ * @example { activationCondition: crdPresent }
+ * @example { reconcilePrecondition: not(crdPresent(Route)) }
  */
-export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent, context }) => {
-  const { definition, client = context.client } = dependent;
+export const crdPresent: CrdPresent = Object.assign(
+  ((given: Defined | CrdArguments): never => {
+    if ("dependent" in given) return isPresent(given, given.dependent.definition) as never;
+    const { definition } = given;
+    return Object.assign((args: CrdArguments) => isPresent(args, definition), { crd: definition }) as never;
+  }) as Pick<CrdPresent, never> as CrdPresent,
+  { crd: "own" as const },
+);
+
+async function isPresent({ dependent, context }: CrdArguments, definition?: ResourceDefinition): Promise<boolean> {
+  const { client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
   const { connection } = client;
   const source = connection === context.client.connection ? context.eventSources.get(crdNameOf(definition)) : undefined;
-  const watched = source as Partial<ServedKind> | undefined;
-  if (watched?.servedVersions !== undefined) return isReachable(definition, watched.servedVersions);
+  const { servedVersions, wasDefined = false } = (source ?? {}) as Partial<ServedKind>;
+  if (servedVersions !== undefined && (isReachable(definition, servedVersions) || wasDefined))
+    return servedVersions.length > 0;
   const checks = served.get(connection) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
   served.set(connection, checks);
-  const kind = `${definition.apiVersion}/${definition.kind}`;
+  const isWatched = servedVersions !== undefined;
+  const kind = `${definition.apiVersion}/${definition.kind}${isWatched ? " aggregated" : ""}`;
   const last = checks.get(kind);
-  if (last !== undefined && ((await last.isServed) || performance.now() - last.checkedAt < CHECK_AGAIN_AFTER_MS))
-    return last.isServed;
+  if (last !== undefined) {
+    const isServed = await last.isServed;
+    const againAfterMs = isWatched && !isServed ? CHECK_AGGREGATED_AFTER_MS : CHECK_AGAIN_AFTER_MS;
+    if ((isServed && !isWatched) || performance.now() - last.checkedAt < againAfterMs) return isServed;
+  }
   const isServed = client.servedVersions(definition).then((versions) => isReachable(definition, versions));
   checks.set(kind, { isServed, checkedAt: performance.now() });
   isServed.catch(() => checks.delete(kind));
   return isServed;
-};
+}
 
-/** Returns the kinds whose CustomResourceDefinitions the conditions of dependents ask for. */
-export function kindsAskedFor(dependents: readonly DependentDefinition[]): ResourceDefinition[] {
+/** What may ask for the definition of a kind, in whichever of its members. */
+type Asking = { readonly resource?: ResourceDefinition | undefined } & object;
+
+/** Returns the kinds whose CustomResourceDefinitions the conditions of dependents, or of event sources, ask for. */
+export function kindsAskedFor(all: readonly Asking[]): ResourceDefinition[] {
   // The definitions of other clusters are not watched.
-  const asking = dependents
-    .filter(isKubernetes)
-    .filter(({ cluster, ...dependent }) => cluster === undefined && Object.values(dependent).includes(crdPresent))
-    .flatMap(({ resource }) => (resource.isCustom ? resource : []));
-  return [...new Map(asking.map((each) => [crdNameOf(each), each])).values()];
+  const asked = all
+    .filter((each) => !("cluster" in each) || each.cluster === undefined)
+    .flatMap(({ resource, ...members }) =>
+      Object.values(members as { readonly [member: string]: unknown }).flatMap((member) => {
+        const { crd } = (typeof member === "function" ? member : {}) as { crd?: ResourceDefinition | "own" };
+        return (crd === "own" ? resource : crd) ?? [];
+      }),
+    )
+    .filter(({ isCustom }) => isCustom);
+  return [...new Map(asked.map((each) => [crdNameOf(each), each])).values()];
 }

@@ -31,6 +31,7 @@ function createRegistry(steps: string[] = []): SecondarySources {
     register: async (source) => sources.get(source.name) ?? (sources.set(source.name, source), source),
     deregister: async (name) => void sources.delete(name),
     names: () => [...sources.keys()],
+    activate: () => Promise.resolve(),
     load: async ({ metadata }) => void steps.push(`load ${metadata.name}`),
   };
 }

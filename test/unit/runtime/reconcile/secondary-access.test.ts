@@ -45,6 +45,7 @@ function registryOf(sources: readonly EventSource[]): SecondarySources {
     register: async (source) => source,
     deregister: async () => {},
     names: () => sources.map(({ name }) => name),
+    activate: () => Promise.resolve(),
     load: async () => {},
   };
 }
