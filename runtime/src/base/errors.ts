@@ -75,6 +75,27 @@ export class RetryAfterError extends Error {
   }
 }
 
+/** Thrown when something is in the way of a write that another client or a person has to remove: `isMendedElsewhere` holds. */
+export class BlockedError extends Error {
+  override readonly name = "BlockedError";
+}
+
+/**
+ * Tells whether an error goes away when another client, or a person, acts, of which no event tells: what is in the way of a write, a namespace
+ * that does not exist, or one that is being deleted. Such errors are retried every minute at least.
+ */
+export function isMendedElsewhere(error: unknown): boolean {
+  if (findError(error, "BlockedError") !== undefined || isNamespaceTerminating(error)) return true;
+  const answer = findError<ApiError>(error, "ApiError");
+  return answer !== undefined && isAbsent(answer) && /\bnamespaces "[^"]*" not found/.test(answer.message);
+}
+
+/** Tells whether the API server rejected an object because its namespace is being deleted. That is final: the namespace only goes. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  const answer = findError<ApiError>(error, "ApiError");
+  return answer?.code === 403 && answer.causes.some(({ reason }) => reason === "NamespaceTerminating");
+}
+
 /** Tells whether the API server answered that there is no such object. A kind that it does not serve may have objects all the same. */
 export function isAbsent(error: unknown): error is ApiError {
   return isApiError(error, 404) && error.reason === "NotFound";
@@ -92,7 +113,7 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
 }
 
 // The stack of these errors leads into the runtime and tells nothing.
-const EXPECTED = /^(Api|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
+const EXPECTED = /^(Api|Blocked|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
 
 /** Returns the stack of the first error that none of the API server's caused, nor one that says how to go on: mostly of the user's code. */
 export function stackOf(error: unknown): string | undefined {

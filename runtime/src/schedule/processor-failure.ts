@@ -1,4 +1,4 @@
-import { findError, stackOf, type ApiError, type RetryAfterError } from "../base/errors.js";
+import { findError, isNamespaceTerminating, stackOf, type ApiError, type RetryAfterError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import {
   isImminent,
@@ -66,7 +66,12 @@ export function afterFailure(
   const { isSlow = false } = next;
   // A longest interval that is shorter goes on.
   const delayMs = isSlow ? Math.min(next.intervalMs, settings.resyncAfterMs ?? Infinity) : next.intervalMs;
-  return retryIn({ ...state, isGivenUp: isSlow, retry: { ...next, dueAt: now + delayMs } }, delayMs);
+  return retryIn({ ...state, isGivenUp: isSlow && !isEnding(error), retry: { ...next, dueAt: now + delayMs } }, delayMs);
+}
+
+/** Tells whether a reconcile failed only because objects cannot be created in a namespace that is being deleted. */
+export function isEnding(error: unknown): boolean {
+  return partsOf(error).every(isNamespaceTerminating);
 }
 
 /** Returns when the next attempt is made after a failure with these effects; `undefined` if there is none. */
@@ -87,7 +92,7 @@ interface FailureLog {
 // A failure with retries left is no error yet, a conflict is normal, and the user's handler reports what it handled.
 function failureLog(error: unknown, { what, isHandled, last, fields = {} }: FailureLog): ProcessorEffect {
   const isConflict = partsOf(error).every((part) => findError<ApiError>(part, "ApiError")?.code === 409);
-  const level = last ?? (isConflict ? "info" : isHandled ? "debug" : "warn");
+  const level = isEnding(error) ? "info" : (last ?? (isConflict ? "info" : isHandled ? "debug" : "warn"));
   const message = `reconcile failed${what === undefined ? "" : `, ${what}`}: ${messageOf(error)}`;
   const stack = stackOf(error);
   return logOf(level, message, stack === undefined ? fields : { ...fields, stack });

@@ -7,7 +7,7 @@ import { describeReason, type ReconcileReason } from "../base/reconcile-reason.j
 import type { StepTiming } from "../base/activity.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { KnownPrimary } from "./known-primary.js";
-import { retryAfterMsOf } from "./processor-failure.js";
+import { isEnding, retryAfterMsOf } from "./processor-failure.js";
 import {
   isDeletionNext,
   isImminent,
@@ -138,6 +138,7 @@ export class ReconcileRun {
     const retryAfterMs = retryAfterMsOf(effects);
     if (retryAfterMs !== undefined) event.retryAfterMs = retryAfterMs;
     if (state?.isGivenUp === true) event.isGivenUp = true;
+    if (isEnding(failure.error)) event.isNamespaceTerminating = true;
     if (this.isEnded) event.isEnded = true;
     return event;
   }

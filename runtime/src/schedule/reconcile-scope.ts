@@ -60,6 +60,8 @@ export interface ReconcileEvent
   readonly retryAfterMs?: number;
   /** Whether no quick retry is left after this failure; absent otherwise. */
   readonly isGivenUp?: true;
+  /** Whether it failed only because objects cannot be created in a namespace that is being deleted: nothing is wrong. Absent otherwise. */
+  readonly isNamespaceTerminating?: true;
   /** Whether it did not fail by itself: the deletion or the pause of its primary ended it, and it runs again. Absent otherwise. */
   readonly isEnded?: true;
 }

@@ -1,5 +1,5 @@
 import { requireNumbers } from "../base/checks.js";
-import { findError, isAbsent, type ApiError } from "../base/errors.js";
+import { findError, isAbsent, isMendedElsewhere, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
@@ -8,6 +8,8 @@ import { synchronous } from "../base/promises.js";
  *
  * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end. While the API server
  * cannot be reached, rejects the credentials or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
+ * What another client or a person has to mend (an object in the way, a namespace that is missing or being deleted) is looked at again after 10 s,
+ * doubling to 60 s.
  */
 export interface RetryOptions {
   /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
@@ -46,6 +48,9 @@ export interface Retry {
 const LONGEST_QUICK_MS = 2000 * 1.5 ** 5;
 const FIRST_SLOW_MS = 60_000;
 const LONGEST_SLOW_MS = 600_000;
+// For what is mended elsewhere: nothing tells when, and a look costs one request.
+const FIRST_LOOK_MS = 10_000;
+const LONGEST_LOOK_MS = 60_000;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
@@ -68,9 +73,12 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
       const lastQuickMs = quickMs(maxRetries);
       // Of several failures one is enough.
       if (partsOf(error).some(isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
+      const growth = 2 ** (attempt - maxRetries - 1);
       // A kind that is not served may be back soon.
-      const steps = partsOf(error).some(isUnserved) ? 0 : attempt - maxRetries - 1;
-      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** steps, LONGEST_SLOW_MS);
+      const grownMs = partsOf(error).some(isUnserved) ? FIRST_SLOW_MS : FIRST_SLOW_MS * growth;
+      const slowMs = partsOf(error).some(isMendedElsewhere)
+        ? Math.min(FIRST_LOOK_MS * growth, LONGEST_LOOK_MS)
+        : Math.min(grownMs, LONGEST_SLOW_MS);
       return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
   };

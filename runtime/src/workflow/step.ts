@@ -113,5 +113,5 @@ function limitTime(timeoutMs: number, run: Run) {
 
 // An error that says when to try again means the reconcile: nothing is held up until then.
 function isSettled(error: unknown): boolean {
-  return ["TerminalError", "RetryAfterError"].some((name) => findError(error, name) !== undefined);
+  return ["TerminalError", "RetryAfterError", "BlockedError"].some((name) => findError(error, name) !== undefined);
 }

@@ -1,4 +1,4 @@
-import { isApiError, RetryAfterError } from "../base/errors.js";
+import { BlockedError, isApiError, RetryAfterError } from "../base/errors.js";
 import {
   describeObject,
   keyOf,
@@ -44,6 +44,7 @@ import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 const LOOK_AGAIN_AFTER_MS = 10_000;
+const MOST_BLOCKED = 1_000;
 
 /** What is known of an object that is written, and what may be done to it. */
 export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
@@ -62,6 +63,8 @@ type Removal = Pick<Sending, "isUrgent"> & { readonly cause: PrimaryCause; reado
 export class Writer {
   readonly #sender: Sender;
   readonly #method: WriteMethod;
+  /** The objects that were in the way of a creation when it was tried last. */
+  readonly #blocked = new Set<string>();
 
   constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
     this.#sender = sender;
@@ -82,6 +85,10 @@ export class Writer {
     const { live, cause } = options;
     const changed = live && (await this.#method.change(target, desired, Object.assign({}, options, { live })));
     if (changed !== undefined) return changed;
+    // One GET tells whether it is still in the way.
+    const isBlocked = live === undefined && this.#blocked.has(idOf(target, desired.metadata));
+    const resumed = isBlocked ? await this.#resume(target, desired, options) : undefined;
+    if (resumed !== undefined) return resumed;
     try {
       const sent = await this.#method.create(target, desired, cause);
       // A postponed change leaves the object as it is, but a missing object has to be waited for.
@@ -89,7 +96,9 @@ export class Writer {
       return sent;
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
-      return this.#resume(target, desired, { conflict: error, ...options });
+      const written = await this.#resume(target, desired, options);
+      if (written === undefined) throw error;
+      return written;
     }
   }
 
@@ -183,13 +192,23 @@ export class Writer {
   }
 
   // The object exists, but the watch does not show it: the response to its creation was lost, it lacks the label, or another client created it.
-  async #resume(target: WriteTarget, desired: Stated, options: ApplyOptions & { conflict: Error }): Promise<Written> {
-    const { existing, isLeft = false, cause, conflict } = options;
+  // Returns undefined if there is none.
+  async #resume(target: WriteTarget, desired: Stated, options: ApplyOptions): Promise<Written | undefined> {
+    const { existing, isLeft = false, cause } = options;
     const { metadata } = desired;
+    const id = idOf(target, metadata);
     const live = await this.#sender.read(target, metadata, cause?.signal);
-    if (live === undefined) throw conflict;
+    this.#blocked.delete(id);
+    if (live === undefined) return undefined;
     const isOwn = this.#isOwn(metadata, live, cause?.primary);
-    if (!isOwn) checkAdoption(metadata, live.object, await existing?.(live.object));
+    try {
+      if (!isOwn) checkAdoption(metadata, live.object, await existing?.(live.object));
+    } catch (error) {
+      // Those of primaries that are gone are forgotten.
+      if (this.#blocked.size >= MOST_BLOCKED) this.#blocked.clear();
+      this.#blocked.add(id);
+      throw error;
+    }
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
     if (!isTerminating && !isLeft) return { kind: "unseen", entry: live, isForeign: !isOwn };
@@ -213,6 +232,10 @@ export class Writer {
     const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
     return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
+}
+
+function idOf({ definition }: WriteTarget, metadata: Stated["metadata"]): string {
+  return `${definition.group}/${definition.plural}/${keyOf(metadata)}`;
 }
 
 // Nothing would find such an object, so nobody would write or delete it.
@@ -254,7 +277,7 @@ export function untyingOperations(
 export function checkAdoption(desired: Stated["metadata"], live: KubernetesObject, policy?: "refuse" | "adopt"): void {
   const object = describeObject(live, desired);
   // The conflict that told of it is the runtime's own doing, and would only confuse.
-  const fail = (problem: string) => new Error(`${object} ${problem}`);
+  const fail = (problem: string) => new BlockedError(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
   // It is tied to nobody who would be told when it is gone.
   const later = (problem: string) => new RetryAfterError(`${object} ${problem}`, LOOK_AGAIN_AFTER_MS);

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { EventDraft, EventSink, EventSourceName } from "../../base/activity.js";
 import { microTimeOf, systemClock, type Clock } from "../../base/clock.js";
-import { isApiError } from "../../base/errors.js";
+import { isApiError, isNamespaceTerminating } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
@@ -19,6 +19,10 @@ interface Series {
   written: number;
   lastAt: Date;
   lastWrittenAtMs: number;
+  /** How many writes failed since the last success. */
+  failures: number;
+  /** Whether it cannot be written any more. */
+  isOver: boolean;
   cancelFlush: (() => void) | undefined;
 }
 
@@ -39,6 +43,9 @@ const MAX_WORD = 128;
 // What comes in a burst is one request; a series that goes on is written twice a minute at most.
 const FIRST_FLUSH_MS = 1_000;
 const FLUSH_MS = 30_000;
+const LONGEST_BACKOFF_MS = 5 * 60_000;
+// The namespace may be created again, for other objects.
+const ENDING_MS = 60_000;
 // As client-go: a series that was quiet for so long is over, and the server forgets Events after an hour.
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 4_096;
@@ -52,6 +59,8 @@ export class EventRecorder implements EventSink {
   readonly #series = new Map<string, Series>();
   /** What is left of the burst of each object, and since when. */
   readonly #budgets = new Map<string, { left: number; sinceMs: number }>();
+  /** The namespaces that are being deleted, and until when nothing is created there. */
+  readonly #ending = new Map<string, number>();
   /** The writes under way, one after the other: Events are no reason to keep a server busy. */
   #writing: Promise<unknown> = Promise.resolve();
   #isRefused = false;
@@ -102,9 +111,12 @@ export class EventRecorder implements EventSink {
   }
 
   #flushLater(series: Series): void {
-    if (series.cancelFlush !== undefined) return;
+    if (series.cancelFlush !== undefined || series.isOver) return;
     const since = this.#options.clock.now() - series.lastWrittenAtMs;
-    const delayMs = series.written <= 1 ? FIRST_FLUSH_MS : Math.max(0, FLUSH_MS - since);
+    const intervalMs = series.written <= 1 ? FIRST_FLUSH_MS : FLUSH_MS;
+    const backoffMs = Math.min(FIRST_FLUSH_MS * 2 ** series.failures, LONGEST_BACKOFF_MS);
+    const isFirst = series.written <= 1 && series.failures === 0;
+    const delayMs = isFirst ? FIRST_FLUSH_MS : Math.max(0, Math.max(intervalMs, backoffMs) - since);
     series.cancelFlush = this.#options.clock.schedule(delayMs, () => {
       series.cancelFlush = undefined;
       this.#send(series);
@@ -112,11 +124,17 @@ export class EventRecorder implements EventSink {
   }
 
   #send(series: Series): void {
-    this.#writing = this.#writing.then(() => this.#write(series)).catch((error: unknown) => this.#refuse(error));
+    this.#writing = this.#writing
+      .then(() => this.#write(series))
+      .then(
+        () => void (series.failures = 0),
+        (error: unknown) => this.#refuse(error, series),
+      );
   }
 
   async #write(series: Series): Promise<void> {
-    const { count } = series;
+    const { count, ref } = series;
+    if (series.isOver || this.#isEnding(ref.namespace)) return void (series.isOver = true);
     series.lastWrittenAtMs = this.#options.clock.now();
     if (series.written === 0) {
       await series.create();
@@ -135,8 +153,22 @@ export class EventRecorder implements EventSink {
     this.#isRefused = false;
   }
 
-  #refuse(error: unknown): void {
-    const { logger } = this.#options;
+  #isEnding(namespace: string): boolean {
+    const until = this.#ending.get(namespace);
+    if (until === undefined) return false;
+    if (until > this.#options.clock.now()) return true;
+    this.#ending.delete(namespace);
+    return false;
+  }
+
+  #refuse(error: unknown, series: Series): void {
+    const { logger, clock } = this.#options;
+    series.failures++;
+    if (isNamespaceTerminating(error)) {
+      series.isOver = true;
+      this.#ending.set(series.ref.namespace, clock.now() + ENDING_MS);
+      return logger.debug({}, `an Event was not written: ${messageOf(error)}`);
+    }
     const isForbidden = isApiError(error, 403);
     const level = isForbidden && !this.#isRefused ? "warn" : "debug";
     this.#isRefused ||= isForbidden;
@@ -160,7 +192,7 @@ export class EventRecorder implements EventSink {
       ...(related !== undefined && { related: referenceTo(related) }),
     };
     const create = () => this.#options.client.create(EVENT, event as never);
-    return { ref, create, count: 1, written: 0, lastAt: at, lastWrittenAtMs: 0, cancelFlush: undefined };
+    return { ref, create, count: 1, written: 0, lastAt: at, lastWrittenAtMs: 0, failures: 0, isOver: false, cancelFlush: undefined };
   }
 
   #takeBudget(object: string): boolean {

@@ -25,9 +25,10 @@ export class OperatorMetrics {
 
   observeReconcile(event: ReconcileEvent): void {
     const { controller, durationMs, queuedMs, error, rescheduleAfterMs, retryAfterMs, steps, isEnded = false } = event;
-    const isFailed = "error" in event && !isEnded;
+    const isEnding = event.isNamespaceTerminating === true;
+    const isFailed = "error" in event && !isEnded && !isEnding;
     // What was ended early runs again at once.
-    const againMs = isEnded ? 0 : rescheduleAfterMs;
+    const againMs = isEnded ? 0 : isEnding ? retryAfterMs : rescheduleAfterMs;
     const success = againMs === undefined ? "success" : againMs === 0 ? "requeue" : "requeue_after";
     const result = isFailed ? "error" : success;
     const own = [controller];

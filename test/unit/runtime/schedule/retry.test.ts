@@ -7,7 +7,7 @@ import {
   type RetryOptions,
   type RetryState,
 } from "#runtime/schedule/retry.js";
-import { ApiError } from "#runtime/base/errors.js";
+import { ApiError, BlockedError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function intervalsOf(options: RetryOptions, failures: number, random = () => 0): (number | undefined)[] {
@@ -47,6 +47,25 @@ suite("retry", (test) => {
       intervalsOf(hourly, 4),
       Array.from({ length: 4 }, () => 60 * MINUTE),
     );
+  });
+
+  test("what another client has to mend is looked at again after 10 s, doubling to 60 s", () => {
+    const missing = { reason: "NotFound", message: 'namespaces "shop" not found' };
+    const causes = [{ reason: "NamespaceTerminating" }];
+    const mended = [
+      new Error("dependent a", { cause: new BlockedError("ConfigMap exists already") }),
+      new ApiError(404, missing),
+      new ApiError(403, { reason: "Forbidden", details: { causes } }),
+      new AggregateError([new Error("no"), new BlockedError("ConfigMap exists already")]),
+    ];
+    const slowOf = (error: unknown) => {
+      const retry = createRetry({ maxRetries: 1 }, () => 0);
+      let state: RetryState = { attempt: 1, intervalMs: 2_000 };
+      return Array.from({ length: 5 }, () => (state = retry.next(state, error)!).intervalMs);
+    };
+    for (const error of mended) assert.equal(slowOf(error), [10_000, 20_000, 40_000, MINUTE, MINUTE]);
+    const others = [new ApiError(404, { ...missing, message: 'pages "one" not found' }), new ApiError(403, {})];
+    for (const error of others) assert.is(slowOf(error)[1], 2 * MINUTE);
   });
 
   test("no interval is shorter than what the API server asks for, up to 10 minutes", () => {

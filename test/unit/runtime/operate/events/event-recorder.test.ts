@@ -95,6 +95,38 @@ suite("an event recorder", (test) => {
     assert.is(created.length, 4);
   });
 
+  test("asks less and less often what is refused: fifty seconds are five requests", async () => {
+    const { record, pass, requests, lines } = createRecorder(() => new ApiError(403, { reason: "Forbidden" }));
+    for (let second = 0; second < 50; second++) {
+      record();
+      await pass(1_000);
+    }
+    assert.equal(requests, Array.from({ length: 5 }, () => "POST"));
+    assert.is(lines.filter((line) => line.startsWith("warn")).length, 1);
+  });
+
+  test("asks once in a namespace that is being deleted, about whatever object, and says nothing of it", async () => {
+    const causes = [{ reason: "NamespaceTerminating" }];
+    const ending = new ApiError(403, { reason: "Forbidden", details: { causes } });
+    let isEnding = true;
+    const { record, pass, requests, lines } = createRecorder(() => (isEnding ? ending : undefined));
+    for (let second = 0; second < 20; second++) {
+      record();
+      record({ reason: "Stopped" }, `page ${second}`);
+      await pass(1_000);
+    }
+    assert.equal(requests, ["POST"]);
+    assert.equal(
+      lines.filter((line) => !line.startsWith("debug")),
+      [],
+    );
+    isEnding = false;
+    await pass(60_000);
+    record({ reason: "Created" }, "of the next namespace of this name");
+    await pass(0);
+    assert.equal(requests, ["POST", "POST"]);
+  });
+
   test("writes a series that goes on twice a minute at most, and begins a new one after six quiet minutes", async () => {
     const { record, pass, requests, created, counts } = createRecorder();
     for (let second = 0; second < 300; second++) {
