@@ -1,5 +1,5 @@
 import { hasFormat } from "@gen-operator/schema";
-import { checkCounts, checkNamespaces, checkNumbers, requireNumbers } from "../base/checks.js";
+import { checkCounts, checkNamespaces, checkNumbers, describe, requireNumbers } from "../base/checks.js";
 import { namespaceOf, type Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import {
@@ -39,6 +39,9 @@ export function checkController(definition: ControllerDefinition): void {
   if (onDelete !== undefined)
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
   if (typeof definition.namespaces !== "string") checkNamespaces(`controller "${name}"`, definition.namespaces);
+  const { watchFailurePolicy: policy = "isolate" } = definition;
+  if (policy !== "isolate" && policy !== "block")
+    throw fail(`has ${describe(policy)} for watchFailurePolicy; it must be "isolate" or "block"`);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
   checkLimits(definition);

@@ -7,11 +7,17 @@ import { assert, suite } from "../../../support/suite.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
-import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
+import { ClusterSample, ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
 import { spacesOf } from "../../josdk/space.js";
 import { createTenants, HEALING } from "./tenants.js";
 
 const openSpace = spacesOf();
+const rbac = (kind: string) => builtinDefinition("rbac.authorization.k8s.io/v1", kind);
+const ClusterRole = classOf<KubernetesObject & { rules: object[] }>(rbac("ClusterRole"));
+const ClusterRoleBinding = classOf<KubernetesObject & { roleRef: object; subjects: object[] }>(
+  rbac("ClusterRoleBinding"),
+);
 
 const healthOf = ({ operator }: RecordedOperator) => operator.health().controllers["sample"]!;
 const reconciledOf = ({ events }: RecordedOperator) => [...new Set(events.map(({ primary }) => primary))];
@@ -254,6 +260,112 @@ suite("a kind that the operator may not read in one namespace", (test) => {
       await allow(b);
       await untilValue("one-config", a, "first");
       assert.equal([...new Set(seen)], [1]);
+    },
+    SLOW,
+  );
+});
+
+suite("a kind that the operator may not read anywhere", (test) => {
+  test(
+    "stops neither the start nor other controllers, and the probe says that nothing can be served",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, operator, sample, untilValue } = await createTenants(space);
+      for (const namespace of [a, b]) await allow(namespace, ["samples", "samples/status", "configmaps"]);
+      const secret = configOf("secret", {
+        resource: Secret.definition,
+        desired: ({ primary }) => ({ metadata: { name: `${primary.metadata.name}-secret` } }),
+      });
+      const other = {
+        ...dependentController([secret, configOf("lost")]),
+        name: "other",
+        finalizer: "example.com/other",
+      };
+      await using running = operator([dependentController([configOf("config")]), other], probes);
+      await running.operator.start();
+      await sample(a);
+      await untilValue("one-config", a, "first");
+      await waitFor(
+        "the other controller waits",
+        () => running.operator.health().controllers["other"]!.waiting.count === 1,
+      );
+      assert.is(await space.client.get(ConfigMap, { name: "one-lost", namespace: a }), undefined);
+      const { status, text } = await readyz(running);
+      assert.is(status, 503);
+      assert.match(
+        text,
+        "[-]controller/other failed: no namespace can be served: not allowed to list and watch Secret.v1",
+      );
+      assert.match(text, "[+]controller/sample ok");
+      await allow(a);
+      await untilValue("one-lost", a, "first");
+      const healed = await readyz(running);
+      assert.is(healed.status, 200);
+      assert.match(
+        healed.text,
+        `[+]controller/other/secret ok: fails in part: not allowed to list and watch Secret.v1 in namespace "${b}"`,
+      );
+    },
+    SLOW,
+  );
+
+  test(
+    "is asked for by a replica that stands by, too, which serves the others when it leads",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, forbid, operator, sample, untilValue } = await createTenants(space);
+      await allow(a, ["samples", "samples/status", "configmaps", "events", "leases"]);
+      await forbid(b);
+      const controllers = [dependentController([configOf("config")])];
+      const leaderElection = { namespace: a, leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 500 };
+      await using first = operator(controllers, { leaderElection });
+      await first.operator.start();
+      await waitFor("it leads", () => first.operator.health().leadership?.isLeading);
+      await using second = operator(controllers, { leaderElection });
+      await second.operator.start();
+      assert.is(second.operator.health().leadership?.isLeading, false);
+      await first.operator.stop();
+      await sample(a);
+      await sample(b);
+      await untilValue("one-config", a, "first");
+      assert.equal(reconciledOf(second), [`${a}/one`]);
+      await allow(b);
+      await untilValue("one-config", b, "first");
+    },
+    SLOW,
+  );
+
+  test(
+    "holds up primaries without a namespace if they may have objects there",
+    async () => {
+      await using space = await openSpace();
+      const { a, b, allow, operator, untilValue } = await createTenants(space);
+      const name = `${a}-cluster`;
+      const user = `operator-of-${a}`;
+      const metadata = { name: user };
+      const rules = [{ apiGroups: ["josdk.example.com"], resources: ["clustersamples"], verbs: ["*"] }];
+      await space.client.create(ClusterRole, { metadata, rules });
+      const subjects = [{ kind: "User", name: user, apiGroup: "rbac.authorization.k8s.io" }];
+      const roleRef = { kind: "ClusterRole", name: user, apiGroup: "rbac.authorization.k8s.io" };
+      await space.client.create(ClusterRoleBinding, { metadata, roleRef, subjects });
+      await allow(b, ["samples"]);
+      const dependent = configOf("config", {
+        deletion: "ordered",
+        desired: ({ primary }) => ({
+          metadata: { name: `${primary.metadata.name}-config`, namespace: a },
+          data: { value: primary.spec.value ?? "" },
+        }),
+      });
+      const controller = { ...dependentController([dependent]), namespaces: [a, b] };
+      const workflow = { ...controller.workflow, primary: ClusterSample.definition };
+      await using running = operator([{ ...controller, fieldSelector: `metadata.name=${name}`, workflow }]);
+      await running.operator.start();
+      await space.client.create(ClusterSample, { metadata: { name }, spec: { value: "first" } });
+      await waitFor("it waits", () => healthOf(running).waiting.count === 1);
+      await running.quiet();
+      assert.equal(running.events, []);
+      await allow(b);
+      await untilValue(`${name}-config`, a, "first");
     },
     SLOW,
   );
