@@ -54,7 +54,7 @@ export interface ControllerDetails {
   /** The primaries that somebody has paused. */
   readonly paused: Listed<ObjectKey>;
   /** The primaries that wait until what may belong to them is known. */
-  readonly unknown: Listed<WaitingPrimary>;
+  readonly waiting: Listed<WaitingPrimary>;
   /** How many primaries wait for each kind of time. */
   readonly timers: { readonly [Kind in TimerKind]?: number };
 }
@@ -83,7 +83,7 @@ export function detailsOf(
     running: shown(running, (each) => runningOf(each, now)),
     failed: shown(failed, (each) => failedOf(each, now)),
     paused: shown(pausedIn(primaries), ({ key }) => key),
-    unknown: shown(waiting, (each) => each),
+    waiting: shown(waiting, (each) => each),
     timers,
   };
 }

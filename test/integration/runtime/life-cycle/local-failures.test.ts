@@ -123,7 +123,7 @@ suite("a kind that the operator may not read in one namespace", (test) => {
       await waitFor("it says what the primary waits for", async () => (await notesOf(b, "WaitingForWatch")).length > 0);
       const reason = healthOf(second).waiting.primaries[0]?.reason ?? "";
       assert.match(reason, `ConfigMap.v1 in namespace "${b}"`);
-      assert.equal(second.operator.controller("sample").details().unknown.first, [{ primary: `${b}/one`, reason }]);
+      assert.equal(second.operator.controller("sample").details().waiting.first, [{ primary: `${b}/one`, reason }]);
       assert.is(second.logs.filter((line) => line.startsWith("info not reconciled yet")).length, 1);
       // A cleanup would not find the object.
       await space.client.delete(Sample, { name: "one", namespace: b });
