@@ -68,7 +68,7 @@ export async function createTenants(space: Space): Promise<Tenants> {
     operator: (controllers, options) =>
       space.operator(
         controllers.map((controller) => ({ namespaces: [a, b], ...controller })),
-        { connection, ...options },
+        { connection, proofKey: { namespace: a }, ...options },
       ),
     sample: (namespace, value = "first", name = "one") =>
       client.create(Sample, { metadata: { name, namespace }, spec: { value } }),
