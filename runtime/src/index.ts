@@ -50,9 +50,9 @@ export type {
   OnDeleteFilter,
   OnUpdateFilter,
 } from "./cache/resource-change.js";
-export type { EventSource, EventSourceContext } from "./sources/event-source.js";
+export type { EventSource, EventSourceContext, SourceCondition } from "./sources/event-source.js";
 export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/reconcile-reason.js";
-export type { SourceHealth } from "./base/activity.js";
+export type { NamespaceHealth, SourceHealth, WaitingPrimaries, WaitingPrimary } from "./base/activity.js";
 
 // Writing
 export type { MergePatchOf, MergePatchResource, OperationOptions } from "./write/kind-operations.js";

@@ -101,7 +101,10 @@ suite("an event recorder", (test) => {
       record();
       await pass(1_000);
     }
-    assert.equal(requests, Array.from({ length: 5 }, () => "POST"));
+    assert.equal(
+      requests,
+      Array.from({ length: 5 }, () => "POST"),
+    );
     assert.is(lines.filter((line) => line.startsWith("warn")).length, 1);
   });
 

@@ -1,10 +1,11 @@
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { not } from "#runtime/sources/filters.js";
+import { crdPresent, kindsAskedFor } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { configMap } from "../graphs.js";
 
-/** A client that counts how often it is asked, and a condition that is asked at a time. */
-function createAsking(isServed: boolean) {
+/** A client that counts how often it is asked, and a condition that is asked at a time; `watched` is what is known of the definition. */
+function createAsking(isServed: boolean, watched?: object) {
   const state = { isServed, calls: 0 };
   const client = {
     connection: {},
@@ -15,7 +16,7 @@ function createAsking(isServed: boolean) {
     performance.now = () => atMs;
     try {
       const dependent = { name: "a", live: undefined, ...(definition === undefined ? {} : { definition }) };
-      return await crdPresent({ dependent, context: { client, eventSources: { get: () => undefined } } } as never);
+      return await crdPresent({ dependent, context: { client, eventSources: { get: () => watched } } } as never);
     } finally {
       performance.now = now;
     }
@@ -37,5 +38,53 @@ suite("crdPresent", (test) => {
     state.isServed = false;
     assert.ok(await ask(1e9));
     assert.is(state.calls, 3);
+  });
+
+  test("a kind without a definition may be served by an aggregated API server, which is asked every ten minutes", async () => {
+    const { state, ask } = createAsking(false, { servedVersions: [], wasDefined: false });
+    assert.not(await ask(0));
+    assert.not(await ask(599_999));
+    assert.is(state.calls, 1);
+    state.isServed = true;
+    assert.ok(await ask(600_000));
+    state.isServed = false;
+    assert.ok(await ask(609_999));
+    assert.not(await ask(610_000), "an APIService may go");
+    assert.is(state.calls, 3);
+  });
+
+  test("a kind whose definition is gone, or being deleted, is absent, and nothing is asked", async () => {
+    const { state, ask } = createAsking(true, { servedVersions: [], wasDefined: true });
+    assert.not(await ask(0));
+    assert.is(state.calls, 0);
+  });
+
+  test("is negated by not, about its own kind or another one, and in whichever form a condition answers", async () => {
+    const args = {
+      dependent: { name: "a", definition: configMap },
+      context: { eventSources: { get: () => undefined } },
+    };
+    const served = (versions: string[]) => ({
+      ...args,
+      context: { ...args.context, client: { connection: {}, servedVersions: async () => versions } },
+    });
+    const other = { definition: { ...configMap, kind: "Route", plural: "routes", isCustom: true } };
+    for (const condition of [crdPresent, crdPresent(other)] as const) {
+      assert.is(await not(condition)(served(["v1"]) as never), false);
+      assert.is(await not(condition)(served([]) as never), true);
+    }
+    const detailed = not(() => ({ isMet: false, detail: "why" }));
+    assert.equal(detailed(), { isMet: true, detail: "why" });
+    const negated = not(crdPresent(other));
+    const asked = [
+      { resource: { ...configMap, isCustom: true }, activationCondition: not(crdPresent) },
+      { resource: configMap, reconcilePrecondition: negated },
+      { resource: configMap, activationCondition: crdPresent },
+      { resource: configMap, cluster: "edge", activationCondition: negated },
+    ];
+    assert.equal(
+      kindsAskedFor(asked).map(({ kind }) => kind),
+      ["ConfigMap", "Route"],
+    );
   });
 });
