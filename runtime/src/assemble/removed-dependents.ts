@@ -94,7 +94,10 @@ export class RemovedDependents implements RemovedKinds {
       isInternal: true,
     });
     const nothing = async () => {};
-    return { source, kind: this.#kindOf(removed, { source, cache: source.view, activate: nothing, deactivate: nothing }) };
+    return {
+      source,
+      kind: this.#kindOf(removed, { source, cache: source.view, activate: nothing, deactivate: nothing }),
+    };
   }
 
   // The watches of other namespaces may fail.

@@ -20,6 +20,13 @@ import type { ControllerDefinition, EventSourceFacts } from "../reconcile/contro
 import { Controller } from "../schedule/controller.js";
 import { CleanupDeadlines } from "../reconcile/cleanup-deadlines.js";
 import { detailsOf, firstOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
+import {
+  detailsOf,
+  firstOf,
+  givenUpOf,
+  pausedIn,
+  type ControllerDetails,
+} from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";

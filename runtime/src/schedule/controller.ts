@@ -276,7 +276,8 @@ export class Controller {
   #wait(primary: KnownPrimary, reason: string): void {
     const isReported = this.#waiting.get(primary)?.isReported === true;
     this.#waiting.set(primary, { reason, isReported });
-    if (!isReported) this.#cancelReport ??= this.#surroundings.clock.schedule(REPORT_WAIT_MS, () => this.#reportWaiting());
+    if (!isReported)
+      this.#cancelReport ??= this.#surroundings.clock.schedule(REPORT_WAIT_MS, () => this.#reportWaiting());
   }
 
   #reportWaiting(): void {

@@ -66,7 +66,10 @@ export function afterFailure(
   const { isSlow = false } = next;
   // A longest interval that is shorter goes on.
   const delayMs = isSlow ? Math.min(next.intervalMs, settings.resyncAfterMs ?? Infinity) : next.intervalMs;
-  return retryIn({ ...state, isGivenUp: isSlow && !isEnding(error), retry: { ...next, dueAt: now + delayMs } }, delayMs);
+  return retryIn(
+    { ...state, isGivenUp: isSlow && !isEnding(error), retry: { ...next, dueAt: now + delayMs } },
+    delayMs,
+  );
 }
 
 /** Tells whether a reconcile failed only because objects cannot be created in a namespace that is being deleted. */

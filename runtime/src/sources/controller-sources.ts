@@ -248,7 +248,9 @@ export class ControllerSources {
       const result = await activationCondition({ ...args, dependent, live: undefined } as never);
       const isMet = typeof result === "boolean" ? result : (result as { isMet?: unknown } | undefined)?.isMet;
       if (typeof isMet !== "boolean")
-        throw new TypeError(`the activationCondition of event source "${name}" returned no true, false or { isMet, detail }`);
+        throw new TypeError(
+          `the activationCondition of event source "${name}" returned no true, false or { isMet, detail }`,
+        );
       await (isMet ? registered.activate(name, key) : registered.deactivate(name, key));
     }
   }
@@ -391,7 +393,8 @@ export class ControllerSources {
       secondaryOf: (object) => {
         // What a fetch sees must not be taken for all that there is.
         const unknown = this.unknownFor(object);
-        if (unknown !== undefined) throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
+        if (unknown !== undefined)
+          throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
         return listener.secondaryOf?.(object) ?? {};
       },
       notify: (primaries, cause) => {
@@ -410,11 +413,13 @@ export class ControllerSources {
         record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
     if (change.kind !== "deleted") return;
     for (const registered of this.#registered.values())
-      if (registered.source.activationCondition !== undefined)
-        void registered.deactivate(registered.name, change.key);
+      if (registered.source.activationCondition !== undefined) void registered.deactivate(registered.name, change.key);
     this.#listener?.forget(change.key);
   }
 }
 
 /** The event sources of one controller, as its reconciles use them. */
-export type SecondarySources = Pick<ControllerSources, "activate" | "deregister" | "find" | "get" | "load" | "names" | "register">;
+export type SecondarySources = Pick<
+  ControllerSources,
+  "activate" | "deregister" | "find" | "get" | "load" | "names" | "register"
+>;

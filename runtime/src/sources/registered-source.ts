@@ -150,7 +150,6 @@ export class RegisteredSource {
     this.#refused.add(primary);
   }
 
-
   /** Ends the use by a dependent of a primary. The source stops with its last user, unless it runs in any case. */
   async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
     const wasUsed = this.#users.delete(`${dependent} ${primary}`);

@@ -24,8 +24,7 @@ export interface InformerRequest extends InformerScope {
   readonly maxCachedObjects?: number | undefined;
 }
 
-type InformerMember =
-  "cache" | "health" | "isKnown" | "isSynced" | "isUnserved" | "onKnown" | "start" | "startOrThrow";
+type InformerMember = "cache" | "health" | "isKnown" | "isSynced" | "isUnserved" | "onKnown" | "start" | "startOrThrow";
 
 /** A use of an informer, which runs as long as anybody uses it. */
 export interface InformerHandle {

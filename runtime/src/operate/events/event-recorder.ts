@@ -192,7 +192,17 @@ export class EventRecorder implements EventSink {
       ...(related !== undefined && { related: referenceTo(related) }),
     };
     const create = () => this.#options.client.create(EVENT, event as never);
-    return { ref, create, count: 1, written: 0, lastAt: at, lastWrittenAtMs: 0, failures: 0, isOver: false, cancelFlush: undefined };
+    return {
+      ref,
+      create,
+      count: 1,
+      written: 0,
+      lastAt: at,
+      lastWrittenAtMs: 0,
+      failures: 0,
+      isOver: false,
+      cancelFlush: undefined,
+    };
   }
 
   #takeBudget(object: string): boolean {

@@ -70,7 +70,9 @@ function readinessOf(subject: ProbeSubject): readonly Check[] {
   const operator: Check = { name: "operator", problem: status === "stopped" ? "it is stopped, or stops" : undefined };
   const sources = Object.entries(controllers).flatMap(([controller, health]) => [
     checkOfService(subject, controller, health),
-    ...Object.entries(health.sources).map(([name, source]) => checkOfSource(`controller/${controller}/${name}`, source)),
+    ...Object.entries(health.sources).map(([name, source]) =>
+      checkOfSource(`controller/${controller}/${name}`, source),
+    ),
   ]);
   return [operator, ...sources, ...(leadership === undefined ? [] : [checkOfLeadership(leadership)])];
 }

@@ -114,7 +114,10 @@ export class OperatorMetrics {
       const sum = (of: (informer: InformerActivity) => number) => informers.reduce((all, each) => all + of(each), 0);
       const objects = sum((each) => each.objects);
       metrics.gen_operator_cached_objects.set([kind], objects);
-      metrics.gen_operator_unknown_watches.set([kind], sum(({ isKnown }) => (isKnown ? 0 : 1)));
+      metrics.gen_operator_unknown_watches.set(
+        [kind],
+        sum(({ isKnown }) => (isKnown ? 0 : 1)),
+      );
       const ages = informers.flatMap(({ receivedAt }) => (receivedAt === undefined ? [] : now - receivedAt));
       if (ages.length > 0) metrics.gen_operator_watch_last_event_age_seconds.set([kind], Math.max(...ages) / 1000);
       for (const reason of ["ended", "expired", "restored", "failed"] as const) {

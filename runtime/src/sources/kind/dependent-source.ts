@@ -138,7 +138,9 @@ function checkShared({ name, resource, isReadOnly = false }: DependentWatch, sou
   const view = viewOf(source);
   if (view === undefined) throw fail("that is no informer");
   if (source.activationCondition !== undefined)
-    throw fail("that has an activationCondition, and is not always watched; give the condition to the dependent, and let it watch itself");
+    throw fail(
+      "that has an activationCondition, and is not always watched; give the condition to the dependent, and let it watch itself",
+    );
   if (view.isPartial && !isReadOnly)
     throw fail("that keeps only a part of each object, with which nothing can be compared; give it cache: full");
   return view;

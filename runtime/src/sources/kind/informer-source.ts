@@ -91,7 +91,17 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const isMetadataOnly = kept === "metadata";
   const projection = typeof kept === "object" ? kept.paths : undefined;
   const request = { ...selected, definition, connection, isMetadataOnly, projection };
-  const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority, activationCondition };
+  const untyped = {
+    name,
+    request,
+    namespaces,
+    mapper,
+    primaryToSecondary,
+    filters,
+    indexes,
+    startPriority,
+    activationCondition,
+  };
   // A view holds what the definition says, so the types of the options are those of its objects.
   return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }
