@@ -19,7 +19,6 @@ import { dependentsOf, finalizerNameOf, finalizerOf, formerManagersOf } from "..
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import { CleanupDeadlines } from "../reconcile/cleanup-deadlines.js";
-import { detailsOf, firstOf, givenUpOf, pausedIn, type ControllerDetails } from "../schedule/details/controller-details.js";
 import {
   detailsOf,
   firstOf,
