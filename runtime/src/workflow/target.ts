@@ -154,7 +154,7 @@ export class Target {
     const args = this.#conditionArgumentsOf(run);
     return run.track(
       `the search for the kind of dependent "${this.definition.name}"`,
-      async () => crdPresent(args as never) as Promise<boolean>,
+      async () => crdPresent(args as never) as unknown as Promise<boolean>,
     );
   }
 
