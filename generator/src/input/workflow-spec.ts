@@ -226,6 +226,7 @@ export interface ControllerSpec {
   readonly rateLimit?: { readonly maxReconciliations: number; readonly within: string };
   readonly maxReconciliationInterval?: string;
   readonly reconcileTimeout?: string;
+  readonly cleanupTimeout?: string;
   readonly fieldManager?: string;
   readonly finalizer?: string;
   readonly indexes?: { readonly [name: string]: { readonly function: string } };

@@ -73,6 +73,7 @@ export interface ControllerSettings {
   readonly rateLimit?: { readonly maxReconciliations: number; readonly withinMs: number };
   readonly maxReconciliationIntervalMs?: number;
   readonly reconcileTimeoutMs?: number;
+  readonly cleanupTimeoutMs?: number;
   readonly fieldManager?: string;
   readonly finalizer?: string;
 }

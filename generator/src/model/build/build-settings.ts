@@ -8,7 +8,7 @@ export function buildSettings(
   statusConditions?: WorkflowSpec["statusConditions"],
 ): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { formerNames = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
+  const { formerNames = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout, cleanupTimeout } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
     ...(formerNames.length === 0 ? {} : { formerNames }),
@@ -40,6 +40,7 @@ export function buildSettings(
       ? {}
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
     ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
+    ...(cleanupTimeout === undefined ? {} : { cleanupTimeoutMs: parseDuration(cleanupTimeout) }),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
   });
