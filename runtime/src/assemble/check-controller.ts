@@ -25,6 +25,8 @@ export function checkController(definition: ControllerDefinition): void {
       throw fail(
         "reconciles on all events, and there is no cleanup then; reconcile() is called for deleted primaries, with context.isPrimaryDeleted",
       );
+    if (dependentsOf(definition).some((each) => isKubernetes(each) && each.heldForCleanup === true))
+      throw fail("reconciles on all events, and holds objects for a cleanup, which it has not; remove heldForCleanup");
     if (workflow.dependents.length > 0)
       throw fail(
         `reconciles on all events, and has dependents (${workflow.dependents.map((each) => each.name).join(", ")}); a workflow needs the ` +

@@ -23,6 +23,8 @@ import { OwnFields } from "./own-fields.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
+const LOOK_AGAIN_AFTER_MS = 1_000;
+
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {
   readonly primaries: ResourceView;
@@ -72,6 +74,8 @@ export class PrimaryReconciler {
   /** The names that dependents have, or had. */
   readonly #dependentNames: readonly string[];
   readonly #ownFields: OwnFields;
+  /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
+  readonly #abortedCleanups = new Set<ObjectKey>();
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     const { workflow, serverSideApply = true } = definition;
@@ -161,6 +165,7 @@ export class PrimaryReconciler {
     this.workflows.release(key);
     this.#ownFields.release(key);
     this.#dependencies.cleanupDeadlines?.delete(key);
+    this.#abortedCleanups.delete(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -199,6 +204,8 @@ export class PrimaryReconciler {
     const { object } = scope.entry;
     // It may have one that the controller does not put there any more.
     if (!hasFinalizer(object, finalizerNameOf(this.#definition))) return this.#releaseHeld(scope);
+    if (this.#abortedCleanups.delete(scope.key) && this.#remainingMsOf(object) <= 0)
+      throw new Error("the last attempt was aborted, as it took too long");
     const runs = this.#prepare(object, attempt);
     const control = await this.#call<DeleteControl>("cleanup", runs, scope);
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
@@ -218,42 +225,56 @@ export class PrimaryReconciler {
       attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
       return;
     }
-    await this.#releasePrimary(attempt);
+    // Before the primary is gone: nothing would release them afterwards.
+    await this.#releaseHeld(scope);
+    await this.#removeFinalizer(attempt);
   }
 
   // What keeps a primary is reported where people look for it; it is released only after the time that the user set for that.
   async #endCleanup(attempt: Attempt): Promise<void> {
     const { scope, outcome } = attempt;
     const { object } = scope.entry;
-    const finalizer = finalizerNameOf(this.#definition);
-    if (scope.signal.aborted || attempt.isPaused || outcome.isFinalizerRemoved || !hasFinalizer(object, finalizer))
-      return;
-    const { cleanupTimeoutMs } = this.#definition;
     const { failure } = outcome;
-    const why = failure === undefined ? notGone(attempt.runs) : messageOf(failure.error);
-    const remainingMs =
-      cleanupTimeoutMs === undefined
-        ? Infinity
-        : Date.parse(object.metadata.deletionTimestamp!) + cleanupTimeoutMs - Date.now();
-    if (remainingMs > 0) {
-      if (cleanupTimeoutMs !== undefined) this.#dependencies.cleanupDeadlines?.set(scope.key, remainingMs);
-      // An error that says when to try again is no end.
-      if (failure === undefined || findError(failure.error, "RetryAfterError") !== undefined) return;
-      const note =
-        `the cleanup failed and is tried again; finalizer "${finalizer}" stays until it succeeds: ${why}. If it cannot, set cleanupTimeout, or ` +
-        "remove the finalizer, which leaves what is not deleted yet";
-      return this.#recordCleanup(object, "CleanupFailed", note);
-    }
+    const finalizer = finalizerNameOf(this.#definition);
+    if (attempt.isPaused || outcome.isFinalizerRemoved || !hasFinalizer(object, finalizer)) return;
+    const remainingMs = this.#remainingMsOf(object);
+    if (scope.signal.aborted) {
+      if (remainingMs < Infinity) this.#abortedCleanups.add(scope.key);
+    } else if (remainingMs <= 0) return this.#giveUpCleanup(attempt);
+    if (remainingMs < Infinity)
+      this.#dependencies.cleanupDeadlines?.set(scope.key, Math.max(remainingMs, LOOK_AGAIN_AFTER_MS));
+    // An error that says when to try again is no end.
+    const isReported = failure !== undefined && findError(failure.error, "RetryAfterError") === undefined;
+    if (!isReported || scope.signal.aborted) return;
+    const note =
+      `the cleanup failed and is tried again; finalizer "${finalizer}" stays until it succeeds: ${messageOf(failure.error)}. If it cannot, set ` +
+      "cleanupTimeout, or remove the finalizer, which leaves what is not deleted yet";
+    this.#recordCleanup(object, "CleanupFailed", note);
+  }
+
+  /** Returns how long the finalizer of a primary still waits for its cleanup. */
+  #remainingMsOf({ metadata: { deletionTimestamp } }: KubernetesObject): number {
+    const { cleanupTimeoutMs = Infinity } = this.#definition;
+    return Date.parse(deletionTimestamp!) + cleanupTimeoutMs - Date.now();
+  }
+
+  async #giveUpCleanup(attempt: Attempt): Promise<void> {
+    const { scope, outcome, runs } = attempt;
+    const { object } = scope.entry;
+    const finalizer = finalizerNameOf(this.#definition);
+    const left = [outcome.failure === undefined ? notGone(runs) : messageOf(outcome.failure.error)];
     try {
-      await this.#releasePrimary(attempt);
-      const note = `the cleanup did not end within its cleanupTimeout of ${cleanupTimeoutMs! / 1_000} s; finalizer "${finalizer}" was removed all the same, and this may be left: ${why}`;
-      scope.logger.warn({ finalizer }, note);
-      this.#recordCleanup(object, "CleanupTimedOut", note);
-      delete outcome.failure;
+      await this.#releaseHeld(scope).catch((error: unknown) => void left.push(messageOf(error)));
+      await this.#removeFinalizer(attempt);
     } catch (error) {
       outcome.failure ??= { error, isHandled: false };
-      scope.logger.warn({ finalizer }, `finalizer "${finalizer}" could not be removed: ${messageOf(error)}`);
+      return scope.logger.warn({ finalizer }, `finalizer "${finalizer}" could not be removed: ${messageOf(error)}`);
     }
+    delete outcome.failure;
+    const seconds = this.#definition.cleanupTimeoutMs! / 1_000;
+    const note = `the cleanup did not end within its cleanupTimeout of ${seconds} s; removed finalizer "${finalizer}", although this may be left: ${left.join("; ")}`;
+    scope.logger.warn({ finalizer }, note);
+    this.#recordCleanup(object, "CleanupTimedOut", note);
   }
 
   #recordCleanup(about: KubernetesObject, reason: string, note: string): void {
@@ -261,9 +282,7 @@ export class PrimaryReconciler {
     this.#dependencies.events?.record({ controller, about }, { type: "Warning", reason, action: "Delete", note });
   }
 
-  async #releasePrimary({ scope, outcome }: Attempt): Promise<void> {
-    // Before the primary is gone: nothing would release them afterwards.
-    await this.#releaseHeld(scope);
+  async #removeFinalizer({ scope, outcome }: Attempt): Promise<void> {
     scope.signal.throwIfAborted();
     await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
     outcome.isFinalizerRemoved = true;

@@ -351,7 +351,11 @@ export class KubernetesReconciler implements DependentReconciler {
     const finalizer = this.#holdOf(primary);
     const { signal, logger } = context;
     const cause = { signal, logger, primary, dependent: this.#options.definition.name };
-    for (const entry of this.source.cache.byIndex(HELD_INDEX, finalizer)) {
+    const { cache } = this.source;
+    const keys = [...cache.keysByIndex(HELD_INDEX, finalizer)];
+    // A bounded cache may have evicted it.
+    if (keys.some((key) => cache.get(key) === undefined)) await cache.load(keys, { signal });
+    for (const entry of cache.byIndex(HELD_INDEX, finalizer)) {
       if (needed.has(uidOf(entry))) continue;
       needed.add(uidOf(entry));
       await this.#options.writer.release(this.#target, entry, finalizer, cause);

@@ -102,6 +102,28 @@ suite("delete of an external dependent", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
+  test("is preceded by a fetch that sees it, too", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    await space.create(Secret, user());
+    const login = refOf();
+    const fetch = async (_: Sample, { secondary }: Arguments) => {
+      if (secondary["login"]!.data!["token"] !== TOKEN) throw new Error("the token is wrong");
+      return service.list(`${space.namespace}/one`);
+    };
+    const account = accountWith(service, {
+      source: { kind: "perPrimaryPoll", intervalMs: 20, fetch: fetch as never },
+    } as never);
+    await using running = await startWith(space, [login, account]);
+    await space.create(Sample, sample({ other: "settings" }));
+    await untilValues(service, "first");
+    await space.delete(Secret, "settings");
+    await waitFor("it is waited for", () => outcomeOf(running, "login")?.kind === "waiting");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+  });
+
   test("sees the items of a bulk dependent that were deleted before", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
@@ -473,6 +495,23 @@ suite("cleanupTimeout", (test) => {
     await space.untilGone(Sample, "one");
     await waitFor("there is an Event", async () =>
       (await eventsIn(space, "CleanupTimedOut")).some((message) => message.includes("not gone yet: child")),
+    );
+  });
+
+  test("releases a primary whose cleanup is aborted each time", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const account = accountOf("account", service, {
+      delete: ((_: Account, { context: { signal } }: { context: { signal: AbortSignal } }) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)))) as never,
+    });
+    await using _ = await startWith(space, [account], { cleanupTimeoutMs: 2_000, reconcileTimeoutMs: 500 });
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await remove(space, "Background");
+    await space.untilGone(Sample, "one");
+    await waitFor("there is an Event", async () =>
+      (await eventsIn(space, "CleanupTimedOut")).some((message) => message.includes("took too long")),
     );
   });
 
