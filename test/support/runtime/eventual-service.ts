@@ -37,7 +37,7 @@ interface Change {
 export class EventualService {
   readonly clock: Clock;
   lagMs: number;
-  /** How many of the next reads show nothing at all. */
+  /** How many of the next reads show nothing at all; never two in a row. */
   misses = 0;
   /** How often resources were created, updated and deleted. */
   readonly counts = { creates: 0, updates: 0, deletes: 0 };
@@ -50,6 +50,9 @@ export class EventualService {
   readonly #resources = new Map<string, EventualResource>();
   readonly #tokens = new Map<string, string>();
   #ids = 0;
+  #hasMissed = false;
+  /** What was shown once is shown from then on, but for a miss. */
+  #seenAt = -Infinity;
 
   constructor(options: EventualServiceOptions = {}) {
     this.#options = options;
@@ -108,12 +111,13 @@ export class EventualService {
   }
 
   #seen(): EventualResource[] {
-    if (this.misses > 0) {
+    this.#hasMissed = this.misses > 0 && !this.#hasMissed;
+    if (this.#hasMissed) {
       this.misses--;
       return [];
     }
     const { random = () => 1 } = this.#options;
-    const seenAt = this.clock.now() - this.lagMs * random();
+    const seenAt = (this.#seenAt = Math.max(this.#seenAt, this.clock.now() - this.lagMs * random()));
     const seen = new Map<string, EventualResource>();
     for (const { at, id, resource } of this.#changes) {
       // Without a lag, what was done in this instant is shown.

@@ -274,7 +274,7 @@ suite("emitted dependents", (declareTest) => {
       "export type DatabaseCondition<Detail = never> = Condition<Shop, DatabaseSecondary, Detail, DatabaseResource>;",
       "export type DatabaseDeletionCondition<Detail = never> = Condition<Shop, ShopDependents, Detail, DatabaseResource>;",
       "readonly delete: (args: DeleteArguments<Shop, ShopDependents, Deployment>) => void | Promise<void>;",
-      "live: DatabaseResource, args: DependentArguments<Shop, ShopDependents> & { readonly state?: string | undefined }, ) => void",
+      "live: DatabaseResource, args: DependentArguments<Shop, ShopDependents> & { readonly state?: string | undefined; readonly token: string }, ) => void",
       'export type LeaseKept = NonNullable<NonNullable<Shop["status"]>["lease"]> & { readonly id: string };',
       "readonly stateOf: (resource: LeaseResource) => LeaseKept;",
       "context: FetchContext<ShopDependents, LeaseKept>",
