@@ -84,7 +84,8 @@ class RunnableOperator implements Operator {
     checkControllers(controllers);
     checkClusters(controllers, Object.keys(options.clusters ?? {}));
     this.#election = new LeaderElection({
-      ...{ settings, controller: controllers[0]?.name, logger: this.#logger },
+      // Versions with either name must not lead at once.
+      ...{ settings, controller: controllers[0]?.formerNames?.[0] ?? controllers[0]?.name, logger: this.#logger },
       observe: guarded(onLeadership, "the leadership", this.#logger),
     });
     this.#endpoints = new OperatorEndpoints(options, {

@@ -4,7 +4,7 @@ import { instanceName } from "../instance-name.js";
 
 /** How replicas of an operator agree on the one that writes. */
 export interface LeaderElectionSettings {
-  /** The name of the Lease. Replicas and versions of one operator need the same. Default: that of the first controller with `-leader`. */
+  /** The name of the Lease. Replicas and versions of one operator need the same. Default: that of the first controller, or the first of its former names, with `-leader`. */
   readonly name?: string | undefined;
   /** The namespace of the Lease. Default: the one of the pod, or of the kubeconfig's context. */
   readonly namespace?: string | undefined;

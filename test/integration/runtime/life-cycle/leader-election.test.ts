@@ -47,6 +47,21 @@ suite("replicas of an operator", (test) => {
     assert.is(refused, `PATCH ${path} was not sent, as this operator does not lead: it has not become the leader`);
   });
 
+  test("one whose controller got another name waits for the leader with the former one", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server);
+    await untilLeading(leader);
+    await using renamed = await startReplica(server, { name: "renamed", formerNames: ["page"] });
+    await createPage(leader);
+    await untilText(leader, "first");
+    await leader.quiet();
+    assert.not(isLeading(renamed));
+    assert.equal(renamed.events, []);
+    await leader.operator.stop();
+    await untilLeading(renamed);
+    await waitFor("it reconciles", () => renamed.events.length > 0);
+  });
+
   test("one that does not lead reconciles nothing either when it takes up other namespaces", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);

@@ -120,7 +120,12 @@ suite("linksOf", (test) => {
     const proven = objectOf("away", { ...owner, annotations: { [LINK_PROOF]: proof } });
     assert.not(isLinked(proven, primary, { primary: site }));
     assert.ok(isLinked(proven, primary, { primary: site, key: () => key }));
-    assert.not(isLinked(objectOf("away", { ...proven.metadata, namespace: "other" }), primary, { primary: site, key: () => key }));
+    assert.not(
+      isLinked(objectOf("away", { ...proven.metadata, namespace: "other" }), primary, {
+        primary: site,
+        key: () => key,
+      }),
+    );
   });
 
   test("proves annotations by the uid beside the primary and in stated namespaces, and elsewhere by a proof of all of them", () => {
