@@ -126,7 +126,7 @@ suite("deletion of a primary", (test) => {
           await using service = await startAccountService();
           await play(space, service, plan);
         }),
-        { numRuns: runs(160), endOnFailure: true, includeErrorInReport: true },
+        { numRuns: runs(64), endOnFailure: true, includeErrorInReport: true },
       );
     },
     { timeoutMs: 300_000 },
