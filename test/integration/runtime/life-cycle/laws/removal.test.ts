@@ -144,6 +144,10 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
   "of a controller that gets a new name meanwhile": ["stop the operator", "state fewer", "rename the controller"],
   "written in the other way": ["write in the other way", "state fewer"],
   "when nothing is stated any more": ["state none"],
+  "without what another client sets before and after a switch of the way": [
+    ...["state none", "stop the operator", "another client changes members", "start the operator"],
+    ...["write in the other way", "another client changes members", "state fewer"],
+  ] as Command[],
 };
 const scenarios = Object.entries(sequences)
   .flatMap(([title, commands]) =>

@@ -68,6 +68,8 @@ class Takeover {
   text = "first";
   /** Whether the operator may refuse the objects. */
   isForeign = false;
+  /** Whether the objects may lack the annotations of their link. */
+  isUnlinked = false;
   readonly #kept = new Map<string, { uid: string | undefined; value: unknown }>();
   #texts = 0;
   #held: Disposable | undefined;
@@ -210,7 +212,10 @@ const COMMANDS = {
     await attempt(() => client.delete(Deployment, { name: APP, namespace }));
   },
   "labels are removed": (world: Takeover) => world.patchBoth({ labels: null }),
-  "annotations are removed": (world: Takeover) => world.patchBoth({ annotations: ANNOTATIONS }),
+  "annotations are removed": (world: Takeover) => {
+    world.isUnlinked = true;
+    return world.patchBoth({ annotations: ANNOTATIONS });
+  },
   "owners are removed": (world: Takeover) => world.patchBoth({ ownerReferences: null }),
   "all links are removed": (world: Takeover) => {
     world.isForeign = true;
@@ -218,7 +223,11 @@ const COMMANDS = {
   },
   "stop the operator": ({ scene }: Takeover) => scene.stop(),
   "start the operator": (world: Takeover) => world.start(),
-  "rename the controller": (world: Takeover) => world.start(`${world.scene.id}-${world.name.length}`),
+  "rename the controller": (world: Takeover) => {
+    // Then neither its label nor an annotation says whose an object is: it may be refused.
+    world.isForeign ||= world.isUnlinked;
+    return world.start(`${world.scene.id}-${world.name.length}`);
+  },
   "watches fall behind": (world: Takeover) => world.hold(),
   "watches catch up": (world: Takeover) => world.release(),
 } as const;

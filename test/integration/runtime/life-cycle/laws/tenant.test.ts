@@ -62,8 +62,9 @@ interface Case {
 }
 
 /** Who knows the uid and may write where the object is expected is believed: they may write the object itself, too. */
-const isPromised = ({ from, uid, isCopied = false, isControlled = false }: Case): boolean =>
-  (uid !== "true" && !isCopied) || isControlled || from === "elsewhere";
+const isPromised = ({ dependent, from, uid, isCopied = false, isControlled = false }: Case): boolean =>
+  // A read-only dependent shows objects that others own.
+  (uid !== "true" && !isCopied) || (isControlled && dependent !== "readOnly") || from === "elsewhere";
 
 const encode = (text: string) => Buffer.from(text).toString("base64");
 const THEIRS = encode("tenant");
