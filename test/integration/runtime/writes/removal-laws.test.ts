@@ -67,7 +67,11 @@ suite("fields that are no longer stated", (test) => {
                 );
                 for (const key of stated) assert.is(live.metadata[part]?.[key], value);
               }
-              assert.is((await writing[by](desired)).kind, "unchanged");
+              const second = await writing[by](desired);
+              // Where the managed fields were stripped, an empty map that is stated goes with the last field that was left in it, and is applied
+              // once more.
+              const isMapStatedAgain = isStripped && by === "apply" && second.kind === "updated";
+              assert.is((isMapStatedAgain ? await writing[by](desired) : second).kind, "unchanged");
               if (by === "apply" && !isStripped) assert.is(live.metadata.labels?.["theirs"] ?? "x", "x");
             } else if (isCreated && by === "strip") {
               const { metadata } = await writing.live();
