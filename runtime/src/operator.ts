@@ -8,6 +8,9 @@ import type { LoopEvent } from "./operate/loop-reporter.js";
 import { startedChannel } from "./operate/channels.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { EventRecorder } from "./operate/events/event-recorder.js";
+import { checkWatchdog } from "./operate/watchdog.js";
+import { EventLoopMonitor } from "./operate/event-loop-monitor.js";
+import { Suspects } from "./schedule/dispatch/suspects.js";
 import { instanceName } from "./operate/instance-name.js";
 import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import { loadTracing } from "./operate/tracing.js";
@@ -50,10 +53,12 @@ export interface ConnectedOperator extends Operator {
 
 /** A controller of a started operator, but for what starts and stops it (JOSDK's RegisteredController). */
 export type RegisteredController = Readonly<
-  Omit<RunningController, "start" | "stopReconciling" | "stopSources" | "whenIdle" | "failures">
+  Omit<RunningController, "start" | "stopReconciling" | "stopSources" | "whenIdle" | "failures" | "inProgress">
 >;
 
 const STOP_TIMEOUT_MS = 25_000;
+// Nothing is written any more by then, so that another replica need not wait.
+const SAVE_SUSPECTS_MS = 2_000;
 
 /** Creates an operator, which does nothing until it is started. */
 export function createOperator(
@@ -71,28 +76,54 @@ class RunnableOperator implements Operator {
   #session: OperatorSession | undefined;
   readonly #election: LeaderElection;
   readonly #endpoints: OperatorEndpoints;
+  readonly #eventLoop: EventLoopMonitor;
+  readonly #suspects: Suspects;
   #tracing: Tracing | undefined;
   /** Whether somebody asked for the end, so that a loss of the leadership starts nothing any more. */
   #isEnding = false;
+  #isExiting = false;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
     const { logger, levels } = createLeveledLogger(options.logger, { levels: options.logLevels });
     this.#logger = logger;
-    const { leaderElection: settings, controllers, onLeadership, startTimeoutMs, stopTimeoutMs } = options;
+    const {
+      leaderElection: settings,
+      controllers,
+      onLeadership,
+      startTimeoutMs,
+      stopTimeoutMs,
+      watchdog = {},
+    } = options;
+    checkWatchdog(watchdog);
     checkNumbers("the operator", { startTimeoutMs: [startTimeoutMs, 0], stopTimeoutMs: [stopTimeoutMs, 0] });
     checkControllers(controllers);
     checkClusters(controllers, Object.keys(options.clusters ?? {}));
+    this.#suspects = new Suspects({ controllers: this.#names, clock: systemClock, logger: this.#logger });
     this.#election = new LeaderElection({
       // Versions with either name must not lead at once.
-      ...{ settings, controller: controllers[0]?.formerNames?.[0] ?? controllers[0]?.name, logger: this.#logger },
+      ...{
+        settings,
+        controller: controllers[0]?.formerNames?.[0] ?? controllers[0]?.name,
+        logger: this.#logger,
+        notes: this.#suspects,
+      },
       observe: guarded(onLeadership, "the leadership", this.#logger),
     });
+    this.#eventLoop = new EventLoopMonitor({
+      ...{ controllers: this.#names, logger: this.#logger, renewDeadlineMs: this.#election.renewDeadlineMs },
+      watchdog,
+      onBroken: () => this.#exit(),
+      inProgress: () => (this.#session?.controllers ?? []).flatMap((each) => each.inProgress()),
+      onSuspect: (controller, primary) => this.#suspects.add(controller, primary),
+    });
     this.#endpoints = new OperatorEndpoints(options, {
+      eventLoop: this.#eventLoop,
       logger: this.#logger,
       health: () => this.health(),
       hasStarted: () => this.#runningSession?.isStarted === true,
       levels,
+      suspects: () => this.#suspects.all,
       names: this.#names,
       connection: () => this.#client?.connection,
       controllers: () => this.#runningSession?.controllers ?? [],
@@ -107,6 +138,7 @@ class RunnableOperator implements Operator {
 
   async start(): Promise<ConnectedOperator> {
     this.#isEnding = false;
+    this.#eventLoop.open();
     try {
       return await this.#start();
     } catch (error) {
@@ -178,7 +210,7 @@ class RunnableOperator implements Operator {
       session.informers = informers;
       const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
-        ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
+        ...{ client, clusters, fieldManagers, logger, informers, events, tracing, suspects: this.#suspects },
         proofKey: new ProofKeySecret(client, this.#options.proofKey),
         observer: reconcileObserverOf(metrics, observer, logger),
         onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
@@ -241,14 +273,30 @@ class RunnableOperator implements Operator {
 
   /** Those of an operator that was started again meanwhile stay. */
   async #closeEndpoints(): Promise<void> {
-    if (this.#session === undefined || this.#session.ended !== undefined) await this.#endpoints.close();
+    if (this.#session !== undefined && this.#session.ended === undefined) return;
+    this.#eventLoop.close();
+    await this.#endpoints.close();
   }
 
   /** Another replica may write from now on. */
   #onLost(session: OperatorSession, error: Error): void {
     session.abandon(error);
-    if (this.#election.onLoss === "exit") process.exit(1);
-    if (session.isStarted) void this.#standAgain(session);
+    if (this.#election.onLoss === "exit") this.#exit();
+    else if (session.isStarted) void Promise.resolve(this.#saveSuspects()).then(() => this.#standAgain(session));
+  }
+
+  #exit(): void {
+    if (this.#isExiting) return;
+    this.#isExiting = true;
+    const saved = this.#saveSuspects();
+    if (saved === undefined) process.exit(1);
+    void saved.finally(() => process.exit(1));
+  }
+
+  /** Names what blocked the event loop, and keeps that for the next leader; returns nothing if there is nothing to keep, or nowhere. */
+  #saveSuspects(): Promise<void> | undefined {
+    this.#eventLoop.flush();
+    return this.#suspects.all.length === 0 ? undefined : this.#session?.leadership?.saveNotes(SAVE_SUSPECTS_MS);
   }
 
   async #standAgain(session: OperatorSession): Promise<void> {

@@ -57,9 +57,8 @@ suite("the alerts and the dashboard of a new project", (test) => {
 /** Returns the series by their names, with their labels. */
 function seriesOfAnOperator(): ReadonlyMap<string, readonly string[]> {
   const lines: string[] = [];
-  const metrics = new ProcessMetrics();
+  const metrics = new ProcessMetrics(() => 0);
   metrics.render(lines);
-  metrics.close();
   const ofProcess = lines.flatMap((line) => /^# TYPE (\S+)/.exec(line)?.[1] ?? []);
   const ofTable = Object.entries<MetricDefinition>(METRICS).flatMap(([name, { type, labels }]) =>
     type === "histogram"

@@ -18,6 +18,8 @@ import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf, formerManagersOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
+import type { Suspects } from "../schedule/dispatch/suspects.js";
+import type { ReconcileInProgress } from "../operate/event-loop-monitor.js";
 import { CleanupDeadlines } from "../reconcile/cleanup-deadlines.js";
 import {
   detailsOf,
@@ -57,6 +59,8 @@ export interface SharedParts
   readonly onExternalWrite?: ((event: ExternalWriteEvent) => void) | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
+  /** The primaries that are reconciled last. */
+  readonly suspects: Suspects;
   /** The key that proves what controllers stored where others can write. */
   readonly proofKey: ProofKeySecret;
 }
@@ -185,8 +189,9 @@ export class RunningController {
       recordReconcile(events, primaries.get(event.primary)?.object, event);
       observer?.(event);
     };
+    const { suspects } = shared;
     const surroundings = {
-      ...{ primaries, runner, logger, observer: onReconciled },
+      ...{ primaries, runner, logger, suspects, observer: onReconciled },
       unknownFor: sources.unknownFor.bind(sources),
       onWaiting: (object: KubernetesObject, reason: string) =>
         recordWait(object, reason, { controller: name, events, logger }),
@@ -363,6 +368,14 @@ export class RunningController {
   /** What it does now, and how much it was given to do. */
   activity(): ControllerActivity {
     return this.#controller.dispatcher.activity();
+  }
+
+  /** The reconciles in progress, with the functions that have not returned. */
+  inProgress(): readonly ReconcileInProgress[] {
+    const { name: controller } = this.definition;
+    return this.#controller.dispatcher.runs.map(({ key: primary, tasks }) => {
+      return { controller, primary, calls: tasks.running };
+    });
   }
 
   /** What it knows of its primaries, for people. */

@@ -1,11 +1,20 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { synchronous } from "../base/promises.js";
+import { userCalls } from "../base/user-calls.js";
 
 /** Returns the values under which an index finds an object. An object for which it throws is not indexed. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
 
 /** Notified that an index function failed for an object, which is then not indexed; without `error`, that it succeeds again. */
 export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
+
+const ofRuntime = new WeakSet<IndexFunction>();
+
+/** Marks an index function as one of the runtime, which is not measured: it is called for every object. */
+export function unmeasured(valuesOf: IndexFunction): IndexFunction {
+  ofRuntime.add(valuesOf);
+  return valuesOf;
+}
 
 /** Finds the keys of objects by a value that a function reads from them. */
 export class ObjectIndex {
@@ -37,13 +46,18 @@ export class ObjectIndex {
     const remembered = this.#remembered.get(object);
     if (remembered !== undefined) return remembered;
     try {
-      const values: unknown = synchronous(this.#valuesOf(object));
+      const values: unknown = synchronous(this.#call(object));
       if (Array.isArray(values)) return values as string[];
       throw new TypeError(`it returned ${typeof values}, and not a list of values`);
     } catch (error) {
       onFailure(error);
       return [];
     }
+  }
+
+  #call(object: KubernetesObject): readonly string[] {
+    if (ofRuntime.has(this.#valuesOf)) return this.#valuesOf(object);
+    return userCalls.run({ what: "an index function", object }, () => this.#valuesOf(object));
   }
 
   /** Remembers the values of an object that was evicted, for its copy. */

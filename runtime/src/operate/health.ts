@@ -2,6 +2,7 @@ import type { ControllerActivity, InformerActivity, PostponedWrite } from "../ba
 import type { SourceHealth, WaitingPrimaries } from "../base/activity.js";
 import type { LeadershipState } from "./lease/leadership.js";
 import type { ControllerDetails } from "../schedule/details/controller-details.js";
+import type { Suspect } from "../schedule/dispatch/suspects.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 
 /** How a controller is doing. */
@@ -48,6 +49,8 @@ export interface ObservedOperator {
   /** None until the operator has found its API server. */
   controllers(): readonly ObservedController[];
   informers(): readonly InformerActivity[];
+  /** The primaries that are reconciled last, as their functions blocked the event loop. Default: none */
+  suspects?(): readonly Suspect[];
 }
 
 /** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */

@@ -7,6 +7,7 @@ import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { Dispatcher } from "./dispatch/dispatcher.js";
+import type { Suspects } from "./dispatch/suspects.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, seenOf, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
@@ -35,6 +36,8 @@ export interface ControllerDependencies {
   /** Told of the end of each reconcile, with the object that was reconciled. */
   readonly observer?: ((event: ReconcileEvent, object: KubernetesObject) => void) | undefined;
   readonly clock?: Clock | undefined;
+  /** The primaries of all controllers that are reconciled last. Default: none */
+  readonly suspects?: Suspects | undefined;
   /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
 }
@@ -72,7 +75,7 @@ export class Controller {
 
   constructor(definition: ControllerFacts, dependencies: ControllerDependencies) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
-    const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
+    const { clock = systemClock, random = Math.random, runner, logger, suspects } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     const onDue = (primary: KnownPrimary) => void this.#apply(primary, { kind: "timer" });
@@ -87,7 +90,8 @@ export class Controller {
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS, maxConcurrentReconciles: maxRunning } = definition;
     const primaries = () => this.primaries;
     const begin = (primary: KnownPrimary) => this.#begin(primary);
-    this.dispatcher = new Dispatcher({ clock, timeoutMs, maxRunning, primaries, begin });
+    const { name: controller } = definition;
+    this.dispatcher = new Dispatcher({ clock, controller, suspects, timeoutMs, maxRunning, primaries, begin });
     const isUndone = runner.isUndone.bind(runner);
     this.#isRelevant = createPrimaryFilter({ ...definition, isUndone, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
@@ -95,6 +99,8 @@ export class Controller {
 
   /** Starts to reconcile, beginning with the primaries of all events so far. */
   start(): void {
+    const { suspects, primaries } = this.#dependencies;
+    suspects?.retain(this.#definition.name, (primary) => primaries.has(primary));
     this.dispatcher.start();
   }
 
@@ -246,6 +252,7 @@ export class Controller {
     this.#waiting.delete(primary);
     primary.timer.cancel();
     primary.lastError = undefined;
+    this.#dependencies.suspects?.delete(this.#definition.name, primary.key);
     this.#dependencies.runner.release(primary.key);
   }
 
@@ -301,12 +308,13 @@ export class Controller {
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;
+    if (outcome.failure === undefined) this.#dependencies.suspects?.delete(this.#definition.name, key, run.startedAt);
     primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
     try {
       this.#dependencies.observer?.(run.eventOf(outcome, transition, now), entry.object);
     } catch (error) {
       this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
     }
-    this.dispatcher.delete(run);
+    this.dispatcher.delete(primary, run);
   }
 }

@@ -3,6 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
+import { userCalls } from "../base/user-calls.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 
@@ -24,6 +25,8 @@ interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" |
   /** Tells whether somebody took away what the controller itself writes to a primary. */
   isUndone(entry: DecodedResource): boolean;
   readonly logger: Logger;
+  /** The name of the controller. */
+  readonly name: string;
 }
 
 type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old" | "owned">;
@@ -46,7 +49,7 @@ export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): 
  * change into the cache ahead of its event.
  */
 export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
-  const { defaultFilters = true, generationAware = true, logger } = options;
+  const { defaultFilters = true, generationAware = true, logger, name: controller } = options;
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
   const passes = ({ kind, object, old }: Change): boolean => {
     if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
@@ -61,7 +64,8 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
     const isQuiet = kind === "updated" && defaultFilters && generationAware && !isNews;
     if (isQuiet && !options.isUndone({ object, owned })) return false;
     try {
-      return passes(change);
+      if (options.filters === undefined) return true;
+      return userCalls.run({ what: "a filter of the controller", controller, primary: key }, () => passes(change));
     } catch (error) {
       // A reconcile too many does no harm; an event that is lost does.
       logger.error({ primary: key }, `a filter failed, and the event passes: ${messageOf(error)}`);

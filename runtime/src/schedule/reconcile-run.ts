@@ -5,6 +5,7 @@ import { withFields, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import { describeReason, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
+import { userCalls, type UserCall } from "../base/user-calls.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { KnownPrimary } from "./known-primary.js";
 import { isEnding, retryAfterMsOf } from "./processor-failure.js";
@@ -63,7 +64,9 @@ export class ReconcileRun {
     this.#state = primary.state;
     this.#around = around;
     this.logger = createScopeLogger(around, this);
-    this.tasks = new RunningTasks(this.logger, around.clock);
+    const { logger } = this;
+    const { controller, clock } = around;
+    this.tasks = new RunningTasks({ logger, clock, controller, primary: primary.key });
     // Every dependent of a large workflow may wait on it.
     setMaxListeners(0, this.signal);
   }
@@ -144,29 +147,34 @@ export class ReconcileRun {
   }
 }
 
+interface RunningTasksOptions extends Pick<UserCall, "controller" | "primary"> {
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
 /** The functions of the user that one reconcile is waiting for; says so when that takes long, because such a one may never return. */
 export class RunningTasks {
-  readonly #logger: Logger;
-  readonly #clock: Clock;
+  readonly #options: RunningTasksOptions;
   /** Those that have not returned yet. */
-  readonly running: { readonly what: string; readonly startedAt: number }[] = [];
+  readonly running: (UserCall & { readonly startedAt: number })[] = [];
   /** Absent until there is something to watch. */
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(logger: Logger, clock: Clock) {
-    this.#logger = logger;
-    this.#clock = clock;
+  constructor(options: RunningTasksOptions) {
+    this.#options = options;
   }
 
   /** Calls `task` and waits for it, under the name `what`. */
   async track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
     if (!this.#isClosed) this.#cancel ??= this.#watch();
-    const running = { what, startedAt: this.#clock.now() };
+    const { controller, primary, clock } = this.#options;
+    const running = { what, controller, primary, startedAt: clock.now() };
     this.running.push(running);
     try {
-      return await task();
+      return await userCalls.run(running, task);
     } finally {
+      userCalls.settle();
       this.running.splice(this.running.indexOf(running), 1);
     }
   }
@@ -178,12 +186,13 @@ export class RunningTasks {
   }
 
   #watch(): () => void {
-    return this.#clock.schedule(SLOW_AFTER_MS, () => {
-      const now = this.#clock.now();
+    const { clock, logger } = this.#options;
+    return clock.schedule(SLOW_AFTER_MS, () => {
+      const now = clock.now();
       for (const { what, startedAt } of this.running) {
         const seconds = Math.round((now - startedAt) / 1000);
         const message = `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`;
-        this.#logger.warn({ seconds }, message);
+        logger.warn({ seconds }, message);
       }
       this.#cancel = this.#watch();
     });

@@ -40,7 +40,7 @@ export function createEventGate<Resource>(
   health: HealthRecord,
 ) {
   const passes = <Args extends readonly unknown[]>(part: string, filter: Filter<Args> | undefined, ...args: Args) =>
-    filter === undefined || health.guard(part, () => filter(...args), true);
+    filter === undefined || health.guard(part, () => filter(...args), true, args[0]);
   const passesGeneric = (resource: Resource) => passes("the generic filter", generic, resource);
   return {
     passesGeneric,

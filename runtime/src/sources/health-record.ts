@@ -1,6 +1,7 @@
 import { messageOf, type Logger } from "../base/logger.js";
 import type { SourceHealth } from "../base/activity.js";
 import { callUnawaited, synchronous } from "../base/promises.js";
+import { userCalls, type UserCall } from "../base/user-calls.js";
 
 // A reason with a line for each of thousands of objects helps nobody.
 const MOST_REASONS = 3;
@@ -12,6 +13,7 @@ export class HealthRecord {
   /** What `guard` reported, by part: a function that fails for one object and works for the next would fill the log. */
   readonly #guarded = new Map<string, string>();
   #logger: Logger | undefined;
+  #controller: string | undefined;
   #wasReported = false;
 
   constructor(source: string) {
@@ -26,8 +28,9 @@ export class HealthRecord {
     return { status: "unhealthy", reason: reasons.join("; ") + (more > 0 ? `; and ${more} more` : "") };
   }
 
-  start(logger: Logger): void {
+  start({ logger, controller }: { readonly logger: Logger; readonly controller: string }): void {
     this.#logger = logger;
+    this.#controller = controller;
     this.#problems.clear();
     this.#guarded.clear();
     this.#wasReported = false;
@@ -49,10 +52,10 @@ export class HealthRecord {
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
   }
 
-  /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */
-  guard<Result>(part: string, call: () => Result, fallback: Result): Result {
+  /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. `object` is what it is called with. */
+  guard<Result>(part: string, call: () => Result, fallback: Result, object?: unknown): Result {
     try {
-      const result = synchronous(call());
+      const result = synchronous(userCalls.run(this.#callOf(part, object), call));
       this.succeed(part);
       return result;
     } catch (error) {
@@ -63,10 +66,14 @@ export class HealthRecord {
 
   /** Calls a function of the user that returns nothing, now or later; if it fails, the source is unhealthy until it works again. */
   callUnawaited(part: string, call: () => unknown): void {
-    callUnawaited(call, {
+    callUnawaited(() => userCalls.run(this.#callOf(part), call), {
       onSuccess: () => this.succeed(part),
       onFailure: (error) => this.#noteGuarded(part, error),
     });
+  }
+
+  #callOf(part: string, object?: unknown): UserCall {
+    return { what: `${part} of event source "${this.#source}"`, controller: this.#controller, object };
   }
 
   #noteGuarded(part: string, error: unknown): void {

@@ -188,7 +188,7 @@ export class RegisteredSource {
 
   async #begin(start: () => Promise<void>): Promise<void> {
     this.#reserve();
-    this.record.start(this.#registrar.logger);
+    this.record.start(this.#registrar);
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
       this.isStarting = true;

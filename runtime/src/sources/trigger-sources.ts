@@ -66,7 +66,7 @@ function createTrigger(name: string, onStop = () => {}) {
     },
     async start(context) {
       running.context = context;
-      record.start(context.logger);
+      record.start(context);
     },
     async stop() {
       running.context = undefined;

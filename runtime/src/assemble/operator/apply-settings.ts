@@ -30,7 +30,8 @@ export function applyToOptions(values: SettingValues, code: Options): Options {
   const isEnabled = enabled ?? (code.leaderElection === undefined ? isInPod() : code.leaderElection !== false);
   const leaderElection = { ...(typeof code.leaderElection === "object" && code.leaderElection), ...election };
   if (isEnabled && stated.leaderElection !== undefined) checkSettings(leaderElection);
-  return { ...code, ...stated, leaderElection: isEnabled && leaderElection };
+  const watchdog = stated.watchdog && { ...code.watchdog, ...stated.watchdog };
+  return { ...code, ...stated, ...(watchdog && { watchdog }), leaderElection: isEnabled && leaderElection };
 }
 
 /** Throws a SettingsError for what the code and the settings together cannot be. */

@@ -3,6 +3,7 @@ import type { Connection } from "../../client/connect/connection.js";
 import type { RequestCounter } from "../../client/requester.js";
 import { DEBUG_METHODS, debugHandler, type DebugSubject } from "../../operate/debug/debug-handler.js";
 import { createDebugToken, type DebugToken } from "../../operate/debug/debug-token.js";
+import type { EventLoopMonitor } from "../../operate/event-loop-monitor.js";
 import { instanceName } from "../../operate/instance-name.js";
 import { bindAddressOf, loopbackAddressOf } from "../../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
@@ -31,6 +32,7 @@ export interface EndpointSettings {
 
 /** What the endpoints show. */
 export interface EndpointSubject extends Omit<ProbeSubject, "checks">, Omit<DebugSubject, "instance"> {
+  readonly eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">;
   /** The connection to the API server; absent until it is found. */
   connection(): Connection | undefined;
 }
@@ -64,7 +66,7 @@ export class OperatorEndpoints {
     const debug = endpointAt("debugBindAddress", paths, loopbackAddressOf);
     this.#subject = subject;
     this.#parts = [probes, metrics, debug && token, debug].filter((each) => each !== undefined);
-    this.metrics = metrics && new OperatorMetrics(subject);
+    this.metrics = metrics && new OperatorMetrics(subject, subject.eventLoop);
   }
 
   /** Returns what counts the requests to one server; undefined without metrics. */
@@ -81,7 +83,6 @@ export class OperatorEndpoints {
 
   async close(): Promise<void> {
     await Promise.all(this.#parts.map((each) => each.close()));
-    this.metrics?.close();
     await this.#reviews?.close();
     this.#reviews = undefined;
   }

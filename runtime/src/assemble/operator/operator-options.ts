@@ -5,6 +5,7 @@ import type { LeadershipObserver } from "../../operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
 import type { LogLevels } from "../../operate/settings/log-levels.js";
 import type { ProofKeySettings } from "../../operate/proof-key-secret.js";
+import type { WatchdogSettings } from "../../operate/watchdog.js";
 import type { LoopObserver } from "../../operate/loop-reporter.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import type { ReconcileObserver } from "../../schedule/reconcile-scope.js";
@@ -52,6 +53,11 @@ export interface OperatorOptions extends EndpointSettings {
    * `proofKey: { namespace: "operators" }`
    */
   readonly proofKey?: ProofKeySettings | undefined;
+  /**
+   * A thread that names what hangs when the main thread does not return, as in an endless loop. Default: none, as it takes 9 MB. Example:
+   * `watchdog: { timeoutMs: 20_000, onHang: "exit" }`
+   */
+  readonly watchdog?: WatchdogSettings | undefined;
   /** How long reconciles, then event sources (at least 1 s), may take to finish at the stop. Default: 25 s, less than the kubelet's 30 s */
   readonly stopTimeoutMs?: number;
 }

@@ -12,6 +12,7 @@ export function stateOf(operator: ObservedOperator) {
   return {
     ...{ time: new Date().toISOString(), status },
     ...(leadership !== undefined && { leadership }),
+    suspects: operator.suspects?.() ?? [],
     controllers: Object.fromEntries(shown),
     // The age is absent before the watch has brought anything.
     watches: operator.informers().map(({ receivedAt, ...watch }) => ({

@@ -6,7 +6,8 @@ import { describeObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { abortWith } from "../../base/promises.js";
 import type { ApiClient } from "../../client/api-client.js";
-import { acquired, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
+import { acquired, durationOf, holderOf, LEASE, released, SUSPECTS, termOf } from "./lease.js";
+import type { Lease, LeaseNotes, LeaseSpec } from "./lease.js";
 import { createLeaseRequests, type LeaseRequests } from "./lease-requests.js";
 import { JITTER, type LeaseTerms } from "./lease-settings.js";
 import type { WriteFence } from "./write-fence.js";
@@ -19,6 +20,8 @@ export interface ElectorOptions {
   readonly terms: LeaseTerms;
   /** Unique among all processes, and all terms of this one. */
   readonly identity: string;
+  /** Kept in the Lease: written with each renewal, and read with each change. Default: nothing is kept */
+  readonly notes?: LeaseNotes | undefined;
   readonly logger: Logger;
   readonly clock?: Clock;
   /** Returns a number from 0 to 1. Default: `Math.random`. */
@@ -50,8 +53,8 @@ export class Elector {
   constructor(options: ElectorOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    const { client, terms } = options;
-    this.#requests = createLeaseRequests({ client, terms, clock: this.#clock, ending: this.#ending.signal });
+    const { client, terms, notes } = options;
+    this.#requests = createLeaseRequests({ client, terms, notes, clock: this.#clock, ending: this.#ending.signal });
   }
 
   get isLeading(): boolean {
@@ -116,6 +119,32 @@ export class Elector {
     } catch (error) {
       logger.warn({ lease: this.#name }, `${this.#name} could not be released, and expires: ${messageOf(error)}`);
       return false;
+    }
+  }
+
+  /**
+   * Writes the notes after the leadership was lost, for `timeoutMs` at most. Whoever holds the Lease by now keeps it, and takes the notes over: the
+   * version that was read makes the write conditional.
+   */
+  async saveNotes(timeoutMs: number): Promise<void> {
+    const endsAtMs = this.#clock.now() + timeoutMs;
+    const leftMs = () => endsAtMs - this.#clock.now();
+    const { signal } = this.#ending;
+    while (leftMs() > 0) {
+      const wasEnding = signal.aborted;
+      try {
+        const found = await this.#requests.read(leftMs());
+        if (found === undefined) return;
+        this.#options.notes?.read(found.metadata.annotations?.[SUSPECTS], true);
+        await this.#requests.write(found, found.spec ?? {}, leftMs());
+        return;
+      } catch (error) {
+        // The loss of the leadership breaks requests off.
+        if (isApiError(error, 409) || signal.aborted !== wasEnding) continue;
+        const what = `the primaries that blocked the event loop could not be noted in ${this.#name}`;
+        this.#options.logger.warn({ lease: this.#name }, `${what}: ${messageOf(error)}`);
+        return;
+      }
     }
   }
 
@@ -191,6 +220,7 @@ export class Elector {
     if (JSON.stringify(lease.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
     this.#term = Math.max(this.#term, termOf(lease));
     this.#lease = lease;
+    this.#options.notes?.read(lease.metadata.annotations?.[SUSPECTS], this.#state === "leader");
   }
 
   /** The time until the Lease may be taken unless it changes, in milliseconds. */
@@ -246,6 +276,7 @@ export class Elector {
         this.#keep(found);
         throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
       }
+      if (found !== undefined) this.#keep(found);
       since = fence.now();
       return this.#requests.write(found, this.#acquired(found?.spec), fence.leftMs);
     };

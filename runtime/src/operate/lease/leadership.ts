@@ -7,7 +7,8 @@ import type { Connection } from "../../client/connect/connection.js";
 import type { RequestCounter } from "../../client/requester.js";
 import { Elector, type ElectorOptions } from "./elector.js";
 import { checkLeasePermissions } from "./lease-permissions.js";
-import { checkLeaderElection, createIdentity, leaseTermsOf } from "./lease-settings.js";
+import { checkLeaderElection, createIdentity, leaseTermsOf, renewDeadlineOf } from "./lease-settings.js";
+import type { LeaseNotes } from "./lease.js";
 import type { LeaderElectionSettings, LeaseTerms } from "./lease-settings.js";
 import { WriteFence } from "./write-fence.js";
 
@@ -34,6 +35,8 @@ interface LeaderElectionOptions {
   readonly controller: string | undefined;
   readonly logger: Logger;
   readonly observe?: LeadershipObserver | undefined;
+  /** What the operator keeps in the Lease. */
+  readonly notes?: LeaseNotes | undefined;
 }
 
 /** The leader election of one operator, over all its starts. */
@@ -54,6 +57,10 @@ export class LeaderElection {
     return this.#settings.onLoss ?? "exit";
   }
 
+  get renewDeadlineMs(): number {
+    return renewDeadlineOf(this.#settings);
+  }
+
   /** Decides by the operator's own connection whether there is an election, unless the settings say so. */
   decide({ isInCluster = false }: Connection): void {
     const { settings = isInCluster, controller } = this.#options;
@@ -65,15 +72,15 @@ export class LeaderElection {
     connection: Connection,
     listeners: Pick<LeadershipOptions, "onLost" | "count">,
   ): Leadership | undefined {
-    const { controller, logger, observe } = this.#options;
+    const { controller, logger, observe, notes } = this.#options;
     const { fence } = this;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
-    return new Leadership({ terms, connection, fence, logger, observe, ...listeners });
+    return new Leadership({ terms, connection, fence, logger, observe, notes, ...listeners });
   }
 }
 
-interface LeadershipOptions extends Pick<ElectorOptions, "terms" | "fence" | "logger" | "onLost"> {
+interface LeadershipOptions extends Pick<ElectorOptions, "terms" | "fence" | "logger" | "notes" | "onLost"> {
   readonly connection: Connection;
   readonly observe: LeadershipObserver | undefined;
   /** Counts the requests about the Lease. */
@@ -89,13 +96,13 @@ export class Leadership {
   readonly #terms: LeaseTerms;
   readonly #logger: Logger;
 
-  constructor({ terms, connection, fence, logger, observe, onLost, count }: LeadershipOptions) {
+  constructor({ terms, connection, fence, logger, observe, notes, onLost, count }: LeadershipOptions) {
     const options = { maxAttempts: 1, logger, observe: count, observeStream: count };
     const client = (this.#client = new ApiClient(connection, options));
     this.#terms = terms;
     this.#logger = logger;
     this.#elector = new Elector({
-      ...{ client, fence, terms, identity: this.#identity, logger, onLost },
+      ...{ client, fence, terms, identity: this.#identity, notes, logger, onLost },
       onChange: () => observe?.(this.state),
     });
   }
@@ -127,6 +134,11 @@ export class Leadership {
   /** Becomes a candidate, if it is none yet; resolves when this replica leads. */
   stand(): Promise<void> {
     return this.#elector.start();
+  }
+
+  /** Writes what the operator keeps in the Lease, after the leadership was lost; never rejects. */
+  saveNotes(timeoutMs: number): Promise<void> {
+    return this.#elector.saveNotes(timeoutMs);
   }
 
   /** Ends it. `drain` waits for writes under way, and tells whether all of them have ended: only then another may lead at once. */

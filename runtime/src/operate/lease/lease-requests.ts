@@ -1,11 +1,11 @@
 import type { Clock } from "../../base/clock.js";
 import { withDeadline } from "../../base/promises.js";
-import { LEASE, type Lease, type LeaseSpec } from "./lease.js";
+import { LEASE, withNotes, type Lease, type LeaseSpec } from "./lease.js";
 import type { ElectorOptions } from "./elector.js";
 
 const defined = { definition: LEASE };
 
-interface LeaseRequestsOptions extends Pick<ElectorOptions, "client" | "terms"> {
+interface LeaseRequestsOptions extends Pick<ElectorOptions, "client" | "terms" | "notes"> {
   readonly clock: Clock;
   /** Aborted when the candidacy ends: only a release is sent after that. */
   readonly ending: AbortSignal;
@@ -15,7 +15,7 @@ interface LeaseRequestsOptions extends Pick<ElectorOptions, "client" | "terms"> 
 export type LeaseRequests = ReturnType<typeof createLeaseRequests>;
 
 /** Creates the requests about a Lease; each takes half of the renew deadline at most, so that one that hangs leaves time for another. */
-export function createLeaseRequests({ client, terms, clock, ending }: LeaseRequestsOptions) {
+export function createLeaseRequests({ client, terms, notes, clock, ending }: LeaseRequestsOptions) {
   const { ref, renewDeadlineMs } = terms;
   const bounded = async <Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> => {
     const timeoutMs = Math.min(leftMs, renewDeadlineMs / 2);
@@ -29,8 +29,8 @@ export function createLeaseRequests({ client, terms, clock, ending }: LeaseReque
     write: (read: Lease | undefined, spec: LeaseSpec, leftMs: number) =>
       bounded(leftMs, (signal) =>
         read === undefined
-          ? client.create(defined, { metadata: ref, spec }, { signal })
-          : client.update(defined, { metadata: read.metadata, spec }, { signal }),
+          ? client.create(defined, { metadata: withNotes(ref, notes), spec }, { signal })
+          : client.update(defined, { metadata: withNotes(read.metadata, notes), spec }, { signal }),
       ),
     /** Yields what becomes of the Lease after a version, undefined for its deletion, until the signal is aborted or the watch ends. */
     async *changes(resourceVersion: string | undefined, signal: AbortSignal): AsyncGenerator<Lease | undefined, void> {

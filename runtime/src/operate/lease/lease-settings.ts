@@ -66,6 +66,11 @@ export function leaseTermsOf(
   return { ref: { name, namespace }, ...durationsOf(settings) };
 }
 
+/** Returns how long the leader writes after its last renewal. */
+export function renewDeadlineOf(settings: LeaderElectionSettings): number {
+  return durationsOf(settings).renewDeadlineMs;
+}
+
 /** Returns a new identity: the name of the pod, and what tells this process, and this term, from every other. */
 export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
   return `${instanceName(env)}_${randomUUID()}`;

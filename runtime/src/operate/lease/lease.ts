@@ -23,6 +23,26 @@ export interface Lease extends KubernetesObject {
 /** The definition of Leases. */
 export const LEASE = builtinKindOf<Lease>({ group: "coordination.k8s.io", kind: "Lease", plural: "leases" });
 
+/** Keeps the primaries whose functions blocked the event loop, for the process after this one. */
+export const SUSPECTS = "gen-operator.dev/suspects";
+
+/** What an operator keeps in its Lease besides the leadership, for the next leader. */
+export interface LeaseNotes {
+  /** Returns what is to be kept; undefined for nothing. */
+  write(): string | undefined;
+  /** Takes what a Lease says. */
+  read(text: string | undefined, isLeading: boolean): void;
+}
+
+/** Returns the metadata with which a Lease is written over. */
+export function withNotes(metadata: KubernetesObject["metadata"], notes: LeaseNotes | undefined) {
+  if (notes === undefined) return metadata;
+  const { [SUSPECTS]: before, ...others } = metadata.annotations ?? {};
+  const text = notes.write();
+  if (text === before) return metadata;
+  return { ...metadata, annotations: text === undefined ? others : { ...others, [SUSPECTS]: text } };
+}
+
 /** Returns who leads; undefined if nobody does. */
 export function holderOf(lease: Lease | undefined): string | undefined {
   return lease?.spec?.holderIdentity || undefined;

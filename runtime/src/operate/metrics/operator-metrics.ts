@@ -2,6 +2,7 @@
 import type { InformerActivity, RequestObservation } from "../../base/activity.js";
 import { findError } from "../../base/errors.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
+import type { EventLoopMonitor } from "../event-loop-monitor.js";
 import type { ObservedOperator } from "../health.js";
 import type { LoopEvent } from "../loop-reporter.js";
 import { Metric } from "./metric.js";
@@ -14,11 +15,12 @@ export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 /** Counts what an operator does, and renders it for Prometheus. */
 export class OperatorMetrics {
   readonly #subject: ObservedOperator;
-  readonly #process = new ProcessMetrics();
+  readonly #process: ProcessMetrics;
   readonly #metrics: { readonly [Name in MetricName]: Metric };
 
-  constructor(subject: ObservedOperator) {
+  constructor(subject: ObservedOperator, eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">) {
     this.#subject = subject;
+    this.#process = new ProcessMetrics(() => eventLoop.takeMaxDelayMs());
     const all = Object.entries(METRICS).map(([name, definition]) => [name, new Metric(name, definition)]);
     this.#metrics = Object.fromEntries(all) as { readonly [Name in MetricName]: Metric };
   }
@@ -73,11 +75,6 @@ export class OperatorMetrics {
     for (const metric of Object.values(this.#metrics)) metric.render(lines);
     this.#process.render(lines);
     return `${lines.join("\n")}\n`;
-  }
-
-  /** Looks at nothing any more until somebody asks again. */
-  close(): void {
-    this.#process.close();
   }
 
   #read(): void {

@@ -4,17 +4,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Metric } from "./metric.js";
 
 const PROCESS_START = Date.now() / 1000 - process.uptime();
-/** How often the event loop is asked whether it is late. */
-const LAG_MS = 500;
 
 /** Reads the metrics of this process when somebody asks. */
 export class ProcessMetrics {
-  #maxLagMs = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #takeMaxDelayMs: () => number;
 
-  /** Appends them in the text format of Prometheus. From the first time on the event loop is looked at twice a second. */
+  /** `takeMaxDelayMs` returns how late the event loop was at most since the last call. */
+  constructor(takeMaxDelayMs: () => number) {
+    this.#takeMaxDelayMs = takeMaxDelayMs;
+  }
+
+  /** Appends them in the text format of Prometheus. */
   render(lines: string[]): void {
-    this.#timer ??= this.#watchLag();
     const { user, system } = process.cpuUsage();
     const kilobytes = numberIn("status", /^VmSize:\s+(\d+) kB/m);
     const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
@@ -33,10 +34,9 @@ export class ProcessMetrics {
       [
         "nodejs_eventloop_lag_max_seconds",
         "How late the event loop was at most since the last question.",
-        this.#maxLagMs / 1000,
+        this.#takeMaxDelayMs() / 1000,
       ],
     ];
-    this.#maxLagMs = 0;
     for (const [name, help, value] of facts) {
       if (value === undefined) continue;
       const metric = new Metric(name, { type: name.endsWith("_total") ? "counter" : "gauge", help, labels: [] });
@@ -48,20 +48,6 @@ export class ProcessMetrics {
     const version = new Metric("nodejs_version_info", { type: "gauge", help: "The version of Node.", labels });
     version.set([process.version, major, minor, patch], 1);
     version.render(lines);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
-  #watchLag(): NodeJS.Timeout {
-    let last = performance.now();
-    return setInterval(() => {
-      const now = performance.now();
-      this.#maxLagMs = Math.max(this.#maxLagMs, now - last - LAG_MS);
-      last = now;
-    }, LAG_MS).unref();
   }
 }
 

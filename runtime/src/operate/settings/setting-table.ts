@@ -85,6 +85,16 @@ export const OPERATOR_SETTINGS = settingsIn({
     help: "How long the API server may take for an answer, 0s for any time. Default: 1m",
   },
   maxConnections: { type: integer(1), help: "How many requests are under way at once, besides watches. Default: 16" },
+  "watchdog.timeout": {
+    type: duration,
+    flag: "watchdog-timeout",
+    help: "How long the main thread may hang before a thread of 9 MB names what runs, 0s for no such thread. Default: 0s",
+  },
+  "watchdog.onHang": {
+    type: choice("report", "exit"),
+    flag: "watchdog-on-hang",
+    help: "What that thread does besides: exit breaks off what hangs and ends the process. Default: report",
+  },
   startTimeout: { type: duration, help: "Ends with 1 if the start takes longer. Default: never" },
   stopTimeout: { type: duration, help: "How long reconciles may take at the stop. Default: 25s" },
 });

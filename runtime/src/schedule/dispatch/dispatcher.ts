@@ -4,6 +4,7 @@ import { withDeadline } from "../../base/promises.js";
 import type { ReconcilePriority } from "../../base/reconcile-reason.js";
 import type { KnownPrimary } from "../known-primary.js";
 import type { ReconcileRun } from "../reconcile-run.js";
+import type { SuspectQueue, Suspects } from "./suspects.js";
 import { WorkQueue } from "./work-queue.js";
 
 const MAX_CONCURRENT_RECONCILES = 50;
@@ -12,6 +13,10 @@ const GRACE_MS = 30_000;
 
 interface DispatcherOptions {
   readonly clock: Clock;
+  /** The name of the controller. */
+  readonly controller: string;
+  /** The primaries that are reconciled last. Default: none */
+  readonly suspects: Suspects | undefined;
   readonly maxRunning: number | undefined;
   /** After how long the signal of a reconcile is aborted; 0 for never. */
   readonly timeoutMs: number;
@@ -22,7 +27,7 @@ interface DispatcherOptions {
 }
 
 /** The primaries whose turn comes, and the reconciles under way. Each of these has a slot until it ends, or goes on after its time is up. */
-export class Dispatcher {
+export class Dispatcher implements SuspectQueue {
   isStarted = false;
   /** Whether it was stopped, and reconciles that have not ended are given up. */
   isAborted = false;
@@ -45,6 +50,7 @@ export class Dispatcher {
     this.#options = options;
     this.#maxRunning = options.maxRunning ?? MAX_CONCURRENT_RECONCILES;
     this.#checks = new PostponableTimer(options.clock, () => this.#checkAll());
+    options.suspects?.join(this);
   }
 
   /** Changes how many reconciles may run at once; those under way go on. */
@@ -80,6 +86,7 @@ export class Dispatcher {
 
   withdraw(primary: KnownPrimary): void {
     this.#queue.delete(primary);
+    this.#options.suspects?.withdraw(primary);
   }
 
   /** Takes note that a reconcile is under way. */
@@ -89,9 +96,10 @@ export class Dispatcher {
     if (!this.#checks.isSet && timeoutMs > 0) this.#checks.set(timeoutMs);
   }
 
-  /** Takes note that a reconcile has ended. */
-  delete(run: ReconcileRun): void {
+  /** Takes note that a reconcile of a primary has ended. */
+  delete(primary: KnownPrimary, run: ReconcileRun): void {
     run.tasks.close();
+    this.#options.suspects?.ended(primary);
     this.#running--;
     if (run.endOfSlot === Infinity) this.#hung--;
     if (this.#usedSlots === 0) this.#checks.cancel();
@@ -101,6 +109,7 @@ export class Dispatcher {
 
   /** Waits for the reconciles under way, and then aborts their signals; tells whether all of them ended in time. Nothing may be submitted any more. */
   async stop(deadlineMs: number): Promise<boolean> {
+    this.#options.suspects?.leave(this);
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
     if (this.#running === 0) this.#onIdle();
     const deadline = { timeoutMs: deadlineMs, clock: this.#options.clock };
@@ -110,7 +119,7 @@ export class Dispatcher {
     );
     this.isAborted = true;
     this.#checks.cancel();
-    for (const run of this.#runs) {
+    for (const run of this.runs) {
       run.abort(new Error("the operator stops"));
       run.tasks.close();
     }
@@ -124,15 +133,37 @@ export class Dispatcher {
 
   activity(): ControllerActivity {
     const now = this.#options.clock.now();
-    const ages = this.#runs.map(({ startedAt }) => now - startedAt);
+    const waiting = this.#options.suspects?.waitingIn(this) ?? 0;
+    const ages = this.runs.map(({ startedAt }) => now - startedAt);
     return {
-      ...{ submissions: this.#submissions, queued: this.#queue.size, running: this.#running },
+      ...{ submissions: this.#submissions, queued: this.#queue.size + waiting, running: this.#running },
       ...{ maxRunning: this.#maxRunning, unfinishedMs: ages.reduce((sum, age) => sum + age, 0) },
       longestMs: Math.max(0, ...ages),
     };
   }
 
-  get #runs(): readonly ReconcileRun[] {
+  get controller(): string {
+    return this.#options.controller;
+  }
+
+  get isRunning(): boolean {
+    return this.isStarted && !this.#isPaused;
+  }
+
+  get isIdle(): boolean {
+    return this.#queue.size === 0 && this.#usedSlots === 0;
+  }
+
+  begin(primary: KnownPrimary): void {
+    this.#options.begin(primary);
+  }
+
+  fill(): void {
+    this.#fill();
+  }
+
+  /** The reconciles in progress. */
+  get runs(): readonly ReconcileRun[] {
     return [...this.#options.primaries()].flatMap(({ run }) => run ?? []);
   }
 
@@ -151,19 +182,23 @@ export class Dispatcher {
   }
 
   #fill(): void {
-    while (this.isStarted && !this.#isPaused && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
+    const { suspects, controller } = this.#options;
+    while (this.isRunning && !this.#isWaking && this.#usedSlots < this.#maxRunning) {
       // An empty queue needs no turn.
-      if (this.#queue.size === 0) return;
+      if (this.#queue.size === 0) return suspects?.advance();
+      if (suspects?.isReconciling === true) return;
       // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
       const pause = turns.pause();
       if (pause !== undefined) return this.#wakeUp(pause);
       const primary = this.#queue.take();
-      if (primary !== undefined) this.#options.begin(primary);
+      if (primary === undefined) continue;
+      if (suspects?.has(controller, primary.key) === true) suspects.wait(this, primary);
+      else this.#options.begin(primary);
     }
   }
 
   #checkAll(): void {
-    const nextMs = Math.min(...this.#runs.map((run) => this.#check(run)));
+    const nextMs = Math.min(...this.runs.map((run) => this.#check(run)));
     if (this.#usedSlots > 0) this.#checks.set(Math.min(nextMs, this.#options.timeoutMs));
   }
 

@@ -31,6 +31,7 @@ interface Load {
 
 /** The core of one event source of external resources. */
 export class ExternalCore<Resource, Taken = void> {
+  readonly name: string;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
   readonly timeoutMs: number;
@@ -38,7 +39,6 @@ export class ExternalCore<Resource, Taken = void> {
   readonly turns: Semaphore | undefined;
   /** What the source was started with; absent while it is stopped. */
   context: EventSourceContext | undefined;
-  readonly #name: string;
   readonly #fetches = new Map<string, SingleFetch<Taken>>();
   /** The primaries of which what is known may be wrong, each with a mark of when that was noted. */
   readonly #stale = new Map<ObjectKey, symbol>();
@@ -47,7 +47,7 @@ export class ExternalCore<Resource, Taken = void> {
 
   constructor(options: ExternalSourceOptions<Resource>, turns?: Semaphore) {
     const { name, idOf, filters, fetchTimeoutMs = FETCH_TIMEOUT_MS, creationGraceMs = CREATION_GRACE_MS } = options;
-    this.#name = name;
+    this.name = name;
     this.turns = turns;
     requireFunctions(`event source "${name}"`, { idOf });
     requireNumbers(`event source "${name}"`, {
@@ -134,7 +134,7 @@ export class ExternalCore<Resource, Taken = void> {
   /** Creates the event source; `own` is in what it differs from others. */
   createSource<Own extends OwnParts>(type: string | undefined, own: Own): ExternalSource<Resource> & Own {
     const { cache, record } = this;
-    const name = this.#name;
+    const name = this.name;
     const source: ExternalSource<Resource> = {
       name,
       type,
@@ -144,7 +144,7 @@ export class ExternalCore<Resource, Taken = void> {
       start: async (context) => {
         if (this.context !== undefined) throw new Error(`event source "${name}" is started already`);
         this.context = context;
-        record.start(context.logger);
+        record.start(context);
         await own.onStart?.(context);
       },
       stop: async () => {

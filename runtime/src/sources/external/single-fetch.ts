@@ -1,4 +1,5 @@
 import { withDeadline } from "../../base/promises.js";
+import { userCalls } from "../../base/user-calls.js";
 import type { ExternalCore } from "./external-core.js";
 
 /** Fetches something, and returns how to take it, which is called unless the fetch was too late. */
@@ -9,22 +10,24 @@ export type SingleFetch<Taken> = ReturnType<typeof createSingleFetch<Taken>>;
 
 /** Creates a fetch, which the health calls `part`. If it misses its deadline, its signal is aborted and its answer is not taken. */
 export function createSingleFetch<Taken>(
-  core: Pick<ExternalCore<never, never>, "context" | "record" | "timeoutMs" | "turns">,
+  core: Pick<ExternalCore<never, never>, "context" | "name" | "record" | "timeoutMs" | "turns">,
   part: string,
 ) {
   let underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
   let closed: Error | undefined;
 
   const begin = async (fetch: Fetch<Taken>, abort: AbortController): Promise<Taken> => {
-    const { context, record, timeoutMs, turns } = core;
+    const { context, name, record, timeoutMs, turns } = core;
     const { signal } = abort;
     try {
       // Whoever starts a fetch relies on its begin, so there is no turn without a need.
       const turn = turns?.acquire(signal);
       if (turn !== undefined) await turn;
       // Nothing is fetched before the start.
-      const { clock } = context!;
-      const take = await withDeadline(fetch, { timeoutMs, clock }, [signal]).finally(() => turns?.release());
+      const { clock, controller } = context!;
+      const call = { what: `${part} of event source "${name}"`, controller };
+      const marked = (late: AbortSignal) => userCalls.track(call, () => fetch(late));
+      const take = await withDeadline(marked, { timeoutMs, clock }, [signal]).finally(() => turns?.release());
       // It may have been closed in the turn in which the answer came.
       signal.throwIfAborted();
       const taken = take();

@@ -16,6 +16,7 @@ import { READ_INDEX, SecondaryMapping } from "./secondary-mapping.js";
 import { isLocalMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
 import { ViewWatch, type NamespaceTest, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/activity.js";
+import { unmeasured } from "../../cache/object-index.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 
 type Shared =
@@ -78,8 +79,8 @@ export class KindSource implements EventSource<KubernetesObject> {
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
     const { mapper, primaryToSecondary } = options;
-    const byPrimary = { [PRIMARY_INDEX]: (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [] };
-    const byRead = { [READ_INDEX]: (object: KubernetesObject) => this.#mapping?.readsOf(object) ?? [] };
+    const byPrimary = { [PRIMARY_INDEX]: unmeasured((object) => this.#mapping?.indexedOf(object) ?? []) };
+    const byRead = { [READ_INDEX]: unmeasured((object) => this.#mapping?.readsOf(object) ?? []) };
     const isMapped = !isOfPrimaries && (primaryToSecondary === undefined || mapper !== undefined);
     const indexes = { ...options.indexes, ...(isMapped && byPrimary), ...(mapper && byRead) };
     this.view = new ResourceView(request.definition, indexes, {
@@ -150,7 +151,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   async start(context: EventSourceContext, mode: StartMode = "start", primary?: KubernetesObject): Promise<void> {
     if (this.#context === undefined) {
       this.#context = context;
-      this.#record.start(context.logger);
+      this.#record.start(context);
       const parts = { view: this.view, context, record: this.#record };
       if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }

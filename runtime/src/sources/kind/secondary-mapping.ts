@@ -219,7 +219,7 @@ export class SecondaryMapping {
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
     const { primaryToSecondary } = this.#options;
-    return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
+    return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE, primary);
   }
 
   #mapOnce(object: KubernetesObject): Mapped {
@@ -229,7 +229,8 @@ export class SecondaryMapping {
   #map(object: KubernetesObject): Mapped {
     const { mapper } = this.#options;
     const { context } = this.#reader;
-    const call = () => this.#parts.record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
+    const map = () => keysFrom(mapper?.(object, context));
+    const call = () => this.#parts.record.guard("the mapper", map, NONE, object);
     const { result: primaries, reads } = this.#reader.record(call);
     const mapped = { primaries, reads };
     this.#isContextual ||= reads.length > 0;

@@ -4,6 +4,7 @@ import type { PostponedWrite } from "../../base/activity.js";
 import { findError, RetryAfterError, TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
+import { userCalls } from "../../base/user-calls.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { KnownItems, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
@@ -150,7 +151,7 @@ export class ExternalReconciler implements DependentReconciler {
       if (postponed !== undefined) return { postponed };
       const updated = checkReturned(
         "update",
-        await this.#attempt(run, key, (args) => update(wanted.object, object, args)),
+        await this.#attempt(run, "update", key, (args) => update(wanted.object, object, args)),
       );
       source.recordUpdated(keyOf(run.primary.metadata), updated, object);
       writes?.note(run, "updated", write);
@@ -167,7 +168,9 @@ export class ExternalReconciler implements DependentReconciler {
     const failures: unknown[] = [];
     for (const each of [object, ...others])
       try {
-        await this.#attempt(run, key, (args) => this.#definition.delete?.(each, this.#withStateOf(each, args)));
+        await this.#attempt(run, "delete", key, (args) =>
+          this.#definition.delete?.(each, this.#withStateOf(each, args)),
+        );
         this.source.recordDeleted(keyOf(run.primary.metadata), each);
         this.#options.writes?.note(run, "deleted", { key, id: this.#idOf(each) });
       } catch (error) {
@@ -227,7 +230,10 @@ export class ExternalReconciler implements DependentReconciler {
     const write: ExternalWrite = { key, id: wanted.id, desired: wanted.object };
     const postponed = writes?.postponementOf(run, write);
     if (postponed !== undefined) return { postponed };
-    const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
+    const created = checkReturned(
+      "create",
+      await this.#attempt(run, "create", key, (args) => create(wanted.object, args)),
+    );
     const id = this.#idOf(created);
     writes?.note(run, "created", { ...write, id });
     let kept: KeptState = this.#definition.stateOf === undefined ? id : { id };
@@ -264,6 +270,7 @@ export class ExternalReconciler implements DependentReconciler {
   // A change that fails, or runs out of time while it is in flight, may have an effect all the same.
   async #attempt<Result>(
     run: DependentRun,
+    name: "create" | "update" | "delete",
     key: string,
     change: (args: AttemptArguments) => Result | Promise<Result>,
   ): Promise<Result> {
@@ -274,7 +281,9 @@ export class ExternalReconciler implements DependentReconciler {
     signal.addEventListener("abort", invalidate, { once: true });
     try {
       const token = tokenOf(primary, [this.#definition.name, key, state && idIn(state)]);
-      return await change({ ...argumentsOf(run), state, token });
+      const what = `${name}() of dependent "${this.#definition.name}"`;
+      const call = { what, primary: keyOf(primary.metadata) };
+      return await userCalls.track(call, () => change({ ...argumentsOf(run), state, token }));
     } catch (error) {
       invalidate();
       throw error;

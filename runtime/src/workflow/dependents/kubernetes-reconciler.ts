@@ -7,6 +7,7 @@ import {
   type ObjectKey,
 } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
+import { userCalls } from "../../base/user-calls.js";
 import {
   DEPENDENT_NAME,
   factsOf,
@@ -429,13 +430,21 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
-  async #matches(desired: Stated, live: KubernetesObject, { context }: DependentRun): Promise<boolean | undefined> {
+  async #matches(
+    desired: Stated,
+    live: KubernetesObject,
+    { context, primary }: DependentRun,
+  ): Promise<boolean | undefined> {
     const { matcher, resource, name } = this.#options.definition;
     if (matcher === undefined) return undefined;
     // The matcher does not know of the link, which is needed in any case.
     if (!hasLink(live.metadata, desired.metadata)) return false;
     const { apiVersion, kind } = resource;
-    const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
+    const call = { what: `the matcher of dependent "${name}"`, primary: keyOf(primary.metadata) };
+    const stated = { apiVersion, kind, ...desired };
+    const isMatch: unknown = await userCalls.track(call, () =>
+      matcher(stated as never, live as never, context as never),
+    );
     if (typeof isMatch === "boolean") return isMatch;
     throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
   }
@@ -457,7 +466,7 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 }
 
-type OwnArguments = Pick<DependentRun, "context"> & { readonly [name: string]: unknown };
+type OwnArguments = Pick<DependentRun, "context" | "primary"> & { readonly [name: string]: unknown };
 
 // Calls an own operation, whose `next` does `work` at most once, and only while the operation runs. Returns what `work` did; `failed` if the
 // operation caught the error of `work`. Throws that error if the operation did not wait for `next`.
@@ -483,7 +492,9 @@ async function callOwn<Result>(
     return passed;
   };
   try {
-    await call({ ...args, next } as never);
+    const what = `the ${name} operation of a dependent`;
+    const own = { what, primary: keyOf(args.primary.metadata) };
+    await userCalls.track(own, () => call({ ...args, next } as never));
   } finally {
     isOver = true;
     // What is under way ends before the step does.

@@ -6,6 +6,10 @@ import { waitFor } from "#apiserver/wait-for.js";
 interface ProgramOptions {
   /** The arguments of `configMapOf` for the dependent. Default: "text" */
   readonly dependent?: string;
+  /** The dependents, as an expression. Default: one ConfigMap, which `dependent` configures */
+  readonly dependents?: string;
+  /** What the controller has besides, such as `eventSources: () => [],`. */
+  readonly controller?: string;
   /** What the options of runOperator have besides the connection. */
   readonly options?: string;
   /** The reconciler of the controller. */
@@ -17,14 +21,15 @@ interface ProgramOptions {
 
 /** Writes a program that runs an operator for Pages. */
 export function programOf({ url, token }: { url: string; token?: string }, given: ProgramOptions = {}): string {
-  const { dependent = '"text"', options = "", reconciler = "{}", before = "", after = "" } = given;
+  const { dependent = '"text"', options = "", reconciler = "{}", before = "", after = "", controller = "" } = given;
+  const { dependents = `[configMapOf(${dependent})]` } = given;
   return `
-    import { runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
-    import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("../page.js"))};
-    const workflow = { primary: Page.definition, dependents: [configMapOf(${dependent})] };
+    import { runOperator, informerSource, updateStatus } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
+    import { Page, ConfigMap, configMapOf } from ${JSON.stringify(import.meta.resolve("../page.js"))};
     const connection = { url: ${JSON.stringify(url)}, token: ${JSON.stringify(token ?? "")} };
     ${before}
-    const controller = { name: "page", workflow, reconciler: { reconcile: () => {}, ...${reconciler} } };
+    const workflow = { primary: Page.definition, dependents: ${dependents} };
+    const controller = { name: "page", workflow, reconciler: { reconcile: () => {}, ...${reconciler} }, ${controller} };
     await runOperator([controller], { connection, ${options} });
     ${after}
   `;

@@ -72,6 +72,13 @@ suite("the metrics of an operator", (test) => {
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
   });
 
+  test("know a delay of the event loop before the first scrape", async () => {
+    await using page = await startPageOperator({ operator: metrics });
+    for (const end = performance.now() + 1_500; performance.now() < end;);
+    const { valueOf } = await scrape(page);
+    assert.ok(valueOf("nodejs_eventloop_lag_max_seconds")! >= 0.9, String(valueOf("nodejs_eventloop_lag_max_seconds")));
+  });
+
   test("count no error of a reconcile that the deletion of its primary has ended", async () => {
     await using server = await startPageServer();
     let hasBegun = false;

@@ -175,7 +175,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
         isNextReconcileImminent: () => false,
         signal: new AbortController().signal,
         logger,
-        tasks: new RunningTasks(logger, new VirtualClock()),
+        tasks: new RunningTasks({ logger, clock: new VirtualClock() }),
         ...scope,
       }),
   };

@@ -4,6 +4,7 @@ import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { unseenDeletionOf } from "#runtime/cache/resource-change.js";
 import { Controller } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { Suspects } from "#runtime/schedule/dispatch/suspects.js";
 import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
@@ -42,6 +43,8 @@ export interface BedOptions extends Partial<ControllerDefinition> {
   readonly random?: () => number;
   /** Told about every reconcile besides the record. */
   readonly observer?: (event: ReconcileEvent) => void;
+  /** The suspects of this controller and others, with the clock that they share. */
+  readonly shared?: { readonly clock: VirtualClock; readonly suspects: Suspects };
   readonly isUndone?: (entry: DecodedResource) => boolean;
 }
 
@@ -51,9 +54,10 @@ export function createBed({
   isUndone = () => false,
   observer,
   random = () => 0,
+  shared,
   ...definition
 }: BedOptions = {}) {
-  const clock = new VirtualClock();
+  const { clock = new VirtualClock(), suspects } = { ...shared };
   const cache = new Map<ObjectKey, DecodedResource>();
   const started: Started[] = [];
   const events: ReconcileEvent[] = [];
@@ -78,6 +82,7 @@ export function createBed({
       },
       clock,
       random,
+      suspects,
     },
   );
   if (isStarted) controller.start();

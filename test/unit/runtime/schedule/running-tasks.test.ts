@@ -11,7 +11,7 @@ function createTasks() {
     warn: (_: object, message: string) => void warnings.push(message),
     error() {},
   };
-  return { clock, warnings, tasks: new RunningTasks(logger, clock) };
+  return { clock, warnings, tasks: new RunningTasks({ logger, clock }) };
 }
 
 suite("running tasks", (test) => {

@@ -12,7 +12,7 @@ const hasGrown = (text: string, old: string) => text.length > old.length;
 function createGate(filters: EventFilters<string>) {
   const { context, lines } = createSourceContext();
   const record = new HealthRecord("test");
-  record.start(context.logger);
+  record.start(context);
   return { gate: createEventGate(filters, record), record, lines };
 }
 

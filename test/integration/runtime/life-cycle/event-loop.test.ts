@@ -1,0 +1,252 @@
+// A function of the user that blocks the event loop: the Lease is not renewed, and the process ends. It is named, and holds up no other primary.
+import type { ApiServer } from "#apiserver/index.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { assert, suite } from "../../../support/suite.js";
+import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { startPageServer } from "../page-operator.js";
+import { programOf, run } from "./programs.js";
+
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/page-leader";
+const PAGES = "/apis/example.com/v1/namespaces/default/pages";
+const times = "leaseDurationMs: 2_000, renewDeadlineMs: 1_500, retryPeriodMs: 300";
+const options = `leaderElection: { namespace: "default", ${times} },`;
+const block = `
+  const block = (ms) => { for (const end = performance.now() + ms; performance.now() < end; ); };
+  const isBad = ({ metadata }) => metadata.name.startsWith("bad");
+`;
+/** A dependent whose `desired` blocks for pages with a bad name. */
+const blockingDesired = `[{ ...configMapOf("text"), desired: (args) => {
+  if (isBad(args.primary)) block(2_500);
+  return configMapOf("text").desired(args);
+} }]`;
+
+async function createPages(server: ApiServer, ...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const body = { apiVersion: "example.com/v1", kind: "Page", metadata: { name }, spec: { text: name } };
+    await apiRequestOrThrow(server, `POST ${PAGES}`, { body });
+  }
+}
+
+const hasText = async (server: ApiServer, name: string): Promise<boolean> =>
+  (await apiRequest(server, `GET /api/v1/namespaces/default/configmaps/${name}-text`)).status === 200;
+
+const isReconciled = async (server: ApiServer, name: string): Promise<boolean> => {
+  const { body } = await apiRequest(server, `GET ${PAGES}/${name}`);
+  return (body as { status?: { text?: string } }).status?.text === name;
+};
+
+async function suspectsIn(server: ApiServer): Promise<unknown> {
+  const { metadata } = (await apiRequestOrThrow(server, `GET ${LEASE}`)) as {
+    metadata: { annotations?: { [name: string]: string } };
+  };
+  return JSON.parse(metadata.annotations?.["gen-operator.dev/suspects"] ?? "[]");
+}
+
+/** Runs a program until the process ends. */
+async function runToEnd(source: string, env?: NodeJS.ProcessEnv) {
+  const process = run(source, env);
+  const code = await process.ended;
+  const errors = process.lines().filter(({ level }) => level === "error");
+  return { code, messages: errors.map(({ message }) => message), errors, output: process.output() };
+}
+
+/** Runs a program until something holds, with as many restarts as it may take; returns what it wrote in its last run. */
+async function runUntil(source: string, what: string, isDone: () => Promise<boolean>, restarts = 1): Promise<string> {
+  for (let left = restarts; ; left--) {
+    const { child, ended, output } = run(source);
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    await waitFor(`${what}, or it ends`, async () => isOver || (await isDone()));
+    child.kill("SIGKILL");
+    await ended;
+    if (await isDone()) return output();
+    assert.ok(left > 1, `${what}: not after ${restarts} restarts; ${output()}`);
+  }
+}
+
+suite("a function that blocks the event loop", (test) => {
+  test("is named with its primary before the process ends, and holds up another primary for one restart at most", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad", "good");
+    const program = programOf(server, { before: block, dependents: blockingDesired, options });
+    const first = await runToEnd(program);
+    assert.is(first.code, 1, first.output);
+    const stall = first.errors.find(({ message }) => message.startsWith("the event loop was blocked for"));
+    assert.match(
+      stall?.message ?? first.output,
+      /blocked for [12]\.\d s: desired\(\) of dependent "text" \(primary "default\/bad", controller "page"\) was running for 2\.\d s; no Lease was renewed/,
+    );
+    assert.ok(first.messages.some((message) => message.startsWith("the leadership is lost")));
+    assert.equal(await suspectsIn(server), [{ controller: "page", primary: "default/bad", stalls: 1 }]);
+    const second = await runToEnd(program);
+    assert.is(second.code, 1, second.output);
+    assert.is(await hasText(server, "good"), true, second.output);
+    assert.match(
+      second.output,
+      'primary \\"default/bad\\" of controller \\"page\\" is reconciled after all others: its functions',
+    );
+    assert.equal(await suspectsIn(server), [{ controller: "page", primary: "default/bad", stalls: 2 }]);
+  });
+
+  test("of two primaries names both, and no reconcile of one begins beside that of the other", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad-1", "bad-2", "good");
+    const program = programOf(server, { before: block, dependents: blockingDesired, options });
+    const first = await runToEnd(program);
+    assert.is(first.code, 1);
+    for (const name of ["bad-1", "bad-2"])
+      assert.ok(
+        first.messages.some((message) => message.includes(`default/${name}`)),
+        first.output,
+      );
+    const second = await runToEnd(program);
+    assert.is(await hasText(server, "good"), true, second.output);
+    const stalls = second.messages.filter((message) => message.startsWith("the event loop was blocked"));
+    assert.is(stalls.length, 1, "one at a time");
+  });
+
+  test("in the desired state of a bulk dependent is named, and another primary is reconciled", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad", "good");
+    const dependents = `[{ ...configMapOf("text"), bulk: {}, desired: ({ primary }) => {
+      const item = (key) => { if (isBad(primary)) block(2_500); return [key, { metadata: { name: primary.metadata.name + "-" + key }, data: {} }]; };
+      return new Map(["text", "more"].map(item));
+    } }]`;
+    const program = programOf(server, { before: block, dependents, options });
+    const first = await runToEnd(program);
+    assert.ok(
+      first.messages.some((message) => message.includes('desired() of dependent "text" (primary "default/bad"')),
+      first.output,
+    );
+    await runUntil(program, "the other is reconciled", () => hasText(server, "good"));
+  });
+
+  test("after an await is among those that are named as in progress", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad", "good");
+    const reconciler = `{ reconcile: async ({ primary }) => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (isBad(primary)) block(2_500);
+      return updateStatus({ text: primary.spec.text });
+    } }`;
+    const program = programOf(server, { before: block, reconciler, options });
+    const first = await runToEnd(program);
+    assert.is(first.code, 1);
+    const stall = first.messages.find((message) => message.startsWith("the event loop was blocked"));
+    assert.match(
+      stall ?? first.output,
+      /in progress were: .*the reconciler \(primary "default\/bad", controller "page"\)/,
+    );
+    // Both were in progress. One that blocks alone is known, and comes after the other.
+    await runUntil(program, "the other is reconciled", () => isReconciled(server, "good"), 2);
+  });
+
+  test("in a mapper is named with the object", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "good");
+    const controller = `eventSources: ({ controller }) => [informerSource({
+      resource: ConfigMap, name: "maps", mapper: ({ metadata }) => { if (isBad({ metadata })) block(2_500); return []; },
+    })],`;
+    const program = programOf(server, { before: block, controller, options });
+    const process = run(program);
+    await waitFor("the page is reconciled", () => hasText(server, "good"));
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "bad" } };
+    await apiRequestOrThrow(server, "POST /api/v1/namespaces/default/configmaps", { body });
+    assert.is(await process.ended, 1);
+    assert.match(
+      process.output(),
+      /blocked for [12]\.\d s: the mapper of event source \\"maps\\" \(object \\"default\/bad\\", controller \\"page\\"\)/,
+    );
+  });
+
+  test("is forgotten in the Lease when its primary is reconciled without blocking", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad", "good");
+    await runToEnd(programOf(server, { before: block, dependents: blockingDesired, options }));
+    assert.equal(await suspectsIn(server), [{ controller: "page", primary: "default/bad", stalls: 1 }]);
+    const { child, ended } = run(programOf(server, { options }));
+    await waitFor("both are reconciled", async () => (await hasText(server, "bad")) && (await hasText(server, "good")));
+    await waitFor("it is forgotten", async () => JSON.stringify(await suspectsIn(server)) === "[]");
+    child.kill("SIGTERM");
+    assert.is(await ended, 0);
+  });
+
+  for (const [where, body] of [
+    ["before its first await", ""],
+    ["after an await", "await new Promise((resolve) => setTimeout(resolve, 50));"],
+  ] as const)
+    test(`for ever ${where} is named by the watchdog, which ends the process, and another primary is reconciled`, async () => {
+      await using server = await startPageServer();
+      await createPages(server, "bad", "good");
+      const reconciler = `{ reconcile: async ({ primary }) => {
+        ${body}
+        if (isBad(primary)) (function endless() { for (;;); })();
+        return updateStatus({ text: primary.spec.text });
+      } }`;
+      const program = programOf(server, {
+        before: block,
+        reconciler,
+        options: `${options} watchdog: { timeoutMs: 2_000, onHang: "exit" },`,
+      });
+      const first = await runToEnd(program);
+      assert.is(first.code, 1, first.output);
+      const [hang] = first.messages;
+      assert.match(hang ?? "", /^the main thread has hung for \d s: .*, at endless \(.*:\d+:\d+\) < /);
+      if (body === "") assert.match(hang!, 'the reconciler (primary "default/bad", controller "page") is running');
+      assert.match(JSON.stringify(await suspectsIn(server)), '"primary":"default/bad"');
+      await runUntil(program, "the other is reconciled", () => isReconciled(server, "good"), 2);
+    });
+
+  test("for ever is reported by the watchdog with onHang: report, and the process goes on", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad");
+    const reconciler = "{ reconcile: () => block(2_500) }";
+    const watchdog = "watchdog: { timeoutMs: 1_000 },";
+    const { child, ended, lines } = run(programOf(server, { before: block, reconciler, options: watchdog }));
+    await waitFor(
+      "it is named afterwards as well",
+      () => lines().filter(({ level }) => level === "error").length === 2,
+    );
+    const [hang, stall] = lines().filter(({ level }) => level === "error");
+    assert.match(hang!.message, /^the main thread has hung for 1 s: the reconciler \(primary "default\/bad"/);
+    assert.match(stall!.message, /^the event loop was blocked for [12]\.\d s: the reconciler/);
+    child.kill("SIGTERM");
+    assert.is(await ended, 0);
+  });
+
+  test("is no matter of a heap that fills, of which one line says what is in progress", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad");
+    const before = `
+      import { getHeapSpaceStatistics } from "node:v8";
+      const isFull = () => getHeapSpaceStatistics().reduce((sum, each) => sum + (each.space_name.startsWith("new_") ? 0 : each.space_used_size), 0) > 92 * 2 ** 20;
+    `;
+    const reconciler = `{ reconcile: async () => {
+      const kept = [];
+      for (; !isFull(); await new Promise(setImmediate)) kept.push(new Array(30_000).fill(1));
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      return kept.length;
+    } }`;
+    const { child, ended, lines, output } = run(programOf(server, { before, reconciler }), {
+      NODE_OPTIONS: "--max-old-space-size=100",
+    });
+    await waitFor("it warns", () => lines().some(({ message }) => message.startsWith("the heap is nearly full")));
+    assert.match(
+      output(),
+      /nearly full: 9\d MiB of 100 MiB; in progress are: the reconciler \(primary \\"default\/bad\\", controller \\"page\\"\)/,
+    );
+    assert.is(lines().filter(({ level }) => level === "warn").length, 1);
+    child.kill("SIGKILL");
+    await ended;
+  });
+
+  test("without leader election is named, and the process goes on", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "bad", "good");
+    const { child, ended, output } = run(programOf(server, { before: block, dependents: blockingDesired }));
+    await waitFor("both are reconciled", async () => (await hasText(server, "bad")) && (await hasText(server, "good")));
+    assert.match(output(), /blocked for [12]\.\d s: desired\(\)/);
+    child.kill("SIGTERM");
+    assert.is(await ended, 0);
+  });
+});
