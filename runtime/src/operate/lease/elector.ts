@@ -20,6 +20,8 @@ export interface ElectorOptions {
   readonly terms: LeaseTerms;
   /** Unique among all processes, and all terms of this one. */
   readonly identity: string;
+  /** The highest term that an earlier candidacy of this process saw. */
+  readonly seenTerm?: number | undefined;
   /** Kept in the Lease: written with each renewal, and read with each change. Default: nothing is kept */
   readonly notes?: LeaseNotes | undefined;
   readonly logger: Logger;
@@ -46,12 +48,19 @@ export class Elector {
   #lease: Lease | undefined;
   #seenAtMs = -Infinity;
   /** The highest term that was seen: somebody may clear the Lease. */
-  #term = -1;
+  #term: number;
+  /** The term of the last write: its event may arrive before its response, or without one. */
+  #writtenTerm: number | undefined;
+  /** When the last write of the Lease was sent. */
+  #sentAtMs = -Infinity;
+  /** Ends the pause before the next renewal. */
+  #renewNow = () => {};
   /** The last problem that was logged, until an attempt succeeds: one that lasts is told once. */
   #problem = "";
 
   constructor(options: ElectorOptions) {
     this.#options = options;
+    this.#term = options.seenTerm ?? -1;
     this.#clock = options.clock ?? systemClock;
     const { client, terms, notes } = options;
     this.#requests = createLeaseRequests({ client, terms, notes, clock: this.#clock, ending: this.#ending.signal });
@@ -74,6 +83,10 @@ export class Elector {
   /** The number of the term; absent unless it leads. */
   get term(): number | undefined {
     return this.isLeading ? this.#term : undefined;
+  }
+
+  get seenTerm(): number {
+    return this.#term;
   }
 
   /** Begins to watch the Lease, and takes it when it is free; resolves when this replica leads, with the fence open, which may be never. */
@@ -157,7 +170,46 @@ export class Elector {
     while (!signal.aborted && !(await this.#attempt())) {
       // The pause is in the attempt, which knows whether there is something to wait for.
     }
+    const guard = this.#state === "leader" ? this.#guard() : undefined;
     while (!signal.aborted && this.#state === "leader") await this.#renewSoon();
+    await guard;
+  }
+
+  /** Watches the Lease while this replica leads: a leader that only finds out at its next renewal writes beside the next one until then. */
+  async #guard(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted) {
+      try {
+        for await (const lease of this.#requests.changes(this.#lease?.metadata.resourceVersion, signal)) {
+          if (this.#state !== "leader") return;
+          if (lease === undefined) this.#renewNow();
+          else if (!this.#isOwn(lease)) return this.#lose(this.#describeLoss(lease));
+        }
+      } catch {
+        // The renewals log problems with the API server, and notice a change as well.
+      }
+      await this.#pause(this.#options.terms.retryPeriodMs);
+    }
+  }
+
+  #isOwn(lease: Lease): boolean {
+    const term = termOf(lease);
+    return holderOf(lease) === this.#options.identity && (term === this.#term || term === this.#writtenTerm);
+  }
+
+  /** Takes note of a Lease that another client has changed; returns what it changed. */
+  #describeLoss(lease: Lease): string {
+    const holder = holderOf(lease);
+    this.#keep(lease);
+    if (holder === undefined) return `holderIdentity of ${this.#name} was removed by another client`;
+    if (holder !== this.#options.identity) return `"${holder}" has taken ${this.#name}`;
+    return `leaseTransitions of ${this.#name} was set to ${termOf(lease)} by another client`;
+  }
+
+  #write(read: Lease | undefined, spec: LeaseSpec, leftMs: number): Promise<Lease> {
+    this.#sentAtMs = this.#clock.now();
+    this.#writtenTerm = spec.leaseTransitions ?? undefined;
+    return this.#requests.write(read, spec, leftMs);
   }
 
   /** Looks at the Lease, and takes it if it is free, which is what this returns; otherwise waits until it may be. */
@@ -234,7 +286,7 @@ export class Elector {
   async #take(found: Lease | undefined): Promise<void> {
     const { fence, terms, logger } = this.#options;
     const since = fence.now();
-    this.#keep(await this.#requests.write(found, this.#acquired(), terms.renewDeadlineMs));
+    this.#keep(await this.#write(found, this.#acquired(), terms.renewDeadlineMs));
     // Whoever was stopped meanwhile must not lead; the Lease expires.
     if (this.#ending.signal.aborted) return;
     this.#state = "leader";
@@ -250,7 +302,9 @@ export class Elector {
 
   async #renewSoon(): Promise<void> {
     const { fence, terms } = this.#options;
-    await this.#pause(Math.min(terms.retryPeriodMs, fence.leftMs), 0);
+    // From when the last renewal was sent: slow responses must not add up to the renew deadline.
+    const dueInMs = Math.max(0, this.#sentAtMs + terms.retryPeriodMs - this.#clock.now());
+    await this.#pauseUntilAsked(Math.min(dueInMs, fence.leftMs));
     const { leftMs } = fence;
     // A fence that has run out says so itself; the timer may ring a moment before.
     if (leftMs < 1 || this.#ending.signal.aborted) return;
@@ -265,22 +319,18 @@ export class Elector {
   }
 
   async #renew(leftMs: number): Promise<void> {
-    const { fence, terms, identity } = this.#options;
+    const { fence, terms } = this.#options;
     let since = fence.now();
     const again = async (error: unknown): Promise<Lease> => {
       // Somebody else has written it, or a renewal that got no answer has; or it was deleted.
       if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
       const found = await this.#requests.read(fence.leftMs);
-      const holder = holderOf(found);
-      if (found !== undefined && holder !== undefined && holder !== identity) {
-        this.#keep(found);
-        throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
-      }
+      if (found !== undefined && !this.#isOwn(found)) throw new LeadershipError(this.#describeLoss(found));
       if (found !== undefined) this.#keep(found);
       since = fence.now();
-      return this.#requests.write(found, this.#acquired(found?.spec), fence.leftMs);
+      return this.#write(found, this.#acquired(found?.spec), fence.leftMs);
     };
-    this.#keep(await this.#requests.write(this.#lease, this.#acquired(), leftMs).catch(again));
+    this.#keep(await this.#write(this.#lease, this.#acquired(), leftMs).catch(again));
     fence.extend(since, terms.renewDeadlineMs);
   }
 
@@ -315,6 +365,14 @@ export class Elector {
   async #pause(ms: number, jitter = JITTER): Promise<void> {
     const { random = Math.random } = this.#options;
     await sleep(ms * (1 + jitter * random()), this.#ending.signal, this.#clock).catch(() => {});
+  }
+
+  /** Waits without jitter, until `#renewNow` is called at the latest. */
+  async #pauseUntilAsked(ms: number): Promise<void> {
+    const asked = new AbortController();
+    this.#renewNow = () => asked.abort();
+    await sleep(ms, [this.#ending.signal, asked.signal], this.#clock).catch(() => {});
+    this.#renewNow = () => {};
   }
 
   #tell(problem: string, error: unknown): void {

@@ -1,5 +1,5 @@
 // The part of leader election that an operator speaks to: from its start to its stop.
-import { sleep } from "../../base/clock.js";
+import { Backoff, sleep } from "../../base/clock.js";
 import { findError, isApiError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { ApiClient } from "../../client/api-client.js";
@@ -39,10 +39,14 @@ interface LeaderElectionOptions {
   readonly notes?: LeaseNotes | undefined;
 }
 
+// A pause is up to twice as long: 30 s.
+const MAX_CHECK_PAUSE_MS = 15_000;
+
 /** The leader election of one operator, over all its starts. */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #settings: LeaderElectionSettings;
+  #last: Leadership | undefined;
   /** The fence that every write of the operator asks; absent without an election. */
   fence: WriteFence | undefined;
 
@@ -76,11 +80,15 @@ export class LeaderElection {
     const { fence } = this;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
-    return new Leadership({ terms, connection, fence, logger, observe, notes, ...listeners });
+    const seenTerm = this.#last?.seenTerm;
+    return (this.#last = new Leadership({ seenTerm, terms, connection, fence, logger, observe, notes, ...listeners }));
   }
 }
 
-interface LeadershipOptions extends Pick<ElectorOptions, "terms" | "fence" | "logger" | "notes" | "onLost"> {
+interface LeadershipOptions extends Pick<
+  ElectorOptions,
+  "terms" | "fence" | "logger" | "notes" | "seenTerm" | "onLost"
+> {
   readonly connection: Connection;
   readonly observe: LeadershipObserver | undefined;
   /** Counts the requests about the Lease. */
@@ -96,13 +104,13 @@ export class Leadership {
   readonly #terms: LeaseTerms;
   readonly #logger: Logger;
 
-  constructor({ terms, connection, fence, logger, observe, notes, onLost, count }: LeadershipOptions) {
+  constructor({ terms, connection, fence, logger, observe, notes, seenTerm, onLost, count }: LeadershipOptions) {
     const options = { maxAttempts: 1, logger, observe: count, observeStream: count };
     const client = (this.#client = new ApiClient(connection, options));
     this.#terms = terms;
     this.#logger = logger;
     this.#elector = new Elector({
-      ...{ client, fence, terms, identity: this.#identity, notes, logger, onLost },
+      ...{ client, fence, terms, identity: this.#identity, notes, seenTerm, logger, onLost },
       onChange: () => observe?.(this.state),
     });
   }
@@ -118,15 +126,23 @@ export class Leadership {
     return this.#elector.term;
   }
 
+  /** The highest term that this candidacy has seen. */
+  get seenTerm(): number {
+    return this.#elector.seenTerm;
+  }
+
   /** Throws an error that names what the operator may not do with its Lease; keeps asking while there is no answer. */
   async checkPermissions(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff({ initialMs: this.#terms.retryPeriodMs, factor: 2, maxMs: MAX_CHECK_PAUSE_MS });
     for (;;) {
       try {
         return await checkLeasePermissions(this.#client, this.#terms.ref, signal);
       } catch (error) {
         if (!isApiError(error) && findError(error, "ConnectionError") === undefined) throw error;
-        this.#logger.warn({}, `the permissions for the Lease could not be checked: ${messageOf(error)}; trying again`);
-        await sleep(this.#terms.retryPeriodMs, signal);
+        const retryAfterMs = Math.round(backoff.next());
+        const what = `the permissions for the Lease could not be checked: ${messageOf(error)}; trying again`;
+        this.#logger.warn({ retryAfterMs }, what);
+        await sleep(retryAfterMs, signal);
       }
     }
   }

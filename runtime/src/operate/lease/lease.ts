@@ -53,6 +53,9 @@ export function termOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
+// The largest number of the field, an int32. A Lease that has reached it can still be held.
+const MAX_TRANSITIONS = 2 ** 31 - 1;
+
 /** Returns what a holder, or who becomes it, writes; `seenTerm` is the highest term that it has seen. */
 export function acquired(
   spec: LeaseSpec | undefined,
@@ -68,7 +71,7 @@ export function acquired(
     leaseDurationSeconds: durationMs / 1000,
     acquireTime: isHolder ? (spec.acquireTime ?? time) : time,
     renewTime: time,
-    leaseTransitions: Math.max(before, seenTerm) + (isHolder ? 0 : 1),
+    leaseTransitions: Math.min(Math.max(before, seenTerm) + (isHolder ? 0 : 1), MAX_TRANSITIONS),
   };
 }
 

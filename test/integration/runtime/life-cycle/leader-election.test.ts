@@ -183,6 +183,30 @@ suite("replicas of an operator", (test) => {
     assert.ok(replica.logs.some((line) => /^error the leadership is lost: its Lease was not renewed for/.test(line)));
   });
 
+  test("a leader whose Lease another client empties stops writing at once, and one of them leads", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server, {
+      operator: {
+        leaderElection: { ...settings, leaseDurationMs: 30_000, renewDeadlineMs: 20_000, retryPeriodMs: 10_000 },
+      },
+    });
+    await untilLeading(leader);
+    await createPage(leader);
+    await untilText(leader, "first");
+    const admin = createPageOperator(server, { operator: { leaderElection: false } });
+    await admin.operator.client.mergePatch({ definition: LEASE }, ref, { spec: { holderIdentity: "" } });
+    // It renews each 10 s.
+    await waitFor("it leads no more", () => !isLeading(leader), { timeoutMs: 5_000 });
+    assert.ok(
+      leader.logs.some((line) => line.includes("was removed by another client")),
+      leader.logs.join("\n"),
+    );
+    await waitFor("it leads again", () => isLeading(leader), { timeoutMs: 20_000 });
+    await setText(admin, "second");
+    await untilText(admin, "second");
+    await admin.operator.stop();
+  });
+
   test("one whose reconcile does not end keeps the Lease from the others when it stops", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: () => new Promise<void>(() => {}) };

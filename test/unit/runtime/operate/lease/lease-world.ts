@@ -28,10 +28,13 @@ export class LeaseServer {
   /** Every holder that was stored, in order. */
   readonly holders: string[] = [];
   readonly watchers = new Set<Watcher>();
+  /** Ends each watch, as the API server does after some minutes. */
+  readonly watchEnds: (() => void)[] = [];
   #version = 0;
 
   write(given: Pick<Lease, "metadata" | "spec">, isNew: boolean): Lease {
     const { resourceVersion } = given.metadata;
+    if ((given.spec?.leaseTransitions ?? 0) >= 2 ** 31) throw new ApiError(422, { reason: "Invalid" });
     if (isNew && this.lease !== undefined) throw new ApiError(409, { reason: "AlreadyExists" });
     if (!isNew && this.lease === undefined) throw new ApiError(404, { reason: "NotFound" });
     if (!isNew && resourceVersion !== this.lease?.metadata.resourceVersion)
@@ -100,17 +103,18 @@ export class Replica {
 
   /** Becomes a candidate again after a loss. */
   standAgain(): void {
-    this.elector = this.#stand();
+    this.elector = this.#stand(this.elector.seenTerm);
   }
 
   get mayWrite(): boolean {
     return !this.isPaused && this.fence.leftMs > 0;
   }
 
-  #stand(): Elector {
+  #stand(seenTerm?: number): Elector {
     const elector = new Elector({
       ...{ client: this.#client(), fence: this.fence, terms: TERMS, logger, clock: this.#clock },
       identity: `${this.name}-${++this.#terms}`,
+      seenTerm,
       random: () => 0.5,
       onLost: ({ message }) => void this.lost.push(message),
     });
@@ -173,6 +177,11 @@ export class Replica {
   async *#watch(signal: AbortSignal) {
     const events: { type: string; object: Lease }[] = [];
     let wake = silent;
+    let isOver = false;
+    this.server.watchEnds.push(() => {
+      isOver = true;
+      wake();
+    });
     const watcher: Watcher = (type, object) => {
       if (this.network !== "works" && this.network !== "forbids writes") return;
       this.#time.schedule(this.latencyMs, () =>
@@ -185,9 +194,9 @@ export class Replica {
     this.server.watchers.add(watcher);
     signal.addEventListener("abort", () => wake());
     try {
-      while (!signal.aborted) {
+      while (!signal.aborted && !isOver) {
         yield* events.splice(0);
-        if (!signal.aborted) await new Promise<void>((resolve) => (wake = resolve));
+        if (!signal.aborted && !isOver) await new Promise<void>((resolve) => (wake = resolve));
       }
     } finally {
       this.server.watchers.delete(watcher);
