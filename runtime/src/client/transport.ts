@@ -209,7 +209,8 @@ export class Transport {
   async #rereadCa(): Promise<void> {
     const { caFile } = this.connection;
     const ca = caFile === undefined ? undefined : await readFile(caFile, "utf8").catch(() => undefined);
-    if (ca !== undefined) this.#ca = ca;
+    // An empty one is being written.
+    if (ca) this.#ca = ca;
     this.#isDistrusted = false;
   }
 

@@ -1,4 +1,5 @@
 import { Backoff, sleep } from "../../base/clock.js";
+import { findError } from "../../base/errors.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { Connection } from "../../client/connect/connection.js";
 import { loadConnection } from "../../client/connect/load-connection.js";
@@ -6,8 +7,8 @@ import { loadConnection } from "../../client/connect/load-connection.js";
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /**
- * Finds the connection as `loadConnection` does, and keeps trying until the signal is aborted: a missing kubeconfig may be mounted later, and
- * an operator that gives up needs somebody to start it again.
+ * Finds the connection as `loadConnection` does, and keeps trying until the signal is aborted: files that are being written are complete a moment
+ * later. A kubeconfig that does not exist is a mistake, and ends the start.
  */
 export async function findConnection(
   kubeconfig: string | undefined,
@@ -18,6 +19,7 @@ export async function findConnection(
     try {
       return await loadConnection(kubeconfig === undefined ? {} : { kubeconfig });
     } catch (error) {
+      if (findError(error, "TerminalError") !== undefined) throw error;
       const retryAfterMs = backoff.next();
       logger.warn({ retryAfterMs: Math.round(retryAfterMs) }, `${messageOf(error)}; trying again`);
       await sleep(retryAfterMs, signal).catch(() => {

@@ -2,12 +2,13 @@ import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import { dirname, resolve } from "node:path";
 import { load } from "js-yaml";
+import { TerminalError } from "../../base/errors.js";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
 import type { LoadConnectionOptions } from "./load-connection.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
 import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
-import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
+import { checkNotEmpty, createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
 interface ReadKubeconfig {
   readonly file: string;
@@ -171,13 +172,19 @@ function findEntry<Type extends EntryType>(
 
 async function readMaterial(data: string | undefined, file: string | undefined, folder: string) {
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-  return file === undefined ? undefined : readText(resolve(folder, file), "kubeconfig's");
+  if (file === undefined) return undefined;
+  const path = resolve(folder, file);
+  return checkNotEmpty(path, await readText(path, "kubeconfig's"));
 }
 
 async function readText(file: string, what: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new Error(`cannot read the ${what} file ${file}`, { cause: error });
+    const message = `cannot read the ${what} file ${file}`;
+    // Other files may be mounted later than the one that names them.
+    if (what === "kubeconfig" && (error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new TerminalError(message, { cause: error });
+    throw new Error(message, { cause: error });
   }
 }

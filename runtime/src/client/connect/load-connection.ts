@@ -3,7 +3,8 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Connection } from "./connection.js";
 import { proxyFromEnvironment } from "./proxy.js";
-import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
+import { TerminalError } from "../../base/errors.js";
+import { checkNotEmpty, createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
 /** Where to look for a connection. */
 export interface LoadConnectionOptions {
@@ -13,7 +14,7 @@ export interface LoadConnectionOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; or throws where it looked. */
+/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; or throws where it looked. A TerminalError says that a stated file does not exist. */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
   // Loaded only where there is a kubeconfig: in a cluster there is none.
@@ -23,13 +24,18 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   if (listed.length > 0) {
     const files = listed.filter((file) => existsSync(file));
-    if (files.length === 0) throw new Error(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
+    if (files.length === 0) throw new TerminalError(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
     return fromFiles(files);
   }
   const inCluster = createInClusterConnection(env);
   if (inCluster !== undefined) return inCluster;
   const home = join(homedir(), ".kube", "config");
   if (existsSync(home)) return fromFiles([home]);
+  if (isInPod(env))
+    throw new Error(
+      `no cluster to connect to: this is a pod, but its service account has no token: ${join(SERVICE_ACCOUNT_FOLDER, "token")} does not exist; ` +
+        "set automountServiceAccountToken: true, or set KUBECONFIG to the path of a kubeconfig file",
+    );
   throw new Error(
     `no cluster to connect to: KUBECONFIG is not set, this is not a pod (KUBERNETES_SERVICE_HOST is not set) and ${home} does not exist; ` +
       "set KUBECONFIG to the path of a kubeconfig file",
@@ -61,10 +67,12 @@ export function createInClusterConnection(
     server,
     origin: `service account in ${folder}`,
     isInCluster: true,
-    ca: readFileSync(caFile),
+    ca: checkNotEmpty(caFile, readFileSync(caFile)),
     caFile,
     proxyUrl: proxyFromEnvironment(server, env),
-    namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, "utf8").trim() : undefined,
+    namespace: existsSync(namespaceFile)
+      ? checkNotEmpty(namespaceFile, readFileSync(namespaceFile, "utf8").trim())
+      : undefined,
     credentials: createRenewedCredentials({ what: `reading the token file ${tokenFile}`, read }),
   };
 }

@@ -64,7 +64,13 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   };
 }
 
-/** Reads a bearer token from a file. */
+/** Reads a bearer token from a file. An empty file is an error, as it is being written: an empty token would make requests anonymous. */
 export async function readTokenFile(file: string): Promise<Credentials> {
-  return { authorization: `Bearer ${(await readFile(file, "utf8")).trim()}` };
+  return { authorization: `Bearer ${checkNotEmpty(file, (await readFile(file, "utf8")).trim())}` };
+}
+
+/** Returns the content of a file; throws if it is empty. */
+export function checkNotEmpty<Content extends string | Buffer>(file: string, content: Content): Content {
+  if (content.length > 0) return content;
+  throw new Error(`${file} is empty`);
 }

@@ -9,7 +9,7 @@ import { startApiServer } from "#apiserver/index.js";
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
-import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { createInClusterConnection, loadConnection } from "#runtime/client/connect/load-connection.js";
 import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import { createOperator } from "#runtime/operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
@@ -141,6 +141,20 @@ suite("operator start", (test) => {
         await write("url", `current-context: c\n${context}clusters: [{ name: x, cluster: { server: nonsense } }]`),
         /kubeconfig .*url, cluster "x": the server, "nonsense", is no URL/,
       ],
+      [
+        await write(
+          "ca",
+          `current-context: c\n${context}clusters: [{ name: x, cluster: { server: "https://a", certificate-authority: empty } }]\nusers: [{ name: u, user: {} }]`,
+        ),
+        /\/empty is empty$/,
+      ],
+      [
+        await write(
+          "token",
+          `current-context: c\n${context}clusters: [{ name: x, cluster: { server: "https://a" } }]\nusers: [{ name: u, user: { tokenFile: empty } }]`,
+        ),
+        /\/empty is empty$/,
+      ],
     ];
     for (const [kubeconfig, expected] of cases)
       assert.match(await failureOf(() => loadConnection({ kubeconfig })), expected);
@@ -169,10 +183,44 @@ suite("operator start", (test) => {
     server.close();
   });
 
-  test("an operator waits for its kubeconfig, and says so", async () => {
+  test("a kubeconfig that does not exist fails the start at once, and is named", async () => {
+    await using temporary = await temporaryFolder();
+    const kubeconfig = join(temporary.folder, "none");
+    const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
+    await using operator = createOperator({ controllers: [{ name: "page", workflow }], kubeconfig, logger: silent });
+    assert.match(await failureOf(() => operator.start()), `cannot read the kubeconfig file ${kubeconfig}: ENOENT`);
+    const ofEnvironment = loadConnection({ env: { KUBECONFIG: kubeconfig } });
+    const error = await ofEnvironment.then(
+      () => undefined,
+      (reason: unknown) => reason as Error,
+    );
+    assert.equal(
+      [error?.name, error?.message],
+      ["TerminalError", `KUBECONFIG names ${kubeconfig}, which does not exist`],
+    );
+  });
+
+  test("a pod without a token, or with empty files of its service account, says so", async () => {
+    await using temporary = await temporaryFolder();
+    const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", HOME: temporary.folder };
+    assert.match(
+      await failureOf(() => loadConnection({ env })),
+      /this is a pod, but its service account has no token: .*serviceaccount\/token does not exist; set automountServiceAccountToken: true/,
+    );
+    const files = { token: "t", namespace: "home", "ca.crt": "pem" };
+    for (const empty of ["namespace", "ca.crt"]) {
+      for (const [name, text] of Object.entries(files))
+        await writeFile(join(temporary.folder, name), name === empty ? "" : text);
+      const failure = await failureOf(async () => createInClusterConnection(env, temporary.folder));
+      assert.is(failure, `${join(temporary.folder, empty)} is empty`);
+    }
+  });
+
+  test("an operator waits for its kubeconfig while it is written, and says so", async () => {
     await using server = await startPageServer();
     await using temporary = await temporaryFolder();
     const kubeconfig = join(temporary.folder, "config");
+    await writeFile(kubeconfig, "");
     const logs: string[] = [];
     const logger = { ...silent, warn: (_: object, message: string) => void logs.push(message) };
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };

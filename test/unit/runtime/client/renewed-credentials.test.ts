@@ -1,6 +1,10 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { sleep } from "#runtime/base/clock.js";
 import { messageOf } from "#runtime/base/logger.js";
-import { createRenewedCredentials, type ReadCredentials } from "#runtime/client/connect/renewed-credentials.js";
+import { createRenewedCredentials, readTokenFile } from "#runtime/client/connect/renewed-credentials.js";
+import type { ReadCredentials } from "#runtime/client/connect/renewed-credentials.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import { assert, suite } from "../../../support/suite.js";
 
 /** Credentials whose reads the test ends, in the order in which they were begun. */
@@ -21,6 +25,24 @@ async function failureOf(promise: unknown): Promise<string> {
     (error: unknown) => messageOf(error),
   );
 }
+
+suite("a token file", (test) => {
+  test("that is empty, as while it is written, is an error, and the token before stays", async () => {
+    await using temporary = await createTemporaryFolder();
+    const file = join(temporary.path, "token");
+    await writeFile(file, "a\n");
+    const credentials = createRenewedCredentials({ what: "reading", read: () => readTokenFile(file), everyMs: 0 });
+    assert.equal(await credentials({ isRejected: false }), of("Bearer a"));
+    for (const text of ["", " \n"]) {
+      await writeFile(file, text);
+      assert.match(await failureOf(readTokenFile(file)), `${file} is empty`);
+      assert.equal(credentials({ isRejected: false }), of("Bearer a"));
+      await sleep(20);
+      assert.equal(credentials({ isRejected: false }), of("Bearer a"));
+    }
+    assert.match(await failureOf(credentials({ isRejected: true })), /reading failed: .* is empty/);
+  });
+});
 
 suite("renewed credentials", (test) => {
   test("are read once for all that wait, and not again while they are good", async () => {
