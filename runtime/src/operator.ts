@@ -82,6 +82,8 @@ class RunnableOperator implements Operator {
   /** Whether somebody asked for the end, so that a loss of the leadership starts nothing any more. */
   #isEnding = false;
   #isExiting = false;
+  /** The API servers whose certificates are not verified, which the log has said. */
+  readonly #unverified = new Set<string>();
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -119,6 +121,7 @@ class RunnableOperator implements Operator {
     });
     this.#endpoints = new OperatorEndpoints(options, {
       eventLoop: this.#eventLoop,
+      definitions: controllers,
       logger: this.#logger,
       health: () => this.health(),
       hasStarted: () => this.#runningSession?.isStarted === true,
@@ -325,6 +328,17 @@ class RunnableOperator implements Operator {
     return this.#connect(connection);
   }
 
+  #warnOfTls({ server, origin }: Connection): void {
+    if (this.#unverified.has(server)) return;
+    this.#unverified.add(server);
+    const isKubeconfig = origin.startsWith("kubeconfig");
+    const [field, instead] = isKubeconfig
+      ? ["insecure-skip-tls-verify", "certificate-authority"]
+      : ["skipTlsVerify", "ca"];
+    const what = `the certificate of the API server at ${server} is not verified: ${field} is set in ${origin}`;
+    this.#logger.warn({ server }, `${what}; set ${instead} instead, as anyone on the network can read the token`);
+  }
+
   #connect(given: Connection | ConnectionOptions): ApiClient {
     const { onRequest, requestTimeoutMs, maxConnections } = this.#options;
     const connection = completed(given);
@@ -336,6 +350,7 @@ class RunnableOperator implements Operator {
     };
     const observe = all(observed, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
+    if (connection.skipTlsVerify === true) this.#warnOfTls(connection);
     return new ApiClient(connection, {
       ...{ observe, observeStream: count, logger: this.#logger, requestTimeoutMs, maxConnections },
       fence: fence && ((request) => fence.check(request)),

@@ -24,9 +24,8 @@ export function createPools(
 ) {
   const { maxConnections: connections = REQUEST_CONNECTIONS, requestTimeoutMs: timeoutMs = HEADERS_TIMEOUT_MS } =
     limits;
-  // Without a setting, Node asks the environment.
-  const unverified = skipTlsVerify === true ? { rejectUnauthorized: false } : {};
-  const tls = { ca, cert, key, servername: serverName, ...unverified };
+  // Without a setting, NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment would turn the verification off.
+  const tls = { ca, cert, key, servername: serverName, rejectUnauthorized: skipTlsVerify !== true };
   const options: Pool.Options = {
     pipelining: 1,
     allowH2: false,
@@ -64,7 +63,8 @@ function createTunnelConnector(proxyUrl: string, tls: ConnectionOptions): buildC
   const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const headers = username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
   const request = scheme === "https:" ? requestSecure : requestPlain;
-  const proxy = { host: withoutBrackets(host), ...(port === "" ? {} : { port }), agent: false, method: "CONNECT" };
+  const address = { host: withoutBrackets(host), ...(port === "" ? {} : { port }) };
+  const proxy = { ...address, agent: false, method: "CONNECT", rejectUnauthorized: true };
   return ({ hostname, port, protocol }, callback) => {
     const isSecure = protocol === "https:";
     const target = `${hostname}:${port || (isSecure ? 443 : 80)}`;

@@ -1,7 +1,11 @@
 // An operator as a process: when it ends, with which exit code, and what it says before.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
-import { startPageServer } from "../page-operator.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { pageCrd, startPageServer } from "../page-operator.js";
 import { programOf, run } from "./programs.js";
 
 const NOWHERE = "http://127.0.0.1:1";
@@ -14,6 +18,51 @@ suite("the process of an operator", (test) => {
     assert.is(level, "error");
     assert.match(message, "the operator could not start within 5000 ms");
     assert.match(message, NOWHERE);
+  });
+
+  test("the certificate of the API server is verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+    await using server = await startApiServer({ tls: true });
+    const env = { START_TIMEOUT: "2s", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+    const { ended, output } = run(programOf(server), env);
+    assert.is(await ended, 1);
+    assert.match(output(), /self-signed certificate|unable to verify the first certificate/);
+    assert.is(server.requests.length, 0);
+  });
+
+  test("the certificate of an HTTPS proxy is verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+    await using proxy = await startApiServer({ tls: true });
+    const env = { START_TIMEOUT: "2s", NODE_TLS_REJECT_UNAUTHORIZED: "0", HTTPS_PROXY: proxy.url };
+    const { ended, output } = run(programOf({ url: "https://example.invalid" }), env);
+    assert.is(await ended, 1);
+    assert.match(output(), /self-signed certificate|unable to verify the first certificate/);
+  });
+
+  test("a connection that verifies no certificate is one warning, which names where that is set", async () => {
+    await using server = await startApiServer({ tls: true, crds: [pageCrd] });
+    await using temporary = await createTemporaryFolder();
+    const kubeconfig = join(temporary.path, "config");
+    const cluster = { server: server.url, "insecure-skip-tls-verify": true };
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "x", user: "u" } }],
+      clusters: [{ name: "x", cluster }],
+      users: [{ name: "u", user: { token: server.token } }],
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const { child, ended, started, lines } = run(
+      programOf(server).replace(/\{ connection,\s*\}/, `{ kubeconfig: ${JSON.stringify(kubeconfig)} }`),
+    );
+    await started();
+    child.kill("SIGTERM");
+    await ended;
+    const warnings = lines().filter(({ level }) => level === "warn");
+    assert.equal(
+      warnings.map(({ message }) => message),
+      [
+        `the certificate of the API server at ${server.url} is not verified: insecure-skip-tls-verify is set in kubeconfig ${kubeconfig}, context "c"; ` +
+          "set certificate-authority instead, as anyone on the network can read the token",
+      ],
+    );
   });
 
   test("runOperator without controllers exits with 1, and says so", async () => {
