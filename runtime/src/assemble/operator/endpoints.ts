@@ -8,6 +8,7 @@ import { instanceName } from "../../operate/instance-name.js";
 import { bindAddressOf, loopbackAddressOf } from "../../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
+import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
 import { createScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
@@ -33,6 +34,7 @@ export interface EndpointSettings {
 /** What the endpoints show. */
 export interface EndpointSubject extends Omit<ProbeSubject, "checks">, Omit<DebugSubject, "instance"> {
   readonly eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">;
+  readonly definitions: readonly ControllerDefinition[];
   /** The connection to the API server; absent until it is found. */
   connection(): Connection | undefined;
 }
@@ -66,7 +68,7 @@ export class OperatorEndpoints {
     const debug = endpointAt("debugBindAddress", paths, loopbackAddressOf);
     this.#subject = subject;
     this.#parts = [probes, metrics, debug && token, debug].filter((each) => each !== undefined);
-    this.metrics = metrics && new OperatorMetrics(subject, subject.eventLoop);
+    this.metrics = metrics && new OperatorMetrics(subject, subject);
   }
 
   /** Returns what counts the requests to one server; undefined without metrics. */

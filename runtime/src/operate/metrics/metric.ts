@@ -24,6 +24,11 @@ export class Metric {
     this.#definition = definition;
   }
 
+  /** Begins a series at 0. */
+  initialize(labels: LabelValues): void {
+    this.#of(labels);
+  }
+
   /** Adds to a counter. */
   add(labels: LabelValues, value = 1): void {
     this.#of(labels).value += value;

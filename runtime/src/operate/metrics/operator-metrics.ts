@@ -1,6 +1,7 @@
 // The metrics of an operator. What happens is counted when it is told; what is so at one moment is read when somebody asks.
 import type { InformerActivity, RequestObservation } from "../../base/activity.js";
 import { findError } from "../../base/errors.js";
+import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
 import type { EventLoopMonitor } from "../event-loop-monitor.js";
 import type { ObservedOperator } from "../health.js";
@@ -12,17 +13,56 @@ import { ProcessMetrics } from "./process-metrics.js";
 /** The content type of what is rendered. */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
+/** A controller, as far as its metrics need it. */
+interface MeasuredController {
+  readonly name: string;
+  readonly workflow: {
+    readonly primary: ResourceDefinition;
+    readonly dependents: readonly { readonly name: string; readonly resource?: ResourceDefinition }[];
+  };
+}
+
+interface MetricsOptions {
+  readonly eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">;
+  readonly definitions: readonly MeasuredController[];
+}
+
+const RESULTS = ["success", "error", "requeue", "requeue_after"];
+const OUTCOMES = ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"];
+
 /** Counts what an operator does, and renders it for Prometheus. */
 export class OperatorMetrics {
   readonly #subject: ObservedOperator;
   readonly #process: ProcessMetrics;
   readonly #metrics: { readonly [Name in MetricName]: Metric };
 
-  constructor(subject: ObservedOperator, eventLoop: Pick<EventLoopMonitor, "takeMaxDelayMs">) {
+  constructor(subject: ObservedOperator, { eventLoop, definitions }: MetricsOptions) {
     this.#subject = subject;
     this.#process = new ProcessMetrics(() => eventLoop.takeMaxDelayMs());
     const all = Object.entries(METRICS).map(([name, definition]) => [name, new Metric(name, definition)]);
     this.#metrics = Object.fromEntries(all) as { readonly [Name in MetricName]: Metric };
+    for (const each of definitions) this.#initialize(each);
+  }
+
+  // A counter that begins with its first event hides it: increase() needs a value before.
+  #initialize({ name: controller, workflow }: MeasuredController): void {
+    const metrics = this.#metrics;
+    const own = [controller];
+    const queue = [controller, controller];
+    for (const result of RESULTS) metrics.controller_runtime_reconcile_total.initialize([controller, result]);
+    metrics.controller_runtime_reconcile_errors_total.initialize(own);
+    metrics.controller_runtime_terminal_reconcile_errors_total.initialize(own);
+    metrics.controller_runtime_reconcile_time_seconds.initialize(own);
+    metrics.workqueue_queue_duration_seconds.initialize(queue);
+    metrics.workqueue_work_duration_seconds.initialize(queue);
+    metrics.workqueue_retries_total.initialize(queue);
+    metrics.gen_operator_write_loops_total.initialize([controller, "", kindNameOf(workflow.primary)]);
+    for (const { name: dependent, resource } of workflow.dependents) {
+      for (const outcome of OUTCOMES)
+        metrics.gen_operator_dependent_duration_seconds.initialize([controller, dependent, outcome]);
+      if (resource !== undefined)
+        metrics.gen_operator_write_loops_total.initialize([controller, dependent, kindNameOf(resource)]);
+    }
   }
 
   observeReconcile(event: ReconcileEvent): void {

@@ -72,6 +72,27 @@ suite("the metrics of an operator", (test) => {
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
   });
 
+  test("are 0 before anything has happened, so that a rate sees the first error", async () => {
+    await using page = await startPageOperator({ operator: metrics });
+    const { valueOf } = await scrape(page);
+    for (const result of ["success", "error", "requeue", "requeue_after"])
+      assert.is(valueOf(`controller_runtime_reconcile_total{controller="page",result="${result}"}`), 0, result);
+    const own = '{controller="page"}';
+    assert.is(valueOf(`controller_runtime_reconcile_errors_total${own}`), 0);
+    assert.is(valueOf(`controller_runtime_terminal_reconcile_errors_total${own}`), 0);
+    assert.is(valueOf(`controller_runtime_reconcile_time_seconds_count${own}`), 0);
+    assert.is(valueOf('controller_runtime_reconcile_time_seconds_bucket{controller="page",le="+Inf"}'), 0);
+    for (const name of ["queue_duration_seconds_count", "work_duration_seconds_count", "retries_total", "adds_total"])
+      assert.is(valueOf(`workqueue_${name}${queue}`), 0, name);
+    for (const outcome of ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"]) {
+      const labels = `{controller="page",dependent="text",outcome="${outcome}"}`;
+      assert.is(valueOf(`gen_operator_dependent_duration_seconds_count${labels}`), 0, outcome);
+    }
+    const loops = 'controller="page",dependent="text",kind="ConfigMap.v1"';
+    assert.is(valueOf(`gen_operator_write_loops_total{${loops}}`), 0);
+    assert.is(valueOf('gen_operator_write_loops_total{controller="page",dependent="",kind="Page.v1.example.com"}'), 0);
+  });
+
   test("know a delay of the event loop before the first scrape", async () => {
     await using page = await startPageOperator({ operator: metrics });
     for (const end = performance.now() + 1_500; performance.now() < end;);
@@ -105,7 +126,7 @@ suite("the metrics of an operator", (test) => {
       ["cleanup", false, undefined],
     ]);
     const { valueOf } = await scrape(page);
-    assert.is(valueOf('controller_runtime_reconcile_errors_total{controller="page"}'), undefined);
+    assert.is(valueOf('controller_runtime_reconcile_errors_total{controller="page"}'), 0);
     assert.is(valueOf('controller_runtime_reconcile_total{controller="page",result="requeue"}'), 1);
   });
 

@@ -62,7 +62,7 @@ suite("a namespace that is being deleted", (test) => {
       const home = `${space.namespace}-ending`;
       await client.create(Namespace, { metadata: { name: home } });
       const dependents = [configOf("a"), configOf("b", { dependsOn: ["a"] })];
-      const metrics = new OperatorMetrics(unobserved);
+      const metrics = new OperatorMetrics(unobserved, { eventLoop: { takeMaxDelayMs: () => 0 }, definitions: [] });
       const observer = (event: Parameters<OperatorMetrics["observeReconcile"]>[0]) => {
         recorded.push(event);
         metrics.observeReconcile(event);
