@@ -1,7 +1,7 @@
 // Every setting that a platform team may change without a rebuild: the one table that the file, its JSON Schema, the environment, the flags,
 // `--help` and the options of the operator are made of.
 import { LOG_LEVELS } from "./log-levels.js";
-import { address, boolean, choice, duration, integer, list, localAddress, number, text } from "./setting-type.js";
+import { address, boolean, choice, duration, file, integer, list, localAddress, number, text } from "./setting-type.js";
 import type { SettingType } from "./setting-type.js";
 
 /** One setting. */
@@ -32,7 +32,7 @@ export const OPERATOR_SETTINGS = settingsIn({
     option: undefined,
   },
   // KUBECONFIG may list several files, and is read where connections are looked for.
-  kubeconfig: { type: text, help: "A kubeconfig file, in place of KUBECONFIG", env: undefined },
+  kubeconfig: { type: file, help: "A kubeconfig file, in place of KUBECONFIG", env: undefined },
   namespaces: {
     type: list,
     help: "What controllers watch that state no namespaces",
@@ -76,7 +76,7 @@ export const OPERATOR_SETTINGS = settingsIn({
     help: "Where /debug is, on a loopback address only, 0 for nowhere. Default: 0",
   },
   debugTokenFile: {
-    type: text,
+    type: file,
     help: "A file with the token that /debug asks for. Default: one is made, and the log names its file",
   },
   checkCrds: { type: boolean, help: "Compares the CustomResourceDefinitions, with their schemas, before the start" },

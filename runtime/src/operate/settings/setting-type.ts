@@ -19,6 +19,13 @@ const DURATION = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$";
 /** Any text. */
 export const text: SettingType = { words: "a text", schema: { type: "string" }, read: textIn };
 
+/** The path of a file. */
+export const file: SettingType = {
+  words: "a path",
+  schema: { type: "string", minLength: 1 },
+  read: (given) => textIn(given) || undefined,
+};
+
 /** True or false, as a text as well. */
 export const boolean: SettingType = {
   words: "true or false",
@@ -71,9 +78,10 @@ export function number(least: number, most?: number): SettingType {
   return { words, schema, read: numberReader(Number.isFinite, least, most) };
 }
 
-/** One of a few words. */
+/** One of a few words, in any case. */
 export function choice(...of: readonly string[]): SettingType {
-  return { words: `one of ${of.join(", ")}`, schema: { enum: of }, read: (given) => of.find((each) => each === given) };
+  const read = (given: unknown) => of.find((each) => typeof given === "string" && each === given.toLowerCase());
+  return { words: `one of ${of.join(", ")}`, schema: { enum: of }, read };
 }
 
 /** Reads what somebody wrote for a setting; throws an error that says what it has to be. */

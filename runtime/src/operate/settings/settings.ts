@@ -48,7 +48,7 @@ export function readFlags(settings: readonly Setting[], args: readonly string[])
     }
     const isSwitch = setting?.type === boolean && !/^(true|false)$/i.test(rest[0] ?? "");
     const given = inline ?? (isSwitch ? "true" : rest.shift());
-    if (given === undefined) problems.push(`--${name} needs a value`);
+    if (given === undefined || (setting === undefined && given === "")) problems.push(`--${name} needs a value`);
     else if (setting === undefined) config = given;
     else attempt(problems, `--${name}`, () => values.set(setting.path, readSetting(setting.type, given)));
   }

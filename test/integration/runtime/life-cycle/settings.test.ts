@@ -47,6 +47,22 @@ function run(server: ApiServer, args: readonly string[], env: NodeJS.ProcessEnv 
 }
 
 suite("the settings of an operator's process", (test) => {
+  test("that are empty where a file is to be named end it with 1, and words may be in any case", async () => {
+    await using server = await startPageServer();
+    for (const [args, problem] of [
+      [["--kubeconfig="], '--kubeconfig is "", and has to be a path'],
+      [["--config", ""], "--config needs a value"],
+      [["--debug-token-file="], '--debug-token-file is "", and has to be a path'],
+    ] as const) {
+      await using process = run(server, args);
+      assert.is(await process.ended, 1);
+      assert.match(process.output(), problem);
+    }
+    await using process = run(server, ["--leader-election-on-loss=Standby"], { LOG_LEVEL: "WARN", LOG_FORMAT: "Json" });
+    await waitFor("it lists", () => server.requests.length > 0);
+    assert.equal(process.messages(), [], process.output());
+  });
+
   test("are listed by --help, which runs nothing", async () => {
     await using server = await startPageServer();
     await using process = run(server, ["--help"]);
