@@ -1,6 +1,7 @@
 import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, DEPENDENT_ITEM, DEPENDENT_NAME, linksTo, OBJECT_KEY } from "../../base/primary-link.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { Stated } from "../../write/send/plan.js";
 import { deletionOf, type KubernetesDependent } from "../definition/workflow-definition.js";
 import type { DependentRun } from "./dependent-reconciler.js";
@@ -13,6 +14,8 @@ interface DesiredOwner extends Pick<DependentRun, "primary" | "definition" | "na
   /** The finalizer that holds the object for the cleanup of its primary; undefined if nothing does. */
   readonly hold?: string | undefined;
 }
+
+const BASE64_FIELDS: { readonly [kind: string]: string } = { Secret: "data", ConfigMap: "binaryData" };
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
@@ -33,6 +36,11 @@ export function completeDesired(
     );
   const metadata = rest.metadata;
   if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
+  const invalid = invalidBase64In(rest, resource);
+  if (invalid !== undefined)
+    throw fail(
+      `returned invalid base64 in ${invalid}; encode the value, or use ${kind === "Secret" ? "stringData" : "data"}`,
+    );
   const isNamespaced = resource.scope === "Namespaced";
   const namespace = isNamespaced ? (metadata.namespace ?? stated ?? home) : undefined;
   if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
@@ -69,6 +77,17 @@ export function completeDesired(
     link.ownerReferences = [...others, owner];
   }
   return { ...rest, metadata: Object.assign({}, metadata, link) };
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+// The API server rejects it, and names no field.
+function invalidBase64In(object: object, { group, kind }: ResourceDefinition): string | undefined {
+  const field = group === "" ? BASE64_FIELDS[kind] : undefined;
+  const values = field && (object as { readonly [member: string]: unknown })[field];
+  for (const [key, value] of Object.entries(Object(values) as object))
+    if (typeof value === "string" && !BASE64.test(value.replace(/[\r\n]/g, ""))) return `${field}.${key}`;
+  return undefined;
 }
 
 // Only equality can be checked here without a parser; other requirements are left to the user.

@@ -57,6 +57,25 @@ suite("completeDesired", (test) => {
     );
   });
 
+  test("rejects invalid base64 with the name of its field", () => {
+    const metadata = { name: "x" };
+    const secret = defineResource({ ...facts, group: "", kind: "Secret", plural: "secrets" });
+    const dependent = { resource: secret };
+    for (const value of ["plain text", "YQ", "YQ=", "Y===", "YQ==x"])
+      assert.throws(
+        () => complete({ metadata, data: { good: "YQ==", password: value } }, { dependent }),
+        'desired() of dependent "map" returned invalid base64 in data.password; encode the value, or use stringData',
+      );
+    for (const value of ["", "YQ==", "YWI=", "YWJj", "YW\r\nJj"])
+      complete({ metadata, data: { value } }, { dependent });
+    complete({ metadata, stringData: { password: "plain text" } }, { dependent });
+    complete({ metadata, data: { password: "plain text" } });
+    assert.throws(
+      () => complete({ metadata, binaryData: { logo: "plain text" } }),
+      "returned invalid base64 in binaryData.logo; encode the value, or use data",
+    );
+  });
+
   test("annotations tie what no owner reference can", () => {
     const { metadata } = complete(
       { metadata: { name: "x" } },
