@@ -65,7 +65,12 @@ function usedKinds(controllers: readonly ControllerModel[]): UsedKind[] {
       for (const resource of kindsOf(dependent)) add({ resource, isPrimary: false, isOptional });
     }
     for (const source of eventSources)
-      if (source.kind === "informer") add({ resource: source.resource, isPrimary: false, isOptional: false });
+      if (source.kind === "informer")
+        add({
+          resource: source.resource,
+          isPrimary: false,
+          isOptional: source.activationCondition !== undefined,
+        });
   }
   return [...used.values()];
 }

@@ -11,6 +11,7 @@ const WORDS: readonly ConditionWord[] = ["ready", "deleted", "crdPresent"];
 const EXAMPLES: ReadonlyMap<string, string> = new Map([
   ["condition", '{ condition: { type: Ready, status: "True" } }'],
   ["fieldEquals", "{ fieldEquals: { path: status.phase, value: Running } }"],
+  ["not", "{ not: crdPresent }"],
   ["when", "{ when: primary.spec.enabled === true }"],
   ["function", "{ function: isReady }"],
 ]);
@@ -25,6 +26,7 @@ export function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
   const example = isWhenOfExisting ? EXISTING_EXAMPLE : EXAMPLES.get(text);
   if (example !== undefined) return { hint: `write ${name}: ${example}` };
   if (name === "existing") return undefined;
+  if (path.includes("eventSources")) return didYouMean(text, ["crdPresent"]);
   const meant = didYouMean(text, WORDS);
   if (meant !== undefined) return meant;
   return /^[a-z][A-Za-z0-9]{0,62}$/.test(text)
@@ -36,7 +38,7 @@ export function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
 export function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefined {
   const name = conditionAt(path);
   if (name === undefined) return undefined;
-  if (name !== "existing" && WORDS.some((word) => word === key))
+  if (name !== "existing" && key !== "crdPresent" && WORDS.some((word) => word === key))
     return { hint: `it takes no arguments: write ${name}: ${key}` };
   const isSplit = Object.hasOwn(stated, "when");
   return isSplit

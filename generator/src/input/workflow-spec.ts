@@ -17,10 +17,15 @@ export type ConditionWord = "ready" | "deleted" | "crdPresent";
 /** A condition as a spec states it: a word, or one key with its arguments. */
 export type ConditionSpec =
   | ConditionWord
+  | PresenceSpec
+  | { readonly not: PresenceSpec }
   | { readonly when: string }
   | { readonly function: string }
   | { readonly condition: StatusConditionSpec }
   | { readonly fieldEquals: FieldEqualsSpec };
+
+/** Whether the API server serves the kind of the dependent or the event source, or the kind `of`. */
+export type PresenceSpec = "crdPresent" | { readonly crdPresent: { readonly of: string | UntypedKindSpec } };
 
 /** What `condition` is about: a condition in the status of an object. */
 export interface StatusConditionSpec {
@@ -92,6 +97,7 @@ export interface EventSourceSpec {
   readonly filters?: FiltersSpec;
   readonly cache?: CacheSpec;
   readonly maxCachedObjects?: number;
+  readonly activationCondition?: PresenceSpec | { readonly not: PresenceSpec };
 }
 
 /** Where ids are kept as a spec states it: `in`, `status` or `resource` is there. */
@@ -227,6 +233,7 @@ export interface ControllerSpec {
   readonly maxReconciliationInterval?: string;
   readonly reconcileTimeout?: string;
   readonly cleanupTimeout?: string;
+  readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
   readonly finalizer?: string;
   readonly indexes?: { readonly [name: string]: { readonly function: string } };

@@ -74,6 +74,7 @@ export interface ControllerSettings {
   readonly maxReconciliationIntervalMs?: number;
   readonly reconcileTimeoutMs?: number;
   readonly cleanupTimeoutMs?: number;
+  readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;
   readonly finalizer?: string;
 }
@@ -110,6 +111,9 @@ export interface BuiltinModel {
   readonly name: BuiltinConditionName;
   /** What the function that makes it is called with; absent if it needs nothing. */
   readonly arguments?: readonly unknown[];
+  /** The kind that `crdPresent` is about. Default: that of the dependent or the event source. */
+  readonly of?: ResourceModel;
+  readonly isNegated?: true;
 }
 
 /** What decides a condition. */
@@ -155,6 +159,7 @@ export interface InformerModel {
   readonly filters: FiltersModel;
   readonly cache: CacheModel;
   readonly maxCachedObjects?: number;
+  readonly activationCondition?: BuiltinModel;
 }
 
 /** An event source that asks something outside of Kubernetes again and again. */

@@ -1,3 +1,4 @@
+import { presenceChecksOf } from "../model/presence-check.js";
 import { kindsOf, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
 import type { ResourceName } from "./resource/resource-name.js";
@@ -40,7 +41,8 @@ export function controllerNamesOf(
 ): ControllerNames {
   const watched = eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : []));
   const written = [...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)];
-  const used = [...new Set([primary, ...written, ...watched])].filter(({ isUntyped }) => isUntyped !== true);
+  const asked = presenceChecksOf({ dependents, eventSources }).map(({ resource }) => resource);
+  const used = [...new Set([primary, ...written, ...watched, ...asked])].filter(({ isUntyped }) => isUntyped !== true);
   const declared = new Set([
     ...dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))),
     ...eventSources.flatMap((source) => Object.values(sourceNamesOf(source))),

@@ -2,7 +2,8 @@ import type { SourcePosition } from "../../diagnostic.js";
 import type { ControllerSpec, FiltersSpec } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { buildEventSource } from "./build-event-source.js";
-import { buildBuiltin, buildDependent } from "./build-dependent.js";
+import { buildBuiltin, type FindKind } from "./build-builtin.js";
+import { buildDependent } from "./build-dependent.js";
 import { buildSettings, buildWorkflowSettings } from "./build-settings.js";
 import { reachableFrom, sortGraph, type DependencyGraph } from "./dependency-graph.js";
 import { EXTERNAL } from "../project-memory.js";
@@ -25,6 +26,7 @@ const REFERENCE_NAMES: readonly ExpressionName[] = ["primary"];
 
 interface Tools {
   readonly parse: ParseExpression;
+  readonly findKind: FindKind;
   /** Is told where each expression is. */
   readonly positions: Map<ExpressionModel, (offset: number) => SourcePosition>;
 }
@@ -71,7 +73,9 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     name: spec.name,
     primary,
     dependents: Object.freeze(order.flatMap((name) => models.get(name) ?? [])),
-    eventSources: Object.freeze(controller.eventSources.map((source) => buildEventSource(source, filtersAt))),
+    eventSources: Object.freeze(
+      controller.eventSources.map((source) => buildEventSource(source, filtersAt, tools.findKind)),
+    ),
     filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
     settings: buildSettings(spec.controller, spec.statusConditions),
     ...(spec.controller.indexes === undefined ? {} : { indexes: buildIndexes(spec.controller.indexes) }),
@@ -95,7 +99,7 @@ function buildCondition(
   controller: ResolvedController,
   tools: Tools,
 ): ConditionModel {
-  if (condition.kind === "builtin") return buildBuiltin(condition);
+  if (condition.kind === "builtin") return buildBuiltin(condition, tools.findKind);
   if (condition.kind === "function") return Object.freeze(condition);
   return buildExpression({ when: condition.expression, path }, controller, tools);
 }

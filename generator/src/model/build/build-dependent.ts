@@ -11,7 +11,6 @@ import { CAPABILITIES } from "../dependent-model.js";
 import { formerNamesOf } from "../moved-names.js";
 import { parseDuration } from "../duration.js";
 import type {
-  BuiltinModel,
   ConditionModel,
   DependentModel,
   ExternalDependentModel,
@@ -24,7 +23,7 @@ import type {
   ResourceModel,
 } from "../project-model.js";
 import { deletionOf, type ResolvedDependent } from "./resolved-project.js";
-import { conditionsOf, type LocatedCondition, type StatedBuiltin } from "./stated-condition.js";
+import { conditionsOf, type LocatedCondition } from "./stated-condition.js";
 import { stateFieldOf } from "../schema/schema-path.js";
 
 /** What the model of a dependent is built with. */
@@ -191,21 +190,4 @@ function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): Ex
   if (file?.typeName !== undefined) return { kind: "imported", file: file.path, name: file.typeName };
   if (file?.schema === undefined) throw new Error(`the schema ${schema} was not checked`);
   return { kind: "schema", schema: file.schema };
-}
-
-/** Builds the model of a condition that the runtime ships. */
-export function buildBuiltin(builtin: StatedBuiltin): BuiltinModel {
-  const stated = argumentsOf(builtin);
-  return Object.freeze({ kind: "builtin", name: builtin.name, ...(stated === undefined ? {} : { arguments: stated }) });
-}
-
-function argumentsOf(builtin: StatedBuiltin): readonly unknown[] | undefined {
-  switch (builtin.name) {
-    case "condition":
-      return [{ type: builtin.status.type, status: builtin.status.status ?? "True" }];
-    case "fieldEquals":
-      return [builtin.field.path, builtin.field.value];
-    default:
-      return undefined;
-  }
 }

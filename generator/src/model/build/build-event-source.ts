@@ -2,16 +2,22 @@ import type { CacheSpec, FiltersSpec, MappingSpec, ScheduleSpec } from "../../in
 import type { YamlPath } from "../../input/yaml/yaml-document.js";
 import { parseDuration } from "../duration.js";
 import type { CacheModel, EventSourceModel, FiltersModel, InformerModel, MappingModel } from "../project-model.js";
+import { buildBuiltin, type FindKind } from "./build-builtin.js";
 import type { ResolvedEventSource } from "./resolved-project.js";
+import { activationOf } from "./stated-condition.js";
 import { IDENTITY_FIELDS } from "../schema/schema-path.js";
 
 /** Builds the filters that are stated in one place. */
 export type BuildFilters = (filters: FiltersSpec | undefined, path: YamlPath) => FiltersModel;
 
 /** Builds the model of an event source that broke no rule. */
-export function buildEventSource(source: ResolvedEventSource, buildFilters: BuildFilters): EventSourceModel {
+export function buildEventSource(
+  source: ResolvedEventSource,
+  buildFilters: BuildFilters,
+  findKind: FindKind,
+): EventSourceModel {
   const { name, spec } = source;
-  if (spec.resource !== undefined) return Object.freeze(informerOf(source, buildFilters));
+  if (spec.resource !== undefined) return Object.freeze(informerOf(source, buildFilters, findKind));
   for (const kind of ["poll", "perPrimaryPoll"] as const) {
     const schedule = spec[kind];
     if (schedule !== undefined) return Object.freeze({ kind, name, ...scheduleOf(schedule) });
@@ -29,7 +35,9 @@ export function fetchTimeoutOf({ fetchTimeout }: Pick<ScheduleSpec, "fetchTimeou
   return fetchTimeout === undefined ? {} : { fetchTimeoutMs: parseDuration(fetchTimeout) };
 }
 
-function informerOf({ name, spec, path, resource }: ResolvedEventSource, buildFilters: BuildFilters): InformerModel {
+function informerOf(source: ResolvedEventSource, buildFilters: BuildFilters, findKind: FindKind): InformerModel {
+  const { name, spec, path, resource } = source;
+  const activation = activationOf(source);
   if (resource === undefined) throw new Error(`event source ${name} has no kind`);
   const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, cache, maxCachedObjects } = spec;
   return {
@@ -48,6 +56,7 @@ function informerOf({ name, spec, path, resource }: ResolvedEventSource, buildFi
     filters: buildFilters(spec.filters, path),
     cache: buildCache(cache),
     ...(maxCachedObjects === undefined ? {} : { maxCachedObjects }),
+    ...(activation === undefined ? {} : { activationCondition: buildBuiltin(activation, findKind) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { presenceChecksOf } from "../presence-check.js";
 import { hasErrors, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import type { BuiltinKinds } from "../../input/crd/builtin-kinds.js";
 import type { Crd } from "../../input/crd/crd.js";
@@ -139,7 +140,12 @@ export async function buildModel({
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
   const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
   if (hasErrors(diagnostics)) return { diagnostics, locate };
-  const built = project.controllers.map((controller) => buildController(controller, { parse, positions }));
+  const findKind = (kind: string | UntypedKindSpec): ResourceModel => {
+    const resource = find(kind, catalog);
+    if (resource === undefined) throw new Error(`the kind ${JSON.stringify(kind)} was not checked`);
+    return resource;
+  };
+  const built = project.controllers.map((controller) => buildController(controller, { parse, positions, findKind }));
   const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
   return { model, diagnostics, locate };
 }
@@ -198,6 +204,7 @@ function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): Resourc
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
   const used = controllers.flatMap(({ primary, dependents, eventSources, removed = [] }) => [
     primary,
+    ...presenceChecksOf({ dependents, eventSources }).map(({ resource }) => resource),
     ...dependents.flatMap(kindsOf),
     ...removed.map((each) => each.resource),
     ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),

@@ -41,6 +41,8 @@ export function buildSettings(
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
     ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
     ...(cleanupTimeout === undefined ? {} : { cleanupTimeoutMs: parseDuration(cleanupTimeout) }),
+    // Default: isolate
+    ...(spec.watchFailurePolicy === "block" ? { watchFailurePolicy: "block" as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
   });

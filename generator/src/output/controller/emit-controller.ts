@@ -1,5 +1,6 @@
 import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../../model/project-model.js";
 import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { kindsIn } from "./builtin-condition.js";
 import { importClasses, untypedValues } from "./class-imports.js";
 import {
   eventSourcesDoc,
@@ -90,6 +91,9 @@ function importedResources({ eventSources, primary }: ControllerModel): Readonly
   return new Set([
     ...(informers.some(({ mapping }) => usesMapper(mapping)) ? [primary] : []),
     ...informers.map(({ resource }) => resource),
+    ...informers.flatMap(({ activationCondition: activation }) =>
+      activation === undefined ? [] : kindsIn(activation),
+    ),
   ]);
 }
 

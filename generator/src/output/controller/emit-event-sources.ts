@@ -6,12 +6,15 @@ import type {
   MappingModel,
 } from "../../model/project-model.js";
 import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
+import { builtinDoc, builtinValuesOf } from "./builtin-condition.js";
 import { resourceDoc } from "./class-imports.js";
 import { filtersDoc } from "./filtered.js";
 import { arrayDoc, callDoc, field, fieldsOf, textField } from "../print/code.js";
 import { printConstant } from "../print/declarations.js";
 import type { Doc } from "../print/layout.js";
 import type { EventSourceValue } from "../runtime-symbols.js";
+
+type RuntimeValue = EventSourceValue | ReturnType<typeof builtinValuesOf>[number];
 
 /** The mappers of the runtime; without one, it asks `primaryToSecondary`. */
 const MAPPERS = { ownerReference: "byOwnerReference", label: "byLabel", annotation: "byAnnotation" } as const;
@@ -24,10 +27,13 @@ const FACTORIES = {
 } as const;
 
 /** Returns what the event sources of a controller need of the runtime. */
-export function runtimeValuesOf({ eventSources }: ControllerModel): EventSourceValue[] {
-  const used = eventSources.flatMap((source): EventSourceValue[] => [
+export function runtimeValuesOf({ eventSources }: ControllerModel): RuntimeValue[] {
+  const used = eventSources.flatMap((source): RuntimeValue[] => [
     FACTORIES[source.kind],
     ...(source.kind === "informer" && usesMapper(source.mapping) ? [MAPPERS[source.mapping.kind]] : []),
+    ...(source.kind === "informer" && source.activationCondition !== undefined
+      ? builtinValuesOf(source.activationCondition)
+      : []),
   ]);
   return [...new Set(used)].sort();
 }
@@ -63,7 +69,7 @@ function sourceDoc(source: EventSourceModel, names: ControllerNames): Doc {
 }
 
 function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
-  const { namespaces, labelSelector, fieldSelector, maxCachedObjects } = source;
+  const { namespaces, labelSelector, fieldSelector, maxCachedObjects, activationCondition: activation } = source;
   const { module, resource } = sourceNamesOf(source);
   const filters = filtersDoc(source.filters, resource);
   return [
@@ -74,6 +80,7 @@ function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
       : [textField("primaryToSecondary", `${module}.${source.primaryToSecondary.name}`)]),
     ...fieldsOf({ namespaces, labelSelector, fieldSelector, cache: cacheValueOf(source.cache), maxCachedObjects }),
     ...(filters === undefined ? [] : [field("filters", filters)]),
+    ...(activation === undefined ? [] : [field("activationCondition", builtinDoc(activation, names))]),
   ];
 }
 

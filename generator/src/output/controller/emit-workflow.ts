@@ -2,6 +2,7 @@ import {
   isKubernetes,
   isReadOnly,
   kindsOf,
+  type BuiltinModel,
   type ConditionModel,
   type ConditionName,
   type ControllerModel,
@@ -17,16 +18,17 @@ import { conditionTypesOf, type ConditionTypeNames } from "../conditions/conditi
 import { conditionsOf } from "../conditions/conditions-of.js";
 import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
+import { builtinDoc, builtinValuesOf, kindsIn } from "./builtin-condition.js";
 import { importClasses, resourceDoc, untypedValues } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
-import { callDoc, expressionField, field, fieldsOf, objectDoc, textField, valueDoc } from "../print/code.js";
+import { callDoc, expressionField, field, fieldsOf, objectDoc, textField } from "../print/code.js";
 import { printConstant, printImport, printNamespaceImport } from "../print/declarations.js";
-import { hardline, indent, layOut, type Doc } from "../print/layout.js";
+import { hardline, indent, type Doc } from "../print/layout.js";
 import { typeDoc } from "../print/print-type.js";
 import { printText } from "../print/print-value.js";
 import { intersection, reference } from "../print/type-node.js";
-import { builtinConditions, codegenModule, runtimeModule } from "../runtime-symbols.js";
+import { codegenModule, runtimeModule } from "../runtime-symbols.js";
 
 /** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
 export function emitWorkflow(controller: ControllerModel, names: ControllerNames): OutputFile {
@@ -79,7 +81,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(dependent.matcher === undefined ? [] : [textField("matcher", `matchers.${dependent.matcher}`)]),
     ...operationsOf(dependent),
-    ...conditionFields(dependent),
+    ...conditionFields(dependent, names),
   ];
 }
 
@@ -123,7 +125,7 @@ function externalOptions(dependent: ExternalDependentModel, names: ControllerNam
     ...stateOf(state, names),
     ...fieldsOf({ onDeleteFailure, creationGraceMs, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
-    ...conditionFields(dependent),
+    ...conditionFields(dependent, names),
   ];
 }
 
@@ -155,31 +157,25 @@ function moduleNameOf({ name }: { readonly name: string }): string {
   return `${name}Dependent`;
 }
 
-function conditionFields(dependent: DependentModel): Doc[] {
+function conditionFields(dependent: DependentModel, controllerNames: ControllerNames): Doc[] {
   return conditionsOf(dependent).map(([name, condition]) =>
-    conditionField(name, condition, conditionTypesOf(dependent, name)),
+    condition.kind === "builtin"
+      ? field(name, builtinDoc(condition, controllerNames))
+      : conditionField(name, condition, conditionTypesOf(dependent, name)),
   );
 }
 
-function conditionField(name: ConditionName, condition: ConditionModel, types: ConditionTypeNames): Doc {
-  if (condition.kind === "builtin") {
-    const factory = builtinConditions[condition.name];
-    const { arguments: args } = condition;
-    return args === undefined ? textField(name, factory) : field(name, builtinCall(factory, args));
-  }
+function conditionField(
+  name: ConditionName,
+  condition: Exclude<ConditionModel, BuiltinModel>,
+  types: ConditionTypeNames,
+): Doc {
   if (condition.kind === "function") return textField(name, `conditions.${condition.name}`);
   const { names, expression } = condition;
   if (names.length === 0) return expressionField(name, "()", expression);
   // The chain knows the dependents before this one; the named type knows all of them.
   const type = names.includes("secondary") ? `: ${types.arguments}` : "";
   return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
-}
-
-function builtinCall(factory: string, args: readonly unknown[]): Doc {
-  const last = args.at(-1);
-  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
-  const texts = (isObject ? args.slice(0, -1) : args).map((each) => layOut(valueDoc(each)));
-  return callDoc(factory, texts, isObject ? fieldsOf({ ...last }) : undefined);
 }
 
 function importsOf(controller: ControllerModel, names: ControllerNames): string[] {
@@ -191,7 +187,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
     })),
   );
   const builtins = new Set(
-    all.flatMap(({ condition }) => (condition.kind === "builtin" ? [builtinConditions[condition.name]] : [])),
+    all.flatMap(({ condition }) => (condition.kind === "builtin" ? builtinValuesOf(condition) : [])),
   );
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
   const inbound = inboundOf(controller).map(dependentNamesOf);
@@ -228,5 +224,8 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
 
 /** Returns the kinds that the wiring of a workflow names. */
 function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
-  return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)])];
+  const asked = dependents.flatMap((each) =>
+    conditionsOf(each).flatMap(([, condition]) => (condition.kind === "builtin" ? kindsIn(condition) : [])),
+  );
+  return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource), ...asked])];
 }

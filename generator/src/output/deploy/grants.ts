@@ -1,5 +1,6 @@
 // What the runtime does with the API server for a controller, as rights with their reasons. A right that is missing here shows when an
 // operator runs with these rules alone, and so does one that is not needed: test/control-plane/deploy/.
+import { presenceChecksOf } from "../../model/presence-check.js";
 import {
   isKubernetes,
   type ControllerModel,
@@ -200,21 +201,20 @@ function placesOfSource({ namespaces }: InformerModel, places: readonly string[]
 }
 
 // What --check-crds compares at the start, and what an operator waits for that is told of a kind's definition.
-function crdGrants({ name, primary, dependents }: ControllerModel): Grant[] {
+function crdGrants(controller: ControllerModel): Grant[] {
+  const { name, primary, dependents } = controller;
   const needed = dependents
     .filter(isKubernetes)
     .filter(({ conditions }) => conditions.activationCondition === undefined);
   const checked = [{ resource: primary }, ...needed].flatMap((each) => ({ cluster: undefined, ...each }));
-  const awaited = dependents.filter(isKubernetes).filter(({ cluster, conditions }) => {
-    const isAsked = Object.values(conditions).some((each) => each.kind === "builtin" && each.name === "crdPresent");
-    return cluster === undefined && isAsked;
-  });
+  // In another cluster definitions are asked for, and not watched.
+  const awaited = presenceChecksOf(controller).filter(({ isElsewhere }) => !isElsewhere);
   return [
     ...checked.flatMap(({ resource, cluster }) =>
       crdGrant(resource, { verbs: ["get"], because: `check of the CRDs of ${name}`, ...(cluster && { cluster }) }),
     ),
-    ...awaited.flatMap(({ resource, name: dependent }) =>
-      crdGrant(resource, { verbs: WATCHED, because: `crdPresent of dependent ${dependent} of ${name}` }),
+    ...awaited.flatMap(({ resource, about }) =>
+      crdGrant(resource, { verbs: WATCHED, because: `crdPresent of ${about} of ${name}` }),
     ),
   ];
 }

@@ -43,10 +43,11 @@ function checkUse(located: LocatedCondition, { dependent, controller }: Owner): 
       hint,
     },
   ];
-  if (isExternal && OF_KUBERNETES.has(builtin))
+  const isAboutOther = condition.name === "crdPresent" && condition.of !== undefined;
+  if (isExternal && OF_KUBERNETES.has(builtin) && !isAboutOther)
     return fail(
       `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
-      "use when: or function:",
+      builtin === "crdPresent" ? "use crdPresent: { of: <kind> }, when: or function:" : "use when: or function:",
     );
   if (uses.includes(name)) return [];
   const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));

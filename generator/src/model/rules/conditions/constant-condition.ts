@@ -4,7 +4,7 @@ import { digestOf } from "../../../parts/digest.js";
 import type { PartMemory } from "../../../parts/part-memory.js";
 import { reachableFrom } from "../../build/dependency-graph.js";
 import type { ConditionName } from "../../project-model.js";
-import { formatKind } from "../../build/resource-catalog.js";
+import { formatKind, parseKind, type ResourceCatalog } from "../../build/resource-catalog.js";
 import {
   edgesOf,
   requiredEdgesOf,
@@ -32,11 +32,11 @@ export function checkConstantCondition(parts: PartMemory): Rule {
       const constant = constantValueOf(when, absent);
       return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
     });
-  return ruleOfController((controller) =>
+  return ruleOfController((controller, { catalog }) =>
     controller.dependents.flatMap((dependent) =>
       conditionsOf(dependent).flatMap((located): Diagnostic[] => {
         const { document } = controller.spec;
-        const problem = problemOf(located, { dependent, controller, decide });
+        const problem = problemOf(located, { dependent, controller, catalog, decide });
         if (problem === undefined) return [];
         return [
           {
@@ -60,12 +60,13 @@ type Decide = (when: string, absent?: ReadonlySet<string>) => "holds" | "fails" 
 interface Around {
   readonly dependent: ResolvedDependent;
   readonly controller: ResolvedController;
+  readonly catalog: ResourceCatalog;
   readonly decide: Decide;
 }
 
 function problemOf(
   { name: kind, condition }: LocatedCondition,
-  { dependent, controller, decide }: Around,
+  { dependent, controller, catalog, decide }: Around,
 ): string | undefined {
   const { name, resource } = dependent;
   if (condition.kind === "when") {
@@ -81,9 +82,11 @@ function problemOf(
     const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
     return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
   }
-  if (condition.name !== "crdPresent" || condition.kind !== "builtin" || resource === undefined || resource.isCustom)
-    return undefined;
-  return `crdPresent always holds: ${formatKind(resource)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
+  if (condition.name !== "crdPresent" || condition.kind !== "builtin") return undefined;
+  const { of, isNegated } = condition;
+  const asked = of === undefined ? resource : typeof of === "string" ? catalog.find(parseKind(of)) : undefined;
+  if (asked === undefined || asked.isCustom) return undefined;
+  return `${isNegated ? "not: crdPresent never" : "crdPresent always"} holds: ${formatKind(asked)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
 }
 
 /** Returns the dependents that are made only after a condition of one holds: itself, and what waits for it. */

@@ -3,6 +3,7 @@ import type { DependentSpec } from "../../../input/workflow-spec.js";
 import type { YamlPath } from "../../../input/yaml/yaml-document.js";
 import { formatKind, parseKind, type ResourceCatalog } from "../../build/resource-catalog.js";
 import { EXTERNAL } from "../../project-memory.js";
+import { presentKindsOf } from "../../build/stated-condition.js";
 import { ruleOfController, type ResolvedController } from "../../build/resolved-project.js";
 
 /** What the runtime has to do with what it only reads. */
@@ -12,7 +13,8 @@ const READING_VERBS = ["get", "list", "watch"];
 const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
 /** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
-export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSources, removed }, { catalog }) => {
+export const checkUnknownKind = ruleOfController((controller, { catalog }) => {
+  const { spec, dependents, eventSources, removed } = controller;
   const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
   const reading = { spec, catalog, neededVerbs: READING_VERBS };
   return [
@@ -29,6 +31,9 @@ export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSourc
       kind === EXTERNAL ? [] : checkOwnKind(kind, [...path, "resource"], writing),
     ),
     ...eventSources.flatMap(({ spec: { resource: kind }, path }) => checkOwnKind(kind, [...path, "resource"], reading)),
+    ...presentKindsOf(controller).flatMap(({ kind, path }) =>
+      checkOwnKind(kind, path, { ...reading, neededVerbs: [] }),
+    ),
   ];
 });
 
