@@ -94,8 +94,10 @@ export class ExternalDependents {
   /** Takes note that this replica leads from now on. */
   begin(): void {
     const finalizer = finalizerOf(this.#definition);
-    // A primary gets its finalizer before anything is created for it, where that is deleted by the operator.
-    const isOld = (object: KubernetesObject) => finalizer === undefined || hasFinalizer(object, finalizer);
+    const isUnmarked = dependentsOf(this.#definition).some((each) => !isKubernetes(each) && each.delete === undefined);
+    // A primary gets its finalizer before anything is created for it that the operator deletes.
+    const isOld = (object: KubernetesObject) =>
+      finalizer === undefined || isUnmarked || hasFinalizer(object, finalizer);
     this.#graces.begin(() => this.#parts.primaries.list().flatMap(({ object }) => (isOld(object) ? object : [])));
   }
 

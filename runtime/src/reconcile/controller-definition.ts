@@ -1,8 +1,13 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
-import { deletionOf, isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
-import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
+import {
+  isHeldForCleanup,
+  needsCleanup,
+  type DependentDefinition,
+  type RemovedDependent,
+  type WorkflowDefinition,
+} from "../workflow/definition/workflow-definition.js";
 import type { Reconciler } from "./reconciler.js";
 import type { ScheduleSettings } from "../schedule/schedule-settings.js";
 
@@ -92,7 +97,7 @@ export function defaultFinalizerOf({ plural, group }: ResourceDefinition): strin
   return qualified.includes(".") ? `${qualified}/finalizer` : `${qualified}.gen-operator.dev/finalizer`;
 }
 
-/** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
+/** Returns the finalizer that primaries of a controller may get; undefined if it needs none. */
 export function finalizerOf(definition: ControllerDefinition): string | undefined {
   const { workflow, reconciler, onAllEvents = false } = definition;
   if (onAllEvents) return undefined;
@@ -104,23 +109,17 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
-/**
- * Tells whether there is something to do for a dependent before its primary goes. What the garbage collector deletes needs nothing, nor what
- * is only read, unless it is held; what is to be orphaned has to be untied.
- */
-export function needsCleanup(dependent: DependentDefinition): boolean {
-  return isHeldForCleanup(dependent) || isDeletedByOperator(dependent);
+/** Tells whether each primary has the finalizer: only the reconciler knows what its cleanup() is for. */
+export function needsFinalizerAlways({ reconciler }: ControllerDefinition): boolean {
+  return reconciler?.cleanup !== undefined;
 }
 
-function isHeldForCleanup(dependent: DependentDefinition): boolean {
-  return isKubernetes(dependent) && dependent.heldForCleanup === true;
-}
-
-/** Tells whether the operator deletes, or unties, the objects of a dependent before its primary goes. */
-export function isDeletedByOperator(dependent: DependentDefinition): boolean {
-  if (!isKubernetes(dependent)) return dependent.delete !== undefined;
-  const { mode, operations } = dependent;
-  return mode !== "readOnly" && operations?.delete !== false && deletionOf(dependent) !== "garbageCollected";
+/** Tells whether the finalizer is removed from a primary that lives, once nothing needs it. */
+export function isFinalizerReleased(definition: ControllerDefinition): boolean {
+  const { workflow, onAllEvents = false } = definition;
+  if (onAllEvents || needsFinalizerAlways(definition)) return false;
+  const isOrdered = ({ deletion }: RemovedDependent) => deletion === "ordered";
+  return finalizerOf(definition) !== undefined || Object.values(workflow.removed ?? {}).some(isOrdered);
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */

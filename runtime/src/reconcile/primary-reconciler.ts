@@ -1,6 +1,6 @@
 import type { EventSink, PostponedWrite } from "../base/activity.js";
 import { findError } from "../base/errors.js";
-import { describeObject, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { describeObject, isTerminating, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { holdFinalizerOf, isPaused } from "../base/primary-link.js";
@@ -12,7 +12,13 @@ import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope
 import { KindOperations } from "../write/kind-operations.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { Sender } from "../write/send/send.js";
-import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
+import {
+  finalizerNameOf,
+  finalizerOf,
+  isFinalizerReleased,
+  needsFinalizerAlways,
+  type ControllerDefinition,
+} from "./controller-definition.js";
 import type { CleanupDeadlines } from "./cleanup-deadlines.js";
 import { isRetried, logUnreported } from "./error-report.js";
 import type { ExpectationRegistry } from "./expectations.js";
@@ -60,6 +66,10 @@ interface Attempt {
   readonly isPaused: boolean;
   /** Absent before the functions of the user are called. */
   runs?: WorkflowRuns;
+  /** The primary as the function of the reconciler was called with it. */
+  given?: KubernetesObject;
+  /** Whether the primary turned out to be gone, or to be another one. */
+  isGone?: boolean;
 }
 
 /**
@@ -93,7 +103,13 @@ export class PrimaryReconciler {
   /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
   isUndone(entry: DecodedResource): boolean {
     const isGoing = entry.object.metadata.deletionTimestamp !== undefined;
-    return (!isGoing && this.#lacksFinalizer(entry.object)) || this.#ownFields.isOverwritten(entry);
+    const isFinalizerLost = !isGoing && this.#lacksFinalizer(entry.object) && this.#needsFinalizer(entry.object);
+    return isFinalizerLost || this.#ownFields.isOverwritten(entry);
+  }
+
+  /** Tells whether a primary needs the finalizer, by what is known of it before its workflow runs. */
+  #needsFinalizer(primary: KubernetesObject): boolean {
+    return needsFinalizerAlways(this.#definition) || this.workflows.hasAnyToCleanUp(primary);
   }
 
   #lacksFinalizer(primary: KubernetesObject): boolean {
@@ -174,29 +190,77 @@ export class PrimaryReconciler {
     const write = this.#writeIn(scope);
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const isNew = this.#lacksFinalizer(entry.object);
-    if (isNew) this.#dependencies.lateWrites.noteNew(entry.object);
-    const primary = isNew
-      ? await putFinalizer(write, this.#dependencies.resources.within(write.cause), entry)
-      : entry.object;
+    const isUnmarked = this.#lacksFinalizer(entry.object);
+    const isNeeded = isUnmarked && this.#needsFinalizer(entry.object);
+    const isMade = isNeeded && this.workflows.hasAnyToCleanUp(entry.object);
+    if (isUnmarked && !isMade) this.#dependencies.lateWrites.noteNew(entry.object);
+    const primary = isNeeded ? await this.#putFinalizer(attempt) : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
     const runs = this.#prepare(primary, attempt);
     try {
-      const control = await this.#call<UpdateControl<object, object>>("reconcile", runs, scope);
-      if (this.#definition.reconciler === undefined) return;
-      const { resource, status, rescheduleAfterMs } = control ?? {};
-      scope.signal.throwIfAborted();
-      await this.#writePrimary({ primary, resource, status }, attempt);
-      attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
+      const control = await this.#call<UpdateControl<object, object>>("reconcile", runs, attempt);
+      if (this.#definition.reconciler !== undefined) {
+        const { resource, status, rescheduleAfterMs } = control ?? {};
+        scope.signal.throwIfAborted();
+        await this.#writePrimary({ primary: attempt.given ?? primary, resource, status }, attempt);
+        attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
+      }
+      await this.#releaseFinalizer(runs, attempt);
     } catch (error) {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
+      if (attempt.isGone === true) return;
       attempt.error = error;
       const control = await this.#report(error, runs, attempt);
       if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
       else attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     }
+  }
+
+  #putFinalizer({ scope }: Attempt): Promise<KubernetesObject | undefined> {
+    const write = this.#writeIn(scope);
+    const latest = this.#dependencies.primaries.get(scope.key);
+    const entry = latest !== undefined && uidOf(latest) === uidOf(scope.entry) ? latest : scope.entry;
+    return putFinalizer(write, this.#dependencies.resources.within(write.cause), entry);
+  }
+
+  /** Returns what puts the finalizer on the primary once, before the first object is written that needs it. */
+  #finalizerGuard(primary: KubernetesObject, attempt: Attempt): (() => Promise<KubernetesObject>) | undefined {
+    if (this.#write.finalizer === undefined || isTerminating(primary)) return undefined;
+    if (!this.#lacksFinalizer(primary)) return () => Promise.resolve(primary);
+    let putting: Promise<KubernetesObject> | undefined;
+    const put = async () => {
+      const written = await this.#putFinalizer(attempt);
+      if (written === undefined) {
+        attempt.isGone = true;
+        throw new Error(`${describeObject(primary, primary.metadata)} is being deleted, or is gone`);
+      }
+      deepFreeze(written);
+      return written;
+    };
+    return () =>
+      (putting ??= put().catch((error: unknown) => {
+        putting = undefined;
+        throw error;
+      }));
+  }
+
+  /** Removes the finalizer from a primary that lives, once nothing needs it: else its deletion would wait for an operator that is away. */
+  async #releaseFinalizer(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
+    const { scope, outcome } = attempt;
+    const primary = this.#dependencies.primaries.get(scope.key)?.object;
+    const finalizer = finalizerNameOf(this.#definition);
+    if (!isFinalizerReleased(this.#definition) || primary === undefined || !hasFinalizer(primary, finalizer)) return;
+    if (isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
+    const waitMs = await runs.releaseAfterMs();
+    if (waitMs === undefined) return;
+    if (waitMs > 0) {
+      outcome.rescheduleAfterMs = Math.ceil(Math.min(waitMs, outcome.rescheduleAfterMs ?? waitMs));
+      return;
+    }
+    scope.signal.throwIfAborted();
+    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(primary);
   }
 
   async #cleanup(attempt: Attempt): Promise<void> {
@@ -207,7 +271,7 @@ export class PrimaryReconciler {
     if (this.#abortedCleanups.delete(scope.key) && this.#remainingMsOf(object) <= 0)
       throw new Error("the last attempt was aborted, as it took too long");
     const runs = this.#prepare(object, attempt);
-    const control = await this.#call<DeleteControl>("cleanup", runs, scope);
+    const control = await this.#call<DeleteControl>("cleanup", runs, attempt);
     attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
     if (control?.removeFinalizer === false) return;
     runs.warnOfOrphans();
@@ -327,8 +391,9 @@ export class PrimaryReconciler {
   async #call<Control extends object>(
     kind: "reconcile" | "cleanup",
     runs: WorkflowRuns,
-    { tasks, signal }: ReconcileScope,
+    attempt: Attempt,
   ): Promise<Control | undefined> {
+    const { tasks, signal } = attempt.scope;
     const { args } = runs;
     const { reconciler, workflow: definition } = this.#definition;
     const { secondaries } = this.#dependencies;
@@ -344,7 +409,8 @@ export class PrimaryReconciler {
     // Otherwise the function sees the errors of dependents in the result.
     if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
     const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
-    const returned = tasks.track(what, () => reconciler?.[kind]?.({ workflow, ...args } as never));
+    attempt.given = runs.args.primary;
+    const returned = tasks.track(what, () => reconciler?.[kind]?.({ workflow, ...runs.args } as never));
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
@@ -388,7 +454,7 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    return (attempt.runs = new WorkflowRuns(this.workflows, primary, scope));
+    return (attempt.runs = new WorkflowRuns(this.workflows, primary, scope, this.#finalizerGuard(primary, attempt)));
   }
 }
 

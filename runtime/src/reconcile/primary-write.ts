@@ -16,7 +16,7 @@ import type { PrimaryOutcome } from "../schedule/reconcile-scope.js";
 import { KindOperations, type ResourceWrite } from "../write/kind-operations.js";
 import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
 import type { WriteTarget } from "../write/send/apply-matcher.js";
-import { failedAsGone } from "../write/send/on-latest.js";
+import { failedAsGone, latestOf } from "../write/send/on-latest.js";
 import { patchBetween } from "../write/send/plan.js";
 import { findPostponed, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
@@ -29,7 +29,7 @@ export interface PrimaryWrite {
   readonly sender: Sender;
   /** False: by JSON patches of what changed. */
   readonly serverSideApply: boolean;
-  /** What every primary has; undefined if the controller needs no finalizer. */
+  /** What primaries have while something needs it; undefined if the controller needs no finalizer. */
   readonly finalizer: string | undefined;
   readonly cause?: WriteCause | undefined;
 }
@@ -45,7 +45,7 @@ export interface WantedPrimary {
 /** Which part of a primary was written, or left as it is for now. */
 type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
 
-/** Puts the finalizer on a primary before anything is made for it; returns its new state, or undefined if it is gone or being deleted. */
+/** Puts the finalizer on a primary before anything is made for it that has to be cleaned up; returns its new state, or undefined if it is gone or being deleted. */
 export async function putFinalizer(
   write: PrimaryWrite,
   resources: ResourceOperations,
@@ -60,7 +60,7 @@ export async function putFinalizer(
     if (hasFinalizer(written.object, write.finalizer!)) return written.object;
     throw new Error(
       `${describeObject(write.target.definition, object.metadata)} was stored without the finalizer "${write.finalizer}": an admission ` +
-        "policy or webhook takes it off; exempt this kind from it. Nothing is made for the primary before it has the finalizer",
+        "policy or webhook takes it off; exempt this kind from it. Nothing that has to be cleaned up is created before",
     );
   } catch (error) {
     if (await failedAsGone(error, object, write)) return undefined;
@@ -139,7 +139,8 @@ async function writeResource(
   if (serverSideApply) {
     const { finalizers: others = [] } = stated;
     // What is applied replaces what was applied before, the finalizer included.
-    const finalizers = [...new Set([...others, ...(write.finalizer === undefined ? [] : [write.finalizer])])];
+    const isMarked = write.finalizer !== undefined && hasFinalizer(latestOf(target.cache, primary), write.finalizer);
+    const finalizers = [...new Set([...others, ...(isMarked ? [write.finalizer!] : [])])];
     const kept = finalizers.length > 0 ? { finalizers } : {};
     const desired = { ...fields, ...whole, metadata: { ...stated, ...identityOf(primary), ...kept } };
     return checkStored(target, whole.status, await operations.apply(desired));

@@ -5,20 +5,27 @@ import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { contextFactoryOf } from "./reconcile-context.js";
 import type { DependentReconciler, FindRun, HoldRun } from "../workflow/dependents/dependent-reconciler.js";
-import { buildPlan, type PlanNode } from "../workflow/plan.js";
+import { buildPlan, isGone, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
-import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
+import {
+  cleanupWorkflow,
+  createSecondary,
+  MOST_STEPS_AT_ONCE,
+  reconcileWorkflow,
+  removeUnseen,
+} from "../workflow/run.js";
 import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
-import { isKubernetes } from "../workflow/definition/workflow-definition.js";
+import { mayHaveAny } from "../workflow/target.js";
+import { isDeletedByOperator, isKubernetes, needsCleanup } from "../workflow/definition/workflow-definition.js";
 import type {
   DependentArguments,
   DependentDefinition,
   WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
-import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
-import { isDeletedByOperator, needsCleanup, type ControllerDefinition } from "./controller-definition.js";
+import type { DependentOutcome, WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
+import type { ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { LateWrites } from "./late-writes.js";
 
@@ -35,6 +42,8 @@ export interface WorkflowDependencies {
   /** Which writes may still come that were given up. */
   readonly lateWrites: LateWrites;
 }
+
+const LOOK_AGAIN_AFTER_MS = 1_000;
 
 /** A workflow with what all its runs share. */
 interface CompiledWorkflow extends Pick<RunOptions, "plan" | "slots"> {
@@ -86,6 +95,16 @@ export class ControllerWorkflows {
     return isConcerned ? this.dependencies.lateWrites.remainingMs(primary) : 0;
   }
 
+  /** The dependents that need the finalizer of the primary. */
+  get ofCleanup(): readonly PlanNode[] {
+    return this.dependents.filter(({ definition }) => needsCleanup(definition));
+  }
+
+  /** Tells whether anything is known of a primary that has to be cleaned up before it goes. */
+  hasAnyToCleanUp(primary: KubernetesObject): boolean {
+    return this.ofCleanup.some(({ reconciler }) => mayHaveAny(reconciler, primary));
+  }
+
   /** Tells whether objects are held for a primary. */
   isAnyHeld(run: Pick<HoldRun, "primary">): boolean {
     return this.dependents.some(({ reconciler }) => reconciler.isAnyHeld?.(run) === true);
@@ -116,7 +135,7 @@ export class ControllerWorkflows {
 /** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
   /** What the functions of the user are called with. */
-  readonly args: DependentArguments<KubernetesObject, object>;
+  args: DependentArguments<KubernetesObject, object>;
   /** What the workflow of the controller came to; absent before it has run. */
   result?: WorkflowResult;
   readonly cleanups: WorkflowResult[] = [];
@@ -124,12 +143,19 @@ export class WorkflowRuns {
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #scope: ReconcileScope;
+  readonly #ensureFinalizer: (() => Promise<KubernetesObject>) | undefined;
   readonly #started: { workflow: CompiledWorkflow; kind: Kind; result: Promise<WorkflowResult> }[] = [];
   readonly #notes = new ReconcileNotes();
 
-  constructor(workflows: ControllerWorkflows, primary: KubernetesObject, scope: ReconcileScope) {
+  constructor(
+    workflows: ControllerWorkflows,
+    primary: KubernetesObject,
+    scope: ReconcileScope,
+    ensureFinalizer?: () => Promise<KubernetesObject>,
+  ) {
     this.#workflows = workflows;
     this.#scope = scope;
+    this.#ensureFinalizer = ensureFinalizer;
     const context = workflows.createContext(scope, primary, this);
     this.args = { primary, secondary: workflows.createSecondary(primary, this.#notes), context };
   }
@@ -178,6 +204,33 @@ export class WorkflowRuns {
     }
   }
 
+  /**
+   * Returns 0 if nothing is left that needs the finalizer of the primary, after how long that has to be looked at again, or undefined if something
+   * needs it. Looks once more for objects that the watches do not show, and deletes those.
+   */
+  async releaseAfterMs(): Promise<number | undefined> {
+    const { own, ofCleanup, named } = this.#workflows;
+    const { primary } = this.args;
+    const results = await Promise.all(this.#started.map(({ result }) => result));
+    const isDone = ({ errors, removed = {} }: WorkflowResult) =>
+      errors.size === 0 && Object.values(removed).every(isGone);
+    if (this.result === undefined || !results.every(isDone)) return undefined;
+    const outcomeOf = (name: string) => results.flatMap((each) => memberOf(each.dependents, name) ?? []).at(-1);
+    for (const node of ofCleanup) {
+      const { definition, reconciler } = node;
+      const outcome = outcomeOf(definition.name);
+      // A workflow that did not run leaves what it made.
+      const isOver = outcome === undefined ? definition.activationCondition === undefined : isNothingLeft(outcome);
+      if (!isOver || mayHaveAny(reconciler, primary)) return undefined;
+      if (reconciler.isPartlyUnknown?.({ primary }) === true) return undefined;
+    }
+    const unconfirmedMs = ofCleanup.map(({ reconciler }) => reconciler.unconfirmedMs?.(primary) ?? 0);
+    const waitMs = Math.max(this.#workflows.lateMsOf(primary), ...unconfirmedMs);
+    if (waitMs > 0) return waitMs;
+    const all = [own, ...named.values()].map((workflow) => removeUnseen(this.#optionsOf(workflow)));
+    return (await Promise.all(all)).includes(true) ? LOOK_AGAIN_AFTER_MS : 0;
+  }
+
   /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
   warnOfOrphans(): void {
     const { own } = this.#workflows;
@@ -204,14 +257,30 @@ export class WorkflowRuns {
   }
 
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
-    const { dependencies, dependents, own } = this.#workflows;
-    const { secondaries, removedKinds: kinds } = dependencies;
+    const { own, dependencies } = this.#workflows;
+    const { removedKinds: kinds } = dependencies;
+    // One dependent is not written and deleted at once.
+    await before;
+    const run = this.#optionsOf(workflow);
+    const { definition } = workflow;
+    const isCleanup = kind === "cleanup";
+    let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));
+    if (workflow === own && kinds !== undefined)
+      result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
+    if (isCleanup) this.cleanups.push(result);
+    else if (workflow === own) await this.#workflows.releaseUnneeded(run, result);
+    if (workflow === own) this.result = result;
+    return result;
+  }
+
+  #optionsOf(workflow: CompiledWorkflow): RunOptions {
+    const { dependencies, dependents } = this.#workflows;
+    const { secondaries } = dependencies;
     const { primary, context } = this.args;
     const scope = this.#scope;
     const { definition, ...compiled } = workflow;
-    // One dependent is not written and deleted at once.
-    await before;
-    const run: RunOptions = {
+    const ensureFinalizer = this.#ensureFinalizer;
+    return {
       definition: definition.primary,
       ...{ primary, secondaries, ...compiled },
       namespaces: dependencies.namespaces?.(),
@@ -222,15 +291,21 @@ export class WorkflowRuns {
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
       onGivenUp: () => dependencies.lateWrites.note(primary, this.#workflows.definition),
+      ...(ensureFinalizer && { ensureFinalizer: async () => this.#goOnWith(await ensureFinalizer()) }),
       others: dependents.filter((each) => !compiled.plan.includes(each)),
     };
-    const isCleanup = kind === "cleanup";
-    let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));
-    if (workflow === own && kinds !== undefined)
-      result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
-    if (isCleanup) this.cleanups.push(result);
-    else if (workflow === own) await this.#workflows.releaseUnneeded(run, result);
-    if (workflow === own) this.result = result;
-    return result;
   }
+
+  // What the functions of the user see from now on has the finalizer.
+  #goOnWith(primary: KubernetesObject): void {
+    if (this.args.primary !== primary) this.args = { ...this.args, primary };
+  }
+}
+
+function isNothingLeft({ kind, items = {}, ...outcome }: DependentOutcome): boolean {
+  const isOver =
+    kind === "left" ||
+    ("isGone" in outcome && outcome.isGone && outcome.isHeld !== true) ||
+    ("isReady" in outcome && Object.keys(items).length > 0);
+  return isOver && Object.values(items).every(isNothingLeft);
 }

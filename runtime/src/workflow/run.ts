@@ -6,7 +6,7 @@ import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
 import { blockersOf, condemnedBy, endsOf, isReady, nextSteps } from "./plan.js";
-import { isKubernetes } from "./definition/workflow-definition.js";
+import { isKubernetes, needsCleanup } from "./definition/workflow-definition.js";
 import type { NodeState, Plan, Standing } from "./plan.js";
 import type { DiscoveredObjects } from "./reconcile-notes.js";
 import { takeStep, type Run } from "./step.js";
@@ -48,6 +48,26 @@ export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> 
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   const isDeleted = isTerminating(options.primary);
   return new WorkflowRun(options, { kind: "condemned", because: isDeleted ? DELETED : CLEANED_UP }).finish();
+}
+
+/**
+ * Looks for objects that have to be cleaned up and that the watches do not show, as another client took their label off, and deletes them; in
+ * reverse order, one dependent at a time. Returns whether there are any.
+ */
+export async function removeUnseen(options: RunOptions): Promise<boolean> {
+  const { plan, primary, secondaries: sources, others = [], clock = systemClock, notes } = options;
+  const targets = plan.map((node) => new Target(node));
+  const { discovered } = notes;
+  const secondary = createSecondary({ primary, dependents: [...targets, ...others], sources, discovered });
+  const run: Run = { ...options, secondary, clock, slots: [], isConfirming: true };
+  for (const { definition, reconciler } of targets.toReversed()) {
+    if (!needsCleanup(definition) || !reconciler.capabilities.remove) continue;
+    await new Target({ definition, reconciler }).discover(run);
+    const found = discovered.entriesOf(definition.name);
+    for (const entry of found) if (!isTerminating(entry.object)) await reconciler.remove(run, entry);
+    if (found.length > 0) return true;
+  }
+  return false;
 }
 
 /** A dependent in one run. */
@@ -155,6 +175,7 @@ class WorkflowRun {
         if (!(await target.activate(run))) return INACTIVE;
         if (target.reconciler.isNamed?.(run) === false) return UNNAMED;
         if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
+        await target.guardCleanup(run);
         await target.desire(run);
         const waiting = await target.waitForKnown(run);
         if (waiting !== undefined) return waiting;

@@ -1,10 +1,11 @@
 // Reconciles and deletes one object: of a dependent, or an item of a bulk dependent. `run.ts` decides when.
 import { RetryAfterError } from "../base/errors.js";
-import { describeObject, isTerminating, keyOf } from "../base/kubernetes-object.js";
+import { describeObject, isTerminating, keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { crdPresent, readsLiveAlone } from "./conditions/builtin-conditions.js";
 import {
   isKubernetes,
+  needsCleanup,
   type Condition,
   type ConditionArguments,
   type Conditions,
@@ -71,6 +72,11 @@ export class Target {
       await source.deactivate(key);
     }
     return isActive;
+  }
+
+  /** Puts the finalizer on the primary if there is something to clean up already, or if nobody knows whether there is. */
+  async guardCleanup(run: Run): Promise<void> {
+    if (needsCleanup(this.definition) && mayHaveAny(this.reconciler, run.primary)) await run.ensureFinalizer?.();
   }
 
   // Without the watch nothing would release what is held.
@@ -207,6 +213,7 @@ export class Target {
     if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
     const { wanted } = this;
     if (wanted !== undefined) {
+      if (needsCleanup(definition)) await run.ensureFinalizer?.();
       const write = () => reconciler.write(run, wanted, this.#live(run), this.desired?.seen);
       const written = this.#written ?? (await this.#change(run, write));
       signal.throwIfAborted();
@@ -233,7 +240,9 @@ export class Target {
   async #hold(run: Run): Promise<void> {
     if (!isKubernetes(this.definition) || this.definition.heldForCleanup !== true) return;
     const live = this.#live(run);
-    if (live !== undefined) await this.reconciler.hold?.(run, live);
+    if (live === undefined) return;
+    await run.ensureFinalizer?.();
+    await this.reconciler.hold?.(run, live);
   }
 
   /** Deletes the object if its reconciler may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */
@@ -296,6 +305,15 @@ export class Target {
     const { reconciler, item, wanted } = this;
     const items = this.#items;
     return items === undefined || wanted !== undefined ? reconciler.find(run, wanted, items) : items.get(item!);
+  }
+}
+
+/** Tells whether there may be anything that has to be cleaned up before a primary goes: what cannot be fetched may be there. */
+export function mayHaveAny(reconciler: DependentReconciler, primary: KubernetesObject): boolean {
+  try {
+    return reconciler.hasAny?.({ primary }) === true;
+  } catch {
+    return true;
   }
 }
 

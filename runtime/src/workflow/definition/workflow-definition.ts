@@ -306,6 +306,26 @@ export function deletionOf({ deletion, cluster }: Pick<KubernetesDependent, "del
   return deletion ?? (cluster === undefined ? "garbageCollected" : "ordered");
 }
 
+/**
+ * Tells whether there is something to do for a dependent before its primary goes. What the garbage collector deletes needs nothing, nor what
+ * is only read, unless it is held; what is to be orphaned has to be untied.
+ */
+export function needsCleanup(dependent: DependentDefinition): boolean {
+  return isHeldForCleanup(dependent) || isDeletedByOperator(dependent);
+}
+
+/** Tells whether objects of a dependent are held for the cleanup of their primary. */
+export function isHeldForCleanup(dependent: DependentDefinition): boolean {
+  return isKubernetes(dependent) && dependent.heldForCleanup === true;
+}
+
+/** Tells whether the operator deletes, or unties, the objects of a dependent before its primary goes. */
+export function isDeletedByOperator(dependent: DependentDefinition): boolean {
+  if (!isKubernetes(dependent)) return dependent.delete !== undefined;
+  const { mode, operations } = dependent;
+  return mode !== "readOnly" && operations?.delete !== false && deletionOf(dependent) !== "garbageCollected";
+}
+
 /** What becomes of the objects of a dependent that the workflow had in an earlier version. */
 export interface RemovedDependent {
   readonly resource: ResourceDefinition;

@@ -19,8 +19,15 @@ export interface DependentRun extends DependentArguments<KubernetesObject, objec
   readonly notes: ReconcileNotes;
   /** Whose object is written, in the log. Default: that of the reconciler */
   readonly dependent?: string;
+  /** Whether nothing of it may be left, so that `discover` looks for it as while the primary is being deleted. Default: false */
+  readonly isConfirming?: boolean;
   /** Is told of the changes of its objects. */
   readonly tracing?: Pick<Tracing, "changed"> | undefined;
+  /**
+   * Puts the finalizer on the primary, unless it has it: called before the first write of an object that has to be cleaned up. Throws if the primary
+   * is gone, or the finalizer cannot be stored. Absent if the controller uses none.
+   */
+  readonly ensureFinalizer?: (() => Promise<void>) | undefined;
   /** Is told of every write that is given up, and that may create an object later that nobody but the runtime deletes. */
   readonly onGivenUp?: (() => void) | undefined;
 }
@@ -111,6 +118,10 @@ export interface DependentReconciler {
    * discovered: another client created them, their label is gone, or an earlier version of the operator linked them. Default: there are none
    */
   discover?(run: DependentRun, desire: () => Promise<unknown>): Promise<void>;
+  /** Tells whether anything is known that has to be cleaned up before the primary goes. Default: nothing is */
+  hasAny?(run: Pick<FindRun, "primary">): boolean;
+  /** Returns how long what is known may lack what a process before this one created. Default: 0 */
+  unconfirmedMs?(primary: KubernetesObject): number;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /**

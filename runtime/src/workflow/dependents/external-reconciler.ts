@@ -107,6 +107,18 @@ export class ExternalReconciler implements DependentReconciler {
     return { object, key: SINGLE, ...(others.length > 0 && { others }) };
   }
 
+  hasAny({ primary }: Pick<FindRun, "primary">): boolean {
+    if (!this.capabilities.remove) return false;
+    const { state, source } = this.#options;
+    if ((state?.read(primary).size ?? 0) > 0 || state?.unprovenOf(primary) !== undefined) return true;
+    // Of a shared source without kept ids, a resource may be that of another dependent.
+    return !(state !== undefined && source.isShared) && this.#ownOf(primary).length > 0;
+  }
+
+  unconfirmedMs(primary: KubernetesObject): number {
+    return this.capabilities.remove ? (this.#options.grace?.remainingMs(primary) ?? 0) : 0;
+  }
+
   findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
     const { state, source } = this.#options;
     const keys = new Map([...(state?.read(primary) ?? [])].map(([key, kept]) => [idIn(kept), key]));

@@ -141,7 +141,8 @@ export class KubernetesReconciler implements DependentReconciler {
     const { primary, notes, context } = run;
     const nameless = operations?.create !== undefined && bulk === undefined ? this.objects.nameless(primary) : [];
     const { uid = "", deletionTimestamp } = primary.metadata;
-    const isCleanup = deletionTimestamp !== undefined && !this.#isGarbageCollected && !this.#lookedUp.has(uid);
+    const isOver = deletionTimestamp !== undefined ? !this.#lookedUp.has(uid) : run.isConfirming === true;
+    const isCleanup = isOver && !this.#isGarbageCollected;
     if (nameless.length === 0 && !isCleanup) return;
     let stated: readonly Wanted[];
     try {
@@ -163,7 +164,7 @@ export class KubernetesReconciler implements DependentReconciler {
       isFound = true;
       notes.discovered.add({ dependent: name, item }, { unseen: entry });
     }
-    if (!isCleanup || isFound) return;
+    if (deletionTimestamp === undefined || isFound) return;
     if (this.#lookedUp.size >= MOST_LOOKED_UP) this.#lookedUp.clear();
     this.#lookedUp.add(uid);
   }
@@ -342,6 +343,14 @@ export class KubernetesReconciler implements DependentReconciler {
     if (heldForCleanup !== true) return [];
     if (bulk !== undefined) return [...this.objects.items(run).values()].map(({ object }) => object);
     return [this.objects.single(run)].flatMap((entry) => entry?.object ?? []);
+  }
+
+  hasAny({ primary }: Pick<FindRun, "primary">): boolean {
+    const { definition } = this.#options;
+    const isOwn = ({ name, live }: { name: string; live: KubernetesObject }) =>
+      hasName(definition, name) && (!this.#isGarbageCollected || !isOwnedBy(live.metadata, primary.metadata));
+    const isLeft = this.capabilities.remove && this.objects.leftovers(primary, () => false).some(isOwn);
+    return isLeft || this.isAnyHeld({ primary });
   }
 
   isAnyHeld({ primary }: Pick<HoldRun, "primary">): boolean {

@@ -51,12 +51,31 @@ class Pruning {
     await this.#openKinds();
     this.#reportUnproven();
     const leftovers = this.#find();
+    const problem = await this.#ensureFinalizer(leftovers);
+    if (problem !== undefined) return problem;
     if (leftovers.length === 0 && workflow.removed === undefined) return result;
     const former = await this.#pruneFormerNames(leftovers);
     await this.#pruneRemoved(leftovers);
     const isReady = [...former, ...Object.values(this.#removed)].every(isGone);
     const addition = { removed: this.#removed, errors: this.#errors, isReady };
     return createWorkflowResult(Object.entries(result.dependents), addition);
+  }
+
+  // They may have to stay for a while, and nobody else would clean them up if the primary went meanwhile.
+  async #ensureFinalizer(leftovers: readonly Leftover[]): Promise<WorkflowResult | undefined> {
+    const { run, result, isCleanup } = this.#options;
+    const { metadata } = run.primary;
+    const needsCleanup = ({ stated, live }: Leftover) =>
+      stated?.deletion === "orphan" || !isOwnedBy(live.metadata, metadata);
+    if (isCleanup || !leftovers.some(needsCleanup)) return undefined;
+    try {
+      await run.ensureFinalizer?.();
+      return undefined;
+    } catch (error) {
+      const errors = new Map([...this.#errors, ["finalizer", error] as const]);
+      const facts = { removed: this.#removed, errors, isReady: false };
+      return createWorkflowResult(Object.entries(result.dependents), facts);
+    }
   }
 
   #find(isMeant: Test = () => true): readonly Leftover[] {

@@ -253,11 +253,18 @@ suite("a cleanup of an object that lost its label", (test) => {
     const isWanted = ({ primary }: { primary: Sample }) => primary.spec.value === "wanted";
     await using running = await start(space, { deletion: "ordered", reconcilePrecondition: isWanted });
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { of: "others" } });
-    await space.create(Sample, sample);
-    await space.until(Sample, "one", ({ metadata }) => metadata.finalizers !== undefined);
+    const finalizers = ["samples.josdk.example.com/finalizer"];
+    const annotations = { "gen-operator.dev/paused": "true" };
+    await space.create(Sample, { ...sample, metadata: { name: "one", finalizers, annotations } });
     await running.quiet();
     await space.delete(Sample, "one");
+    await space.patch(Sample, "one", { metadata: { annotations: { "gen-operator.dev/paused": null } } });
     await space.untilGone(Sample, "one");
+    assert.equal((await space.get(ConfigMap, "one-a"))?.data, { of: "others" });
+    // Nor is it deleted before the finalizer is removed from a primary that lives.
+    await space.create(Sample, { ...sample, metadata: { name: "one", finalizers } });
+    await space.until(Sample, "one", ({ metadata }) => metadata.finalizers === undefined);
+    await running.quiet();
     assert.equal((await space.get(ConfigMap, "one-a"))?.data, { of: "others" });
   });
 });

@@ -18,7 +18,7 @@ import { newName, refOf, server } from "../writes/ways-to-write.js";
 import { FINALIZER, knownIn, startWrittenKinds, type WrittenKinds } from "../writes/written-kinds.js";
 
 suite("finalizers", (test) => {
-  test("nothing is made for a primary whose finalizer an admission policy takes off, and the error says so", async () => {
+  test("nothing that needs it is made for a primary whose finalizer an admission policy takes off, and the error says so", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text", { deletion: "ordered" })];
     for (const serverSideApply of [true, false]) {
@@ -33,8 +33,8 @@ suite("finalizers", (test) => {
       const failed = await waitFor("the reconcile fails", () => page.events.find(({ error }) => error !== undefined));
       assert.is(
         messageOf(failed.error),
-        'Page "default/one" was stored without the finalizer "pages.example.com/finalizer": an admission policy or webhook takes it off; ' +
-          "exempt this kind from it. Nothing is made for the primary before it has the finalizer",
+        'the workflow failed: dependent "text": Page "default/one" was stored without the finalizer "pages.example.com/finalizer": an admission policy or webhook takes it off; ' +
+          "exempt this kind from it. Nothing that has to be cleaned up is created before",
       );
       assert.is(await textOf(page), undefined);
       await page.operator.client.delete(Page, { name: "one", namespace: "default" });
