@@ -264,6 +264,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Give the objects different names, or make one dependent `bulk`.",
       example: "same-object",
     },
+    "cleanup-policy": {
+      meaning: "A dependent needs the finalizer of its primary, which `cleanupPolicy: sweep` does without.",
+      remedy: "Remove `cleanupPolicy: sweep`, or what needs the finalizer.",
+      example: "cleanup-policy",
+    },
     "shared-finalizer": {
       meaning: "Two controllers of one kind have the same finalizer. The first to finish would remove it for both.",
       remedy: "Give each controller a `finalizer` of its own.",

@@ -232,6 +232,7 @@ export interface ControllerSpec {
   readonly rateLimit?: { readonly maxReconciliations: number; readonly within: string };
   readonly maxReconciliationInterval?: string;
   readonly reconcileTimeout?: string;
+  readonly cleanupPolicy?: "finalizer" | "sweep";
   readonly cleanupTimeout?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;

@@ -73,6 +73,7 @@ export interface ControllerSettings {
   readonly rateLimit?: { readonly maxReconciliations: number; readonly withinMs: number };
   readonly maxReconciliationIntervalMs?: number;
   readonly reconcileTimeoutMs?: number;
+  readonly cleanupPolicy?: "sweep";
   readonly cleanupTimeoutMs?: number;
   readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;

@@ -12,7 +12,7 @@ import {
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
 import type { RetryOptions } from "../schedule/retry.js";
-import { isKubernetes } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {
@@ -44,10 +44,34 @@ export function checkController(definition: ControllerDefinition): void {
   const { watchFailurePolicy: policy = "isolate" } = definition;
   if (policy !== "isolate" && policy !== "block")
     throw fail(`has ${describe(policy)} for watchFailurePolicy; it must be "isolate" or "block"`);
+  checkCleanupPolicy(definition, fail);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
   checkLimits(definition);
   checkDependents(definition, fail);
+}
+
+function checkCleanupPolicy(definition: ControllerDefinition, fail: Fail): void {
+  const { cleanupPolicy: policy = "finalizer", reconciler, onAllEvents } = definition;
+  if (policy !== "finalizer" && policy !== "sweep")
+    throw fail(`has ${describe(policy)} for cleanupPolicy; it must be "finalizer" or "sweep"`);
+  if (policy === "finalizer") return;
+  const advice = "remove it, or remove cleanupPolicy";
+  if (onAllEvents === true) throw fail(`has cleanupPolicy "sweep" and reconciles on all events; ${advice}`);
+  if (reconciler?.cleanup !== undefined)
+    throw fail(`has cleanupPolicy "sweep" and a reconciler with cleanup(), which needs the finalizer; ${advice}`);
+  for (const each of dependentsOf(definition)) {
+    const what = needsPrimary(each);
+    if (what !== undefined)
+      throw fail(`has cleanupPolicy "sweep", and ${what} of dependent "${each.name}" needs the finalizer; ${advice}`);
+  }
+}
+
+// After a restart, nothing is known of a primary that is gone but its name, namespace and uid.
+function needsPrimary(dependent: DependentDefinition): string | undefined {
+  if (!isKubernetes(dependent)) return dependent.delete === undefined ? undefined : "delete()";
+  if (typeof dependent.operations?.delete === "function") return "delete()";
+  return dependent.heldForCleanup === true ? "heldForCleanup" : undefined;
 }
 
 function checkStatusConditions({ statusConditions, workflow }: ControllerDefinition, fail: Fail): void {

@@ -1,8 +1,8 @@
 import type { ControllerActivity, PostponedWrite, SourceHealth, WaitingPrimaries } from "../base/activity.js";
 import { checkNamespaces, checkNumbers } from "../base/checks.js";
 import { Backoff, sleep, systemClock } from "../base/clock.js";
-import { describeObject, type KubernetesObject } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
+import { describeObject, keyOf, refOfKey, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf, withFields, type Logger } from "../base/logger.js";
 import type { EventSource, SourcesListener } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import { OwnViews } from "../cache/own-views.js";
@@ -45,7 +45,9 @@ import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
 import type { ProofKeys } from "../base/proof-key.js";
 import type { ProofKeySecret } from "../operate/proof-key-secret.js";
-import type { GivenUp, ReconcileEvent, ReconcileObserver } from "../schedule/reconcile-scope.js";
+import { Sweeper } from "../reconcile/sweeper.js";
+import { RunningTasks } from "../schedule/reconcile-run.js";
+import type { GivenUp, ReconcileEvent, ReconcileObserver, ReconcileScope } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts
@@ -65,6 +67,8 @@ export interface SharedParts
   readonly proofKey: ProofKeySecret;
 }
 
+// When the API server has executed, or never will, what a process before this one sent.
+const SWEEP_AGAIN_AFTER_MS = 11_000;
 const READ_PROOFS_EVERY_MS = 60_000;
 // How long a controller waits between attempts to prepare what it needs before its first reconcile.
 const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
@@ -95,6 +99,10 @@ export class RunningController {
   readonly #expectations: ExpectationRegistry;
   readonly #cleanupDeadlines: CleanupDeadlines;
   readonly #loops: LoopReporter;
+  readonly #runner: PrimaryReconciler;
+  /** Absent unless the controller cleans up without a finalizer. */
+  readonly #sweeper: Sweeper | undefined;
+  #cancelSweep: (() => void) | undefined;
   readonly #listener: SourcesListener;
   readonly #externals: ExternalDependents;
   readonly #logger: Logger;
@@ -197,6 +205,8 @@ export class RunningController {
         recordWait(object, reason, { controller: name, events, logger }),
     };
     const controller = (this.#controller = new Controller(definition, surroundings));
+    this.#runner = runner;
+    if (definition.cleanupPolicy === "sweep") this.#sweeper = this.#createSweeper(shared);
     const finalizer = finalizerOf(definition);
     this.#listener = {
       onPrimaryChange: (change) => {
@@ -205,6 +215,7 @@ export class RunningController {
           if (finalizer !== undefined) warnIfLost(change, finalizer, logger);
           if (this.#isPrepared)
             void runner.releaseAfterDeletion(change.object, { signal: this.#stopping.signal, logger });
+          if (this.#isPrepared) this.#sweeper?.add(change.object);
         }
         controller.onPrimaryChange(change);
       },
@@ -214,8 +225,46 @@ export class RunningController {
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
       secondaryOf: (object) => runner.workflows.createSecondary(object),
-      onKnown: () => controller.onKnown(),
+      onKnown: () => {
+        controller.onKnown();
+        this.#sweep();
+      },
     };
+  }
+
+  #createSweeper({ logger, events }: Pick<SharedParts, "logger" | "events">): Sweeper {
+    const { name: controller, workflow } = this.definition;
+    return new Sweeper({
+      clock: systemClock,
+      isReconciling: (object) => this.#controller.isReconciling(object),
+      cleanUp: async (object, signal) => {
+        const scope = scopeOfDeleted(object, { controller, signal, logger });
+        try {
+          return await this.#runner.cleanUpDeleted(scope);
+        } finally {
+          scope.tasks.close();
+        }
+      },
+      onFailure: (about, error, retryAfterMs) => {
+        const name = describeObject(workflow.primary, about.metadata);
+        const note = `objects of ${name}, which seems to be gone, were not deleted: ${messageOf(error)}; trying again`;
+        logger.warn({ controller, primary: keyOf(about.metadata), retryAfterMs: Math.round(retryAfterMs) }, note);
+        events.record({ controller, about }, { type: "Warning", reason: "CleanupFailed", action: "Delete", note });
+      },
+    });
+  }
+
+  /** Cleans up after the primaries that objects are linked to, and that are not known. */
+  #sweep(): void {
+    if (this.#sweeper === undefined || !this.#isPrepared || this.#isStopped) return;
+    const { apiVersion, kind } = this.definition.workflow.primary;
+    const primaries = this.#sources.primaries;
+    const isKnown = (key: ObjectKey, uid: string) => primaries.get(key)?.object.metadata.uid === uid;
+    for (const { key, uid } of this.#runner.workflows.linkedPrimaries(isKnown)) {
+      const stub: KubernetesObject = { apiVersion, kind, metadata: { ...refOfKey(key), uid } };
+      // While its namespace is not known, it is not known to be gone.
+      if (this.#sources.unknownFor(stub) === undefined) this.#sweeper.add(stub);
+    }
   }
 
   /**
@@ -245,6 +294,9 @@ export class RunningController {
     if (this.#isStopped) return;
     this.#controller.start();
     this.isStarted = true;
+    if (this.#sweeper === undefined) return;
+    this.#sweep();
+    this.#cancelSweep = systemClock.schedule(SWEEP_AGAIN_AFTER_MS, () => this.#sweep());
   }
 
   /** Loads what proves the ids of external resources, once this replica leads: nothing is fetched, or reconciled, before. Tries until that succeeds. */
@@ -279,12 +331,18 @@ export class RunningController {
   }
 
   /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
-  stopReconciling(deadlineMs: number): Promise<boolean> {
+  async stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#cancelSweep?.();
+    const swept = this.#sweeper?.close();
     this.#stopping.abort(new Error("the controller was stopped"));
     this.#loops.close();
     this.#externals.close();
-    return this.#controller.stop(deadlineMs);
+    const isStopped = await this.#controller.stop(deadlineMs);
+    const waiting = new AbortController();
+    await Promise.race([swept, sleep(deadlineMs, waiting.signal)]);
+    waiting.abort();
+    return isStopped;
   }
 
   whenIdle(): Promise<void> {
@@ -340,6 +398,15 @@ export class RunningController {
     return givenUpOf(this.#controller.primaries);
   }
 
+  /** The primaries that cannot be deleted, or of which something is left, until a person acts. */
+  get stuck(): WaitingPrimaries {
+    const swept = (this.#sweeper?.failures ?? []).map(({ primary, error }) => ({
+      primary: keyOf(primary.metadata),
+      reason: `its objects were not deleted: ${messageOf(error)}`,
+    }));
+    return firstOf(swept);
+  }
+
   /** How many of its primaries somebody has paused. */
   get paused(): number {
     return pausedIn(this.#controller.primaries).length;
@@ -387,6 +454,25 @@ export class RunningController {
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
   }
+}
+
+// A cleanup of a primary that is gone, as the functions of the user see it. One that an event did not bring is known by its name alone.
+function scopeOfDeleted(
+  object: KubernetesObject,
+  { controller, signal, logger: parent }: { controller: string; signal: AbortSignal; logger: Logger },
+): ReconcileScope {
+  const key = keyOf(object.metadata);
+  const logger = withFields(parent, () => ({ controller, primary: key }));
+  return {
+    ...{ key, entry: { object }, signal, logger },
+    tasks: new RunningTasks(logger, systemClock),
+    reasons: [{ kind: "primary", change: "deleted", isInitial: false }],
+    retry: { attempt: 0, isLastAttempt: false },
+    ...{ queuedMs: 0, wasPaused: false, isPrimaryDeleted: true },
+    isFinalStateUnknown: object.metadata.resourceVersion === undefined,
+    isNextReconcileImminent: () => false,
+    onStep: () => {},
+  };
 }
 
 interface OwnParts {

@@ -37,6 +37,11 @@ export class ObjectIndex {
     return this.#keys.size;
   }
 
+  /** The values under which objects are found. */
+  get values(): Iterable<string> {
+    return this.#keys.keys();
+  }
+
   keysOf(value: string): ReadonlySet<ObjectKey> | undefined {
     return this.#keys.get(value);
   }

@@ -187,6 +187,13 @@ export class ResourceView {
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
+  /** Returns the values that an index function gave for any object. */
+  valuesOfIndex(name: string): ReadonlySet<string> {
+    const valuesOf = this.#indexes.get(name);
+    const caches = [...this.#attachments.values()];
+    return new Set(caches.flatMap(({ cache }) => [...(cache.indexes.get(valuesOf)?.values ?? [])]));
+  }
+
   /** Tells whether the index function gave `value` for the object with a key. */
   isIndexed(name: string, value: string, key: ObjectKey): boolean {
     return this.indexFor(name, key)?.keysOf(value)?.has(key) === true;

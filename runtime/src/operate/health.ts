@@ -15,6 +15,11 @@ export interface ControllerHealth {
   readonly sources: { readonly [name: string]: SourceHealth };
   /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
   readonly givenUp: GivenUp;
+  /**
+   * Primaries that cannot be deleted, or of which something is left, until a person acts: what `reason` says. They leave the status of the operator
+   * as it is.
+   */
+  readonly stuck: WaitingPrimaries;
   /** The writes that are postponed now, because their objects were written over and over; they leave the status as it is. */
   readonly postponed: readonly PostponedWrite[];
 }
@@ -57,8 +62,8 @@ export interface ObservedOperator {
 export function healthOf(controllers: readonly ObservedController[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => {
-    const { isStarted, waiting, givenUp, postponed } = each;
-    return [each.definition.name, { isStarted, sources: each.health(), waiting, givenUp, postponed }] as const;
+    const { isStarted, waiting, givenUp, stuck, postponed } = each;
+    return [each.definition.name, { isStarted, sources: each.health(), waiting, givenUp, stuck, postponed }] as const;
   });
   const isComplete = all.length === count && all.every(([, { isStarted }]) => isStarted);
   const sources = all.flatMap(([, health]) => Object.values(health.sources));

@@ -52,6 +52,16 @@ export interface ControllerDefinition extends ScheduleSettings {
   /** The finalizer of the primaries. Default: `<plural>.<group>/finalizer` */
   readonly finalizer?: string;
   /**
+   * How objects are cleaned up that the garbage collector does not delete. `finalizer`: before their primary is deleted, which waits for the
+   * operator. `sweep`: after it, so that a primary is always deleted at once; what was left while the operator was away is deleted at its next
+   * start, once a GET of the primary answers 404, or with another uid. After a restart nothing is known of such a primary but its name, namespace
+   * and uid, so external dependents with `delete`, `cleanup` of the reconciler, own `delete` functions and `heldForCleanup` need the finalizer.
+   * Default: `finalizer`, since a cleanup then has all that it reads
+   *
+   * @example defineController({ name: "mirror", workflow, cleanupPolicy: "sweep" })
+   */
+  readonly cleanupPolicy?: "finalizer" | "sweep" | undefined;
+  /**
    * After how long a primary that is being deleted is released although its cleanup has not succeeded: its finalizer is removed, and a log line
    * and an Event name what may be left. Default: never, since what is left costs money or holds data, and nothing finds it again
    *
@@ -99,8 +109,8 @@ export function defaultFinalizerOf({ plural, group }: ResourceDefinition): strin
 
 /** Returns the finalizer that primaries of a controller may get; undefined if it needs none. */
 export function finalizerOf(definition: ControllerDefinition): string | undefined {
-  const { workflow, reconciler, onAllEvents = false } = definition;
-  if (onAllEvents) return undefined;
+  const { workflow, reconciler, onAllEvents = false, cleanupPolicy } = definition;
+  if (onAllEvents || cleanupPolicy === "sweep") return undefined;
   const cleansUp =
     reconciler?.cleanup !== undefined ||
     workflow.dependents.some(needsCleanup) ||
@@ -116,8 +126,9 @@ export function needsFinalizerAlways({ reconciler }: ControllerDefinition): bool
 
 /** Tells whether the finalizer is removed from a primary that lives, once nothing needs it. */
 export function isFinalizerReleased(definition: ControllerDefinition): boolean {
-  const { workflow, onAllEvents = false } = definition;
+  const { workflow, onAllEvents = false, cleanupPolicy } = definition;
   if (onAllEvents || needsFinalizerAlways(definition)) return false;
+  if (cleanupPolicy === "sweep") return true;
   const isOrdered = ({ deletion }: RemovedDependent) => deletion === "ordered";
   return finalizerOf(definition) !== undefined || Object.values(workflow.removed ?? {}).some(isOrdered);
 }

@@ -176,6 +176,26 @@ export class PrimaryReconciler {
     }
   }
 
+  /**
+   * Deletes what is left of a primary that seems to be gone, once the API server confirms that. Resolves with after how long that has to be tried
+   * again, 0 if nothing is left, or the primary is there. Rejects if the primary cannot be read, which proves nothing, or a deletion fails.
+   */
+  async cleanUpDeleted(scope: ReconcileScope): Promise<number> {
+    const { target, sender } = this.#write;
+    const { object } = scope.entry;
+    const now = await sender.read(target, object.metadata, scope.signal);
+    // The watch also reports an object as deleted that is no longer selected.
+    if (uidOf(now) === object.metadata.uid) return 0;
+    const metadata = { deletionTimestamp: new Date().toISOString(), ...object.metadata };
+    const primary = { ...object, metadata };
+    deepFreeze(primary);
+    const isOver = await new WorkflowRuns(this.workflows, primary, scope).cleanUpAll();
+    // What is activated for the cleanup alone is watched no more.
+    if (!target.cache.has(scope.key)) this.workflows.release(scope.key);
+    const lateMs = this.workflows.lateMsOf(primary);
+    return isOver ? Math.ceil(lateMs) : LOOK_AGAIN_AFTER_MS;
+  }
+
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.workflows.release(key);
@@ -253,7 +273,8 @@ export class PrimaryReconciler {
     const finalizer = finalizerNameOf(this.#definition);
     if (!isFinalizerReleased(this.#definition) || primary === undefined || !hasFinalizer(primary, finalizer)) return;
     if (isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
-    const waitMs = await runs.releaseAfterMs();
+    const isSwept = this.#definition.cleanupPolicy === "sweep";
+    const waitMs = isSwept ? 0 : await runs.releaseAfterMs();
     if (waitMs === undefined) return;
     if (waitMs > 0) {
       outcome.rescheduleAfterMs = Math.ceil(Math.min(waitMs, outcome.rescheduleAfterMs ?? waitMs));

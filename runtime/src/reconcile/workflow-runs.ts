@@ -5,6 +5,7 @@ import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { contextFactoryOf } from "./reconcile-context.js";
 import type { DependentReconciler, FindRun, HoldRun } from "../workflow/dependents/dependent-reconciler.js";
+import type { LinkedPrimary } from "../workflow/dependents/live-objects.js";
 import { buildPlan, isGone, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
@@ -103,6 +104,12 @@ export class ControllerWorkflows {
   /** Tells whether anything is known of a primary that has to be cleaned up before it goes. */
   hasAnyToCleanUp(primary: KubernetesObject): boolean {
     return this.ofCleanup.some(({ reconciler }) => mayHaveAny(reconciler, primary));
+  }
+
+  /** Returns the primaries to which objects are linked that have to be cleaned up, but for those that are known. */
+  linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+    const all = this.ofCleanup.flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
+    return [...new Map(all.map((each) => [each.uid, each])).values()];
   }
 
   /** Tells whether objects are held for a primary. */
@@ -231,6 +238,15 @@ export class WorkflowRuns {
     return (await Promise.all(all)).includes(true) ? LOOK_AGAIN_AFTER_MS : 0;
   }
 
+  /** Cleans up all workflows of a primary that is gone; resolves with whether nothing is left. Throws the errors of dependents. */
+  async cleanUpAll(): Promise<boolean> {
+    const { own, named } = this.#workflows;
+    const results = await Promise.all([own, ...named.values()].map((each) => this.run("cleanup", each)));
+    const failed = results.find(({ error }) => error !== undefined);
+    if (failed !== undefined) throw failed.error;
+    return results.every(({ isReady }) => isReady);
+  }
+
   /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
   warnOfOrphans(): void {
     const { own } = this.#workflows;
@@ -280,6 +296,7 @@ export class WorkflowRuns {
     const scope = this.#scope;
     const { definition, ...compiled } = workflow;
     const ensureFinalizer = this.#ensureFinalizer;
+    const isPrimaryUnknown = scope.isPrimaryDeleted && scope.isFinalStateUnknown;
     return {
       definition: definition.primary,
       ...{ primary, secondaries, ...compiled },
@@ -291,6 +308,7 @@ export class WorkflowRuns {
       tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
       onGivenUp: () => dependencies.lateWrites.note(primary, this.#workflows.definition),
+      ...(isPrimaryUnknown && { isPrimaryUnknown }),
       ...(ensureFinalizer && { ensureFinalizer: async () => this.#goOnWith(await ensureFinalizer()) }),
       others: dependents.filter((each) => !compiled.plan.includes(each)),
     };

@@ -1,7 +1,7 @@
 import type { WaitingPrimary } from "../base/activity.js";
 import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import { systemClock, type Clock } from "../base/clock.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
@@ -141,6 +141,12 @@ export class Controller {
       this.dispatcher.withdraw(primary);
     }
     return this.dispatcher.stop(deadlineMs);
+  }
+
+  /** Tells whether a reconcile of this very primary is under way. */
+  isReconciling({ metadata }: KubernetesObject): boolean {
+    const entry = this.#primaries.get(keyOf(metadata))?.run?.entry;
+    return entry !== undefined && uidOf(entry) === metadata.uid;
   }
 
   onPrimaryChange(change: ResourceChange): void {

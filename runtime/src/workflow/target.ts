@@ -138,12 +138,14 @@ export class Target {
       const isOfLive = readsLiveAlone(definition.deletePostcondition);
       if (result.isMet || !(isOfLive || reads.lacksAll)) return result;
     } catch (error) {
-      if (run.context.signal.aborted || !reads.lacksAny) throw error;
+      const isExcused = reads.lacksAny || run.isPrimaryUnknown === true;
+      if (run.context.signal.aborted || !isExcused) throw error;
       problem = error;
     }
     if (!this.#isConfirmedGone(run)) return result ?? { isMet: false };
     const why = problem === undefined ? "is false" : `failed (${messageOf(problem)})`;
-    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${reads.describeMissing()}: met, as its own object is gone`;
+    const missing = reads.lacksAny ? reads.describeMissing() : "nothing is known of its primary, which is gone";
+    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${missing}: met, as its own object is gone`;
     run.context.logger.info({ dependent: definition.name }, text);
     return { isMet: true };
   }

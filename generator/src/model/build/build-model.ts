@@ -24,6 +24,7 @@ import { checkCachePath } from "../rules/watches/cache-path.js";
 import { checkCollidingName } from "../rules/names/colliding-name.js";
 import { checkConditionExpression } from "../rules/conditions/condition-expression.js";
 import { checkConditionField } from "../rules/conditions/condition-field.js";
+import { checkCleanupPolicy } from "../rules/dependents/cleanup-policy.js";
 import { checkCleanupInput } from "../rules/graph/cleanup-input.js";
 import { checkConditionalDependency } from "../rules/graph/conditional-dependency.js";
 import { checkConstantCondition } from "../rules/conditions/constant-condition.js";
@@ -106,6 +107,7 @@ const RULES: readonly Rule[] = [
   checkConditionField,
   checkConditionalDependency,
   checkCleanupInput,
+  checkCleanupPolicy,
   checkStatusConditions,
   checkSharedFinalizer,
   checkLabelSelector,

@@ -1,11 +1,12 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. A dependent reconciler does not know when
 // that is done, nor of conditions, order, retries or the items of a bulk dependent.
 import type { PostponedWrite, Tracing } from "../../base/activity.js";
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import type { DependentArguments } from "../definition/workflow-definition.js";
+import type { LinkedPrimary } from "./live-objects.js";
 import type { DiscoveredObjects, ReconcileNotes } from "../reconcile-notes.js";
 import type { SeenVersions } from "../live-reads.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
@@ -21,6 +22,8 @@ export interface DependentRun extends DependentArguments<KubernetesObject, objec
   readonly dependent?: string;
   /** Whether nothing of it may be left, so that `discover` looks for it as while the primary is being deleted. Default: false */
   readonly isConfirming?: boolean;
+  /** Whether nothing is known of the primary but its name, namespace and uid, so that functions which read more fail. Default: false */
+  readonly isPrimaryUnknown?: boolean;
   /** Is told of the changes of its objects. */
   readonly tracing?: Pick<Tracing, "changed"> | undefined;
   /**
@@ -120,6 +123,8 @@ export interface DependentReconciler {
   discover?(run: DependentRun, desire: () => Promise<unknown>): Promise<void>;
   /** Tells whether anything is known that has to be cleaned up before the primary goes. Default: nothing is */
   hasAny?(run: Pick<FindRun, "primary">): boolean;
+  /** Returns the primaries that its objects are linked to, but for those that are known. Default: none */
+  linkedPrimaries?(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[];
   /** Returns how long what is known may lack what a process before this one created. Default: 0 */
   unconfirmedMs?(primary: KubernetesObject): number;
   /** Returns the live items of a bulk dependent by their keys. */

@@ -35,7 +35,7 @@ import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler
 import { referencedKeyOf } from "./referenced-object.js";
 import type { SeenVersions } from "../live-reads.js";
 import { ReconcileNotes } from "../reconcile-notes.js";
-import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
+import { LiveObjects, type KnownObjects, type LinkedPrimary, type LiveObjectsOptions } from "./live-objects.js";
 
 const MOST_LOOKED_UP = 1_000;
 
@@ -343,6 +343,10 @@ export class KubernetesReconciler implements DependentReconciler {
     if (heldForCleanup !== true) return [];
     if (bulk !== undefined) return [...this.objects.items(run).values()].map(({ object }) => object);
     return [this.objects.single(run)].flatMap((entry) => entry?.object ?? []);
+  }
+
+  linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+    return this.objects.linkedPrimaries(isKnown);
   }
 
   hasAny({ primary }: Pick<FindRun, "primary">): boolean {

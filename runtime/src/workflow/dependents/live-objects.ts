@@ -11,6 +11,7 @@ import {
   namedLinkOf,
   PRIMARY_INDEX,
   provenLinkOf,
+  readLink,
 } from "../../base/primary-link.js";
 import { uidOf, versionOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { DependentSource } from "../../sources/kind/dependent-source.js";
@@ -31,6 +32,12 @@ export interface LiveObjectsOptions {
   readonly controller: string;
   /** The names that the controller had in earlier versions. */
   readonly formerNames?: readonly string[] | undefined;
+}
+
+/** A primary as links name it. */
+export interface LinkedPrimary {
+  readonly key: ObjectKey;
+  readonly uid: string;
 }
 
 /** The objects of one dependent, for every primary. */
@@ -176,6 +183,21 @@ export class LiveObjects {
       const isOwn = !isOfOther(live, metadata) && isWrittenBy(live, controller, ...formerNames) === true;
       const isLeft = isOwn && this.#isGenuine(entry);
       return isLeft && name !== undefined ? { name, live: entry.object } : [];
+    });
+  }
+
+  /** Returns the primaries that objects of this dependent are linked to with proof, but for those that are known. */
+  linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+    const { controller, formerNames = [], source, definition } = this.#options;
+    const isOwn = ({ object: { metadata } }: DecodedResource) =>
+      hasName(definition, metadata.annotations?.[DEPENDENT_NAME]) &&
+      isWrittenBy(metadata, controller, ...formerNames) === true &&
+      isOriginal(metadata) !== false;
+    return [...source.cache.valuesOfIndex(this.#linkIndex)].flatMap((value) => {
+      // A mapper of the user gives keys alone, which prove nothing.
+      const link = value.includes(" ") ? readLink(value) : { key: value as ObjectKey, uid: "" };
+      if (link.uid === "" || isKnown(link.key, link.uid)) return [];
+      return source.cache.byIndex(this.#linkIndex, value).some(isOwn) ? link : [];
     });
   }
 

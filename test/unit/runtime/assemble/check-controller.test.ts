@@ -30,6 +30,20 @@ suite("check of a controller", (test) => {
       { onAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
       "reconciles on all events, and has dependents (a, b)",
     ],
+    [{ cleanupPolicy: "never" as never }, 'has "never" for cleanupPolicy; it must be "finalizer" or "sweep"'],
+    [
+      { cleanupPolicy: "sweep", reconciler: { reconcile, cleanup } },
+      "a reconciler with cleanup(), which needs the finalizer",
+    ],
+    [{ cleanupPolicy: "sweep", onAllEvents: true }, "reconciles on all events"],
+    [
+      { cleanupPolicy: "sweep", workflow: workflowOf([dependentOf("a", { operations: { delete: () => {} } })]) },
+      'has cleanupPolicy "sweep", and delete() of dependent "a" needs the finalizer',
+    ],
+    [
+      { cleanupPolicy: "sweep", workflow: workflowOf([dependentOf("a", { heldForCleanup: true })]) },
+      'heldForCleanup of dependent "a" needs the finalizer',
+    ],
     [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
     [
       { fieldManager: "" },

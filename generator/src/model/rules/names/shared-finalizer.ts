@@ -35,7 +35,8 @@ export const checkSharedFinalizer: Rule = ({ controllers }) => {
 };
 
 /** Tells whether a spec says that a controller has something to do before its primaries go. */
-function cleansUp({ spec: { dependents, removed } }: ResolvedController): boolean {
+function cleansUp({ spec: { controller, dependents, removed } }: ResolvedController): boolean {
+  if (controller.cleanupPolicy === "sweep") return false;
   const isHeld = [...dependents.values()].some(({ heldForCleanup }) => heldForCleanup === true);
   const isOrphaned = [...dependents.values()].some(
     ({ mode, deletion }) => mode !== "readOnly" && deletion === "orphan",
