@@ -233,6 +233,7 @@ export interface ControllerSpec {
   readonly maxReconciliationInterval?: string;
   readonly reconcileTimeout?: string;
   readonly cleanupPolicy?: "finalizer" | "sweep";
+  readonly cleanUpUnselected?: boolean;
   readonly cleanupTimeout?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;

@@ -74,6 +74,7 @@ export interface ControllerSettings {
   readonly maxReconciliationIntervalMs?: number;
   readonly reconcileTimeoutMs?: number;
   readonly cleanupPolicy?: "sweep";
+  readonly cleanUpUnselected?: true;
   readonly cleanupTimeoutMs?: number;
   readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;

@@ -52,6 +52,9 @@ export function checkController(definition: ControllerDefinition): void {
 }
 
 function checkCleanupPolicy(definition: ControllerDefinition, fail: Fail): void {
+  const { cleanUpUnselected = false, labelSelector, fieldSelector } = definition;
+  if (cleanUpUnselected && labelSelector === undefined && fieldSelector === undefined)
+    throw fail("has cleanUpUnselected and no labelSelector or fieldSelector, so all primaries are selected; remove it");
   const { cleanupPolicy: policy = "finalizer", reconciler, onAllEvents } = definition;
   if (policy !== "finalizer" && policy !== "sweep")
     throw fail(`has ${describe(policy)} for cleanupPolicy; it must be "finalizer" or "sweep"`);

@@ -45,6 +45,11 @@ import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
 import type { ProofKeys } from "../base/proof-key.js";
 import type { ProofKeySecret } from "../operate/proof-key-secret.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { DecodedResource } from "../base/decoded-resource.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { LinkedPrimary } from "../workflow/dependents/live-objects.js";
+import { StuckPrimaries } from "./stuck-primaries.js";
 import { Sweeper } from "../reconcile/sweeper.js";
 import { RunningTasks } from "../schedule/reconcile-run.js";
 import type { GivenUp, ReconcileEvent, ReconcileObserver, ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -103,6 +108,9 @@ export class RunningController {
   /** Absent unless the controller cleans up without a finalizer. */
   readonly #sweeper: Sweeper | undefined;
   #cancelSweep: (() => void) | undefined;
+  readonly #stuck: StuckPrimaries;
+  /** Cleans up primaries that are not selected; absent unless the controller is responsible for them. */
+  readonly #unselected: Sweeper | undefined;
   readonly #listener: SourcesListener;
   readonly #externals: ExternalDependents;
   readonly #logger: Logger;
@@ -207,6 +215,8 @@ export class RunningController {
     const controller = (this.#controller = new Controller(definition, surroundings));
     this.#runner = runner;
     if (definition.cleanupPolicy === "sweep") this.#sweeper = this.#createSweeper(shared);
+    if (definition.cleanUpUnselected === true) this.#unselected = this.#createUnselected(shared);
+    this.#stuck = this.#createStuck(shared);
     const finalizer = finalizerOf(definition);
     this.#listener = {
       onPrimaryChange: (change) => {
@@ -215,8 +225,8 @@ export class RunningController {
           if (finalizer !== undefined) warnIfLost(change, finalizer, logger);
           if (this.#isPrepared)
             void runner.releaseAfterDeletion(change.object, { signal: this.#stopping.signal, logger });
-          if (this.#isPrepared) this.#sweeper?.add(change.object);
-        }
+          if (this.#isPrepared) this.#onDeleted(change.object);
+        } else this.#stuck.onSelected(change.object);
         controller.onPrimaryChange(change);
       },
       forget(primary) {
@@ -254,17 +264,76 @@ export class RunningController {
     });
   }
 
+  #createUnselected({ logger }: Pick<SharedParts, "logger">): Sweeper {
+    const { name: controller } = this.definition;
+    const { primary } = this.definition.workflow;
+    return new Sweeper({
+      clock: systemClock,
+      isReconciling: (object) => this.#controller.isReconciling(object),
+      cleanUp: async (object, signal) => {
+        const tasks: RunningTasks[] = [];
+        const scopeOf = ({ object }: DecodedResource) => {
+          const scope = { ...scopeOfDeleted(object, { controller, signal, logger }), isPrimaryDeleted: false };
+          tasks.push(scope.tasks);
+          return scope;
+        };
+        try {
+          return await this.#runner.cleanUpUnselected(object, signal, scopeOf);
+        } finally {
+          for (const each of tasks) each.close();
+        }
+      },
+      onFailure: (about, error, retryAfterMs) => {
+        const note = `the cleanup of ${describeObject(primary, about.metadata)}, which is not selected, failed: ${messageOf(error)}; trying again`;
+        logger.warn({ controller, primary: keyOf(about.metadata), retryAfterMs: Math.round(retryAfterMs) }, note);
+      },
+    });
+  }
+
+  #createStuck({ client, logger, events }: Pick<SharedParts, "client" | "logger" | "events">): StuckPrimaries {
+    const { name: controller, workflow, labelSelector, fieldSelector } = this.definition;
+    const { primary: definition } = workflow;
+    const selectors = [labelSelector, fieldSelector].filter((each) => each !== undefined);
+    const { workflows } = this.#runner;
+    return new StuckPrimaries({
+      ...{ controller, definition, logger, events, clock: systemClock, signal: this.#stopping.signal },
+      finalizer: finalizerOf(this.definition),
+      selector: selectors.length === 0 ? undefined : selectors.join(","),
+      cleanUp: this.#unselected && ((primary) => this.#unselected?.add(primary)),
+      list: (signal) => listPrimaries(client, { definition, namespaces: this.#sources.namespaces, signal }),
+      isSelected: (primary) => this.#isKnown(keyOf(primary.metadata), primary.metadata.uid) || this.#isUnknown(primary),
+      isGone: (primary, signal) => this.#runner.isGone(primary, signal),
+      leftOf: (primary) => workflows.leftOf(primary),
+      linked: () => this.#stubsOf(workflows.primariesOfOrdered((key, uid) => this.#isKnown(key, uid))),
+    });
+  }
+
+  #onDeleted(primary: KubernetesObject): void {
+    this.#sweeper?.add(primary);
+    const external = () => this.#runner.workflows.externalsOf(primary);
+    this.#stuck.onDeleted(primary, { isReleased: this.#runner.isCleanedUp(primary), external });
+  }
+
   /** Cleans up after the primaries that objects are linked to, and that are not known. */
   #sweep(): void {
     if (this.#sweeper === undefined || !this.#isPrepared || this.#isStopped) return;
+    const linked = this.#runner.workflows.linkedPrimaries((key, uid) => this.#isKnown(key, uid));
+    for (const stub of this.#stubsOf(linked)) this.#sweeper.add(stub);
+  }
+
+  // While the namespace of a primary is not known, the primary is not known to be gone.
+  #stubsOf(linked: readonly LinkedPrimary[]): readonly KubernetesObject[] {
     const { apiVersion, kind } = this.definition.workflow.primary;
-    const primaries = this.#sources.primaries;
-    const isKnown = (key: ObjectKey, uid: string) => primaries.get(key)?.object.metadata.uid === uid;
-    for (const { key, uid } of this.#runner.workflows.linkedPrimaries(isKnown)) {
-      const stub: KubernetesObject = { apiVersion, kind, metadata: { ...refOfKey(key), uid } };
-      // While its namespace is not known, it is not known to be gone.
-      if (this.#sources.unknownFor(stub) === undefined) this.#sweeper.add(stub);
-    }
+    const stubs = linked.map(({ key, uid }) => ({ apiVersion, kind, metadata: { ...refOfKey(key), uid } }));
+    return stubs.filter((stub) => !this.#isUnknown(stub));
+  }
+
+  #isKnown(key: ObjectKey, uid: string | undefined): boolean {
+    return this.#sources.primaries.get(key)?.object.metadata.uid === uid;
+  }
+
+  #isUnknown(primary: KubernetesObject): boolean {
+    return this.#sources.unknownFor(primary) !== undefined;
   }
 
   /**
@@ -294,6 +363,7 @@ export class RunningController {
     if (this.#isStopped) return;
     this.#controller.start();
     this.isStarted = true;
+    void this.#stuck.start();
     if (this.#sweeper === undefined) return;
     this.#sweep();
     this.#cancelSweep = systemClock.schedule(SWEEP_AGAIN_AFTER_MS, () => this.#sweep());
@@ -334,7 +404,8 @@ export class RunningController {
   async stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
     this.#cancelSweep?.();
-    const swept = this.#sweeper?.close();
+    this.#stuck.close();
+    const swept = Promise.all([this.#sweeper?.close(), this.#unselected?.close()]);
     this.#stopping.abort(new Error("the controller was stopped"));
     this.#loops.close();
     this.#externals.close();
@@ -404,7 +475,11 @@ export class RunningController {
       primary: keyOf(primary.metadata),
       reason: `its objects were not deleted: ${messageOf(error)}`,
     }));
-    return firstOf(swept);
+    const unselected = (this.#unselected?.failures ?? []).map(({ primary, error }) => ({
+      primary: keyOf(primary.metadata),
+      reason: `it is not selected, and its cleanup failed: ${messageOf(error)}`,
+    }));
+    return firstOf([...swept, ...unselected, ...this.#stuck.all]);
   }
 
   /** How many of its primaries somebody has paused. */
@@ -473,6 +548,16 @@ function scopeOfDeleted(
     isNextReconcileImminent: () => false,
     onStep: () => {},
   };
+}
+
+async function* listPrimaries(
+  client: ApiClient,
+  options: { definition: ResourceDefinition; namespaces: readonly string[] | undefined; signal: AbortSignal },
+): AsyncGenerator<readonly KubernetesObject[], void> {
+  const { definition, namespaces, signal } = options;
+  const isNamespaced = definition.scope === "Namespaced";
+  for (const namespace of isNamespaced ? (namespaces ?? [undefined]) : [undefined])
+    yield* client.listMetadata({ definition }, { namespace, signal });
 }
 
 interface OwnParts {

@@ -28,7 +28,7 @@ import type {
 } from "./call-options.js";
 import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
-import { pagesOf } from "./list-page.js";
+import { METADATA_LIST, pagesOf } from "./list-page.js";
 import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { noteDeletion } from "./recent-deletions.js";
 import { collectionPath, describeCollection, objectPath, queryOf } from "./resource-path.js";
@@ -109,6 +109,23 @@ export class ApiClient {
     const type = { apiVersion: definition.apiVersion, kind: definition.kind };
     for await (const { items } of pages) for (const item of items ?? []) found.push({ ...type, ...item });
     return found;
+  }
+
+  /** Reads the metadata of all objects of a kind, and yields them page by page. Objects may come again if the list has to begin again. */
+  async *listMetadata(
+    { definition }: Defined,
+    { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
+  ): AsyncGenerator<KubernetesObject[], void> {
+    const collection = collectionPath(definition, namespace);
+    const pages = pagesOf(this.#requester, {
+      ...{ signal, what: `list ${describeCollection(definition, namespace)}`, accept: METADATA_LIST },
+      pathOf: (page) => collection + queryOf({ labelSelector, fieldSelector, ...page }),
+      read: (body) =>
+        JSON.parse(body.toString("utf8")) as { metadata?: { continue?: string }; items?: KubernetesObject[] | null },
+      onRestart: () => {},
+    });
+    const type = { apiVersion: definition.apiVersion, kind: definition.kind };
+    for await (const { items } of pages) yield (items ?? []).map((item) => ({ ...item, ...type }));
   }
 
   /**

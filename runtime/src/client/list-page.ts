@@ -2,6 +2,9 @@ import { isApiError } from "../base/errors.js";
 import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-scanner.js";
 import { failed, type ApiRequest, type ApiRequester } from "./requester.js";
 
+/** Asks for the metadata of the objects of a list alone. */
+export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
 const LIST_LIMIT = 500;
 const COMMA = 0x2c;
 const CLOSE_BRACKET = 0x5d;

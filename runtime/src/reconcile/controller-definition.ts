@@ -62,6 +62,14 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly cleanupPolicy?: "finalizer" | "sweep" | undefined;
   /**
+   * Whether this controller cleans up primaries that are being deleted, have its finalizer and are not selected, which else nobody does. Only one
+   * instance may be responsible for them: where instances share the finalizer and select different primaries (shards), the others would clean up
+   * what is theirs. Needs a selector. Default: false, since another instance may select them; they are reported
+   *
+   * @example defineController({ name: "webpage", workflow, labelSelector: "!paused", cleanUpUnselected: true })
+   */
+  readonly cleanUpUnselected?: boolean | undefined;
+  /**
    * After how long a primary that is being deleted is released although its cleanup has not succeeded: its finalizer is removed, and a log line
    * and an Event name what may be left. Default: never, since what is left costs money or holds data, and nothing finds it again
    *

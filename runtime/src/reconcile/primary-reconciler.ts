@@ -1,6 +1,12 @@
 import type { EventSink, PostponedWrite } from "../base/activity.js";
 import { findError } from "../base/errors.js";
-import { describeObject, isTerminating, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import {
+  describeObject,
+  isTerminating,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { holdFinalizerOf, isPaused } from "../base/primary-link.js";
@@ -86,6 +92,9 @@ export class PrimaryReconciler {
   readonly #ownFields: OwnFields;
   /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
   readonly #abortedCleanups = new Set<ObjectKey>();
+
+  /** The uids of the primaries whose finalizer was removed after their cleanup, until they are gone. */
+  readonly #cleanedUp = new Map<ObjectKey, string | undefined>();
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     const { workflow, serverSideApply = true } = definition;
@@ -202,6 +211,38 @@ export class PrimaryReconciler {
     this.#ownFields.release(key);
     this.#dependencies.cleanupDeadlines?.delete(key);
     this.#abortedCleanups.delete(key);
+    this.#cleanedUp.delete(key);
+  }
+
+  /** Tells whether the finalizer of a primary was removed after its cleanup. */
+  isCleanedUp({ metadata }: KubernetesObject): boolean {
+    return metadata.uid !== undefined && this.#cleanedUp.get(keyOf(metadata)) === metadata.uid;
+  }
+
+  /** Tells whether the API server confirms that a primary is gone. Rejects if it cannot be read. */
+  async isGone({ metadata }: KubernetesObject, signal: AbortSignal): Promise<boolean> {
+    const { target, sender } = this.#write;
+    return uidOf(await sender.read(target, metadata, signal)) !== metadata.uid;
+  }
+
+  /**
+   * Cleans up a primary that is being deleted, and that is not selected. Resolves with after how long that has to be tried again, 0 if it is gone, or
+   * not for this controller. `scopeOf` makes the scope of the cleanup.
+   */
+  async cleanUpUnselected(
+    { metadata }: KubernetesObject,
+    signal: AbortSignal,
+    scopeOf: (entry: DecodedResource) => ReconcileScope,
+  ): Promise<number> {
+    const { target, sender } = this.#write;
+    const entry = await sender.read(target, metadata, signal);
+    if (entry === undefined || uidOf(entry) !== metadata.uid || !isTerminating(entry.object)) return 0;
+    const key = keyOf(metadata);
+    if (!hasFinalizer(entry.object, finalizerNameOf(this.#definition)) || target.cache.has(key)) return 0;
+    const { failure, isFinalizerRemoved, rescheduleAfterMs } = await this.run(scopeOf(entry));
+    if (!target.cache.has(key)) this.release(key);
+    if (failure !== undefined) throw failure.error;
+    return isFinalizerRemoved ? 0 : (rescheduleAfterMs ?? LOOK_AGAIN_AFTER_MS);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -369,7 +410,14 @@ export class PrimaryReconciler {
 
   async #removeFinalizer({ scope, outcome }: Attempt): Promise<void> {
     scope.signal.throwIfAborted();
-    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
+    // Before the answer: the event of the deletion may come first.
+    this.#cleanedUp.set(scope.key, uidOf(scope.entry));
+    try {
+      await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
+    } catch (error) {
+      this.#cleanedUp.delete(scope.key);
+      throw error;
+    }
     outcome.isFinalizerRemoved = true;
   }
 
@@ -382,6 +430,8 @@ export class PrimaryReconciler {
     const { scope, outcome, error, postponed, isPaused, runs } = attempt;
     const wasLastFinalizer = outcome.isFinalizerRemoved && scope.entry.object.metadata.finalizers?.length === 1;
     if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
+    // What is not selected does not belong into the cache.
+    if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
       // Conditions of former names are over as well.
       const dependents = this.#dependentNames;

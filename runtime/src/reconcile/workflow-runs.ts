@@ -19,7 +19,12 @@ import {
 import type { RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import { mayHaveAny } from "../workflow/target.js";
-import { isDeletedByOperator, isKubernetes, needsCleanup } from "../workflow/definition/workflow-definition.js";
+import {
+  deletionOf,
+  isDeletedByOperator,
+  isKubernetes,
+  needsCleanup,
+} from "../workflow/definition/workflow-definition.js";
 import type {
   DependentArguments,
   DependentDefinition,
@@ -104,6 +109,35 @@ export class ControllerWorkflows {
   /** Tells whether anything is known of a primary that has to be cleaned up before it goes. */
   hasAnyToCleanUp(primary: KubernetesObject): boolean {
     return this.ofCleanup.some(({ reconciler }) => mayHaveAny(reconciler, primary));
+  }
+
+  /** Names the objects of a primary that nobody but the operator deletes, and that are not being deleted. */
+  leftOf(primary: KubernetesObject): readonly string[] {
+    return [...new Set(this.#ordered.flatMap(({ reconciler }) => reconciler.leftOf?.({ primary }) ?? []))];
+  }
+
+  /** Names the external dependents of which a primary may have resources. */
+  externalsOf(primary: KubernetesObject): readonly string[] {
+    const externals = this.ofCleanup.filter(({ definition }) => !isKubernetes(definition));
+    return externals.flatMap(({ definition: { name }, reconciler }) =>
+      mayHaveAny(reconciler, primary) ? `resources of dependent "${name}"` : [],
+    );
+  }
+
+  /** Returns the primaries to which objects are linked that nobody but the operator deletes, but for those that are known. */
+  primariesOfOrdered(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+    // An own delete may have left its object on purpose.
+    const all = this.#ordered
+      .filter(({ definition }) => isKubernetes(definition) && typeof definition.operations?.delete !== "function")
+      .flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
+    return [...new Map(all.map((each) => [each.uid, each])).values()];
+  }
+
+  get #ordered(): readonly PlanNode[] {
+    return this.ofCleanup.filter(
+      ({ definition }) =>
+        isKubernetes(definition) && deletionOf(definition) === "ordered" && isDeletedByOperator(definition),
+    );
   }
 
   /** Returns the primaries to which objects are linked that have to be cleaned up, but for those that are known. */

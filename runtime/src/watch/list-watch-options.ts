@@ -46,5 +46,3 @@ export interface ListWatchOptions extends InformerScope {
 
 /** Asks for the metadata of an object alone. The answer states the kind PartialObjectMetadata; the decoder restores its own kind. */
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/** Asks for the same of a list. */
-export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

@@ -4,10 +4,10 @@
 import { Backoff, sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { abortWith, callUnawaited } from "../base/promises.js";
-import { itemsOf, metadataOf, pagesOf } from "../client/list-page.js";
+import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
 import { LineSplitter } from "../decode/line-splitter.js";
-import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
+import { METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
 import { WatchReader } from "./watch-reader.js";

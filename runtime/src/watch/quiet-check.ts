@@ -5,9 +5,9 @@ import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
 import { withDeadline } from "../base/promises.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
-import { metadataOf } from "../client/list-page.js";
+import { METADATA_LIST, metadataOf } from "../client/list-page.js";
 import { collectionPath, queryOf } from "../client/resource-path.js";
-import { METADATA_LIST, METADATA_OBJECT, type InformerScope, type ListWatchOptions } from "./list-watch-options.js";
+import { METADATA_OBJECT, type InformerScope, type ListWatchOptions } from "./list-watch-options.js";
 
 const ANSWER_TIMEOUT_MS = 8_000;
 // How long the watch may take to bring an event that the check has seen.

@@ -41,6 +41,7 @@ export function buildSettings(
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
     ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
     ...(spec.cleanupPolicy === "sweep" ? { cleanupPolicy: "sweep" } : {}),
+    ...(spec.cleanUpUnselected === true ? { cleanUpUnselected: true } : {}),
     ...(cleanupTimeout === undefined ? {} : { cleanupTimeoutMs: parseDuration(cleanupTimeout) }),
     // Default: isolate
     ...(spec.watchFailurePolicy === "block" ? { watchFailurePolicy: "block" as const } : {}),

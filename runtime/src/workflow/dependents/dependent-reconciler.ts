@@ -125,6 +125,8 @@ export interface DependentReconciler {
   hasAny?(run: Pick<FindRun, "primary">): boolean;
   /** Returns the primaries that its objects are linked to, but for those that are known. Default: none */
   linkedPrimaries?(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[];
+  /** Names the objects of a primary that are not being deleted. Default: there are none */
+  leftOf?(run: Pick<FindRun, "primary">): readonly string[];
   /** Returns how long what is known may lack what a process before this one created. Default: 0 */
   unconfirmedMs?(primary: KubernetesObject): number;
   /** Returns the live items of a bulk dependent by their keys. */

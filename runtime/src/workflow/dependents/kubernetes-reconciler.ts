@@ -349,6 +349,14 @@ export class KubernetesReconciler implements DependentReconciler {
     return this.objects.linkedPrimaries(isKnown);
   }
 
+  leftOf({ primary }: Pick<FindRun, "primary">): readonly string[] {
+    const { definition } = this.#options;
+    return this.objects
+      .leftovers(primary, () => false)
+      .filter(({ name, live }) => hasName(definition, name) && !isTerminating(live))
+      .map(({ live }) => describeObject(definition.resource, live.metadata));
+  }
+
   hasAny({ primary }: Pick<FindRun, "primary">): boolean {
     const { definition } = this.#options;
     const isOwn = ({ name, live }: { name: string; live: KubernetesObject }) =>

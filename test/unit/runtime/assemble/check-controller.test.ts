@@ -30,6 +30,7 @@ suite("check of a controller", (test) => {
       { onAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
       "reconciles on all events, and has dependents (a, b)",
     ],
+    [{ cleanUpUnselected: true }, "has cleanUpUnselected and no labelSelector or fieldSelector"],
     [{ cleanupPolicy: "never" as never }, 'has "never" for cleanupPolicy; it must be "finalizer" or "sweep"'],
     [
       { cleanupPolicy: "sweep", reconciler: { reconcile, cleanup } },
