@@ -16,7 +16,7 @@ import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
-import { checkControllers, fieldManagersOf } from "./assemble/check-controller.js";
+import { checkControllers, fieldManagersOf, warningsOf } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-reconcilers.js";
 import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
@@ -100,6 +100,8 @@ class RunnableOperator implements Operator {
     checkWatchdog(watchdog);
     checkNumbers("the operator", { startTimeoutMs: [startTimeoutMs, 0], stopTimeoutMs: [stopTimeoutMs, 0] });
     checkControllers(controllers);
+    for (const each of controllers)
+      for (const warning of warningsOf(each)) this.#logger.warn({ controller: each.name }, warning);
     checkClusters(controllers, Object.keys(options.clusters ?? {}));
     this.#suspects = new Suspects({ controllers: this.#names, clock: systemClock, logger: this.#logger });
     this.#election = new LeaderElection({

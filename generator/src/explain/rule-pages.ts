@@ -264,6 +264,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Give the objects different names, or make one dependent `bulk`.",
       example: "same-object",
     },
+    "unqualified-finalizer": {
+      meaning:
+        "A finalizer has no domain. The API server refuses that for built-in kinds; for custom resources another operator may use the same name.",
+      remedy: "Use a finalizer with a domain and a slash, and list the old one in `formerFinalizers`.",
+      example: "unqualified-finalizer",
+    },
     "cleanup-policy": {
       meaning: "A dependent needs the finalizer of its primary, which `cleanupPolicy: sweep` does without.",
       remedy: "Remove `cleanupPolicy: sweep`, or what needs the finalizer.",

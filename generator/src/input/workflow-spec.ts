@@ -238,6 +238,7 @@ export interface ControllerSpec {
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
   readonly finalizer?: string;
+  readonly formerFinalizers?: readonly string[];
   readonly indexes?: { readonly [name: string]: { readonly function: string } };
 }
 

@@ -79,6 +79,7 @@ export interface ControllerSettings {
   readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;
   readonly finalizer?: string;
+  readonly formerFinalizers?: readonly string[];
 }
 
 /** The conditions of a dependent; `existing` decides whether it adopts an object. */

@@ -16,10 +16,9 @@ import { isKubernetes, type DependentDefinition } from "../workflow/definition/w
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {
-  const { name, workflow, reconciler, finalizer, filters } = definition;
+  const { name, workflow, reconciler, filters } = definition;
   const fail = (problem: string) => new Error(`controller "${name}" ${problem}`);
-  if (finalizer !== undefined && !isQualified(finalizer))
-    throw fail(`has the finalizer "${finalizer}"; it needs a domain, as "${defaultFinalizerOf(workflow.primary)}" has`);
+  checkFinalizers(definition, fail);
   if (definition.onAllEvents === true) {
     if (reconciler?.cleanup !== undefined)
       throw fail(
@@ -49,6 +48,34 @@ export function checkController(definition: ControllerDefinition): void {
   checkFieldManagers(definition, fail);
   checkLimits(definition);
   checkDependents(definition, fail);
+}
+
+function checkFinalizers({ workflow, finalizer, formerFinalizers = [] }: ControllerDefinition, fail: Fail): void {
+  const { primary } = workflow;
+  const example = defaultFinalizerOf(primary);
+  for (const each of [...(finalizer === undefined ? [] : [finalizer]), ...formerFinalizers]) {
+    if (STANDARD_FINALIZERS.includes(each))
+      throw fail(`has the finalizer "${each}", which is Kubernetes' own; use another name`);
+    if (isQualified(each)) continue;
+    if (!isName(each))
+      throw fail(`has the finalizer "${each}"; it must be a domain, a slash and a name, such as "${example}"`);
+    // The API server refuses it.
+    if (!primary.isCustom)
+      throw fail(`has the finalizer "${each}"; for built-in kinds it needs a domain, as "${example}" has`);
+  }
+  if (formerFinalizers.includes(finalizer ?? example))
+    throw fail(
+      `has its finalizer "${finalizer ?? example}" among its former finalizers (formerFinalizers); remove it there`,
+    );
+}
+
+/** Returns what is not wrong with a controller, and should be mended all the same. */
+export function warningsOf({ workflow, finalizer }: ControllerDefinition): readonly string[] {
+  if (finalizer === undefined || finalizer.includes("/")) return [];
+  const example = `${defaultFinalizerOf(workflow.primary)}`;
+  return [
+    `finalizer "${finalizer}" has no domain, so another operator may use and remove the same one; use a name such as "${example}", and list this one in formerFinalizers`,
+  ];
 }
 
 function checkCleanupPolicy(definition: ControllerDefinition, fail: Fail): void {
@@ -128,12 +155,24 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   const { plural, group } = one.workflow.primary;
   // The objects are the same in every version.
   const isOfOneKind = plural === other.workflow.primary.plural && group === other.workflow.primary.group;
+  for (const [each, { name, formerFinalizers = [] }] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const used = [finalizerNameOf(each), ...(each.formerFinalizers ?? [])].find((name) =>
+      formerFinalizers.includes(name),
+    );
+    if (isOfOneKind && used !== undefined)
+      throw new Error(
+        `controller "${name}" has the former finalizer "${used}", which controller "${each.name}" has or had; remove it from one of them`,
+      );
+  }
   if (!isOfOneKind || finalizerNameOf(other) !== finalizer) return;
   if (one.onAllEvents === true || other.onAllEvents === true) return;
   // One that needs none still removes what is left over of its name.
   if (finalizerOf(one) === undefined && finalizerOf(other) === undefined) return;
   const renamed = finalizerOf(one) === undefined ? one : other;
-  const domain = finalizer.slice(0, finalizer.indexOf("/"));
+  const [domain] = (finalizer.includes("/") ? finalizer : defaultFinalizerOf(one.workflow.primary)).split("/");
   throw new Error(
     `controllers "${one.name}" and "${other.name}" share the finalizer "${finalizer}" of ${group === "" ? plural : `${plural}.${group}`}: ` +
       "either would let a primary go before the other has cleaned up; " +
@@ -172,9 +211,14 @@ export function namespacesOf(
   return namespaces === "current" ? [namespaceOf(connection, `controller "${name}"`)] : namespaces;
 }
 
-// A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, with a domain unless it is Kubernetes' own).
+const STANDARD_FINALIZERS: readonly string[] = ["foregroundDeletion", "orphan", "kubernetes"];
+
+// A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, for built-in kinds with a domain unless it is Kubernetes' own).
 function isQualified(finalizer: string): boolean {
   const [domain = "", name = "", ...rest] = finalizer.split("/");
-  const isName = name.length <= 63 && /^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/.test(name);
-  return rest.length === 0 && isName && hasFormat(domain, "k8s-long-name") === true;
+  return rest.length === 0 && isName(name) && hasFormat(domain, "k8s-long-name") === true;
+}
+
+function isName(text: string): boolean {
+  return text.length <= 63 && /^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/.test(text);
 }

@@ -1,3 +1,4 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
@@ -49,8 +50,21 @@ export interface ControllerDefinition extends ScheduleSettings {
   readonly fieldSelector?: string;
   /** The field manager of its writes. Default: the name of the controller */
   readonly fieldManager?: string;
-  /** The finalizer of the primaries. Default: `<plural>.<group>/finalizer` */
+  /**
+   * The finalizer of the primaries. A name without a slash is only accepted for custom resources, with a warning, as another client may use the same
+   * one. Default: `<plural>.<group>/finalizer`
+   *
+   * @example finalizer: "webpages.example.com/pages"
+   */
   readonly finalizer?: string;
+  /**
+   * Finalizers that an earlier version of the operator, or the operator that this one replaces, put on the primaries. A primary that is being
+   * deleted loses them after its cleanup, and one that lives after a reconcile in which all was ready. Default: none, since only a finalizer that
+   * nobody else removes may be taken off
+   *
+   * @example formerFinalizers: ["deletion.finalizers.rabbitmqclusters.rabbitmq.com"]
+   */
+  readonly formerFinalizers?: readonly string[] | undefined;
   /**
    * How objects are cleaned up that the garbage collector does not delete. `finalizer`: before their primary is deleted, which waits for the
    * operator. `sweep`: after it, so that a primary is always deleted at once; what was left while the operator was away is deleted at its next
@@ -139,6 +153,12 @@ export function isFinalizerReleased(definition: ControllerDefinition): boolean {
   if (cleanupPolicy === "sweep") return true;
   const isOrdered = ({ deletion }: RemovedDependent) => deletion === "ordered";
   return finalizerOf(definition) !== undefined || Object.values(workflow.removed ?? {}).some(isOrdered);
+}
+
+/** Returns those of the finalizers of an object that are the controller's, its former ones included. */
+export function ownFinalizersOn(definition: ControllerDefinition, { metadata }: KubernetesObject): readonly string[] {
+  const own = [finalizerNameOf(definition), ...(definition.formerFinalizers ?? [])];
+  return metadata.finalizers?.filter((each) => own.includes(each)) ?? [];
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */

@@ -23,6 +23,7 @@ import {
   finalizerOf,
   isFinalizerReleased,
   needsFinalizerAlways,
+  ownFinalizersOn,
   type ControllerDefinition,
 } from "./controller-definition.js";
 import type { CleanupDeadlines } from "./cleanup-deadlines.js";
@@ -238,7 +239,7 @@ export class PrimaryReconciler {
     const entry = await sender.read(target, metadata, signal);
     if (entry === undefined || uidOf(entry) !== metadata.uid || !isTerminating(entry.object)) return 0;
     const key = keyOf(metadata);
-    if (!hasFinalizer(entry.object, finalizerNameOf(this.#definition)) || target.cache.has(key)) return 0;
+    if (ownFinalizersOn(this.#definition, entry.object).length === 0 || target.cache.has(key)) return 0;
     const { failure, isFinalizerRemoved, rescheduleAfterMs } = await this.run(scopeOf(entry));
     if (!target.cache.has(key)) this.release(key);
     if (failure !== undefined) throw failure.error;
@@ -267,7 +268,7 @@ export class PrimaryReconciler {
         await this.#writePrimary({ primary: attempt.given ?? primary, resource, status }, attempt);
         attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
       }
-      await this.#releaseFinalizer(runs, attempt);
+      await this.#releaseFinalizers(runs, attempt);
     } catch (error) {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
@@ -307,29 +308,36 @@ export class PrimaryReconciler {
       }));
   }
 
-  /** Removes the finalizer from a primary that lives, once nothing needs it: else its deletion would wait for an operator that is away. */
-  async #releaseFinalizer(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
-    const { scope, outcome } = attempt;
+  /** Removes finalizers from a primary that lives, once nothing needs them: else its deletion would wait for an operator that is away. */
+  async #releaseFinalizers(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
+    const { scope } = attempt;
+    const { formerFinalizers = [] } = this.#definition;
     const primary = this.#dependencies.primaries.get(scope.key)?.object;
-    const finalizer = finalizerNameOf(this.#definition);
-    if (!isFinalizerReleased(this.#definition) || primary === undefined || !hasFinalizer(primary, finalizer)) return;
-    if (isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
-    const isSwept = this.#definition.cleanupPolicy === "sweep";
-    const waitMs = isSwept ? 0 : await runs.releaseAfterMs();
-    if (waitMs === undefined) return;
-    if (waitMs > 0) {
-      outcome.rescheduleAfterMs = Math.ceil(Math.min(waitMs, outcome.rescheduleAfterMs ?? waitMs));
-      return;
-    }
+    if (primary === undefined || isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
+    // What is not ready may not be protected by the finalizer of the controller yet.
+    const former = runs.result?.isReady === false ? [] : formerFinalizers.filter((each) => hasFinalizer(primary, each));
+    const own = (await this.#isReleased(primary, runs, attempt)) ? [finalizerNameOf(this.#definition)] : [];
+    if (former.length + own.length === 0) return;
     scope.signal.throwIfAborted();
-    await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(primary);
+    const { cause } = this.#writeIn(scope);
+    await this.#dependencies.resources.within(cause).removeFinalizers(primary, [...former, ...own]);
+  }
+
+  /** Tells whether a primary that lives has the finalizer, and nothing needs it. */
+  async #isReleased(primary: KubernetesObject, runs: WorkflowRuns, { outcome }: Attempt): Promise<boolean> {
+    if (!isFinalizerReleased(this.#definition) || !hasFinalizer(primary, finalizerNameOf(this.#definition)))
+      return false;
+    const waitMs = this.#definition.cleanupPolicy === "sweep" ? 0 : await runs.releaseAfterMs();
+    if (waitMs !== undefined && waitMs > 0)
+      outcome.rescheduleAfterMs = Math.ceil(Math.min(waitMs, outcome.rescheduleAfterMs ?? waitMs));
+    return waitMs === 0;
   }
 
   async #cleanup(attempt: Attempt): Promise<void> {
     const { scope } = attempt;
     const { object } = scope.entry;
     // It may have one that the controller does not put there any more.
-    if (!hasFinalizer(object, finalizerNameOf(this.#definition))) return this.#releaseHeld(scope);
+    if (ownFinalizersOn(this.#definition, object).length === 0) return this.#releaseHeld(scope);
     if (this.#abortedCleanups.delete(scope.key) && this.#remainingMsOf(object) <= 0)
       throw new Error("the last attempt was aborted, as it took too long");
     const runs = this.#prepare(object, attempt);
@@ -361,8 +369,9 @@ export class PrimaryReconciler {
     const { scope, outcome } = attempt;
     const { object } = scope.entry;
     const { failure } = outcome;
-    const finalizer = finalizerNameOf(this.#definition);
-    if (attempt.isPaused || outcome.isFinalizerRemoved || !hasFinalizer(object, finalizer)) return;
+    const own = ownFinalizersOn(this.#definition, object);
+    if (attempt.isPaused || outcome.isFinalizerRemoved || own.length === 0) return;
+    const finalizer = own.join('", "');
     const remainingMs = this.#remainingMsOf(object);
     if (scope.signal.aborted) {
       if (remainingMs < Infinity) this.#abortedCleanups.add(scope.key);
@@ -387,7 +396,7 @@ export class PrimaryReconciler {
   async #giveUpCleanup(attempt: Attempt): Promise<void> {
     const { scope, outcome, runs } = attempt;
     const { object } = scope.entry;
-    const finalizer = finalizerNameOf(this.#definition);
+    const finalizer = ownFinalizersOn(this.#definition, object).join('", "');
     const left = [outcome.failure === undefined ? notGone(runs) : messageOf(outcome.failure.error)];
     try {
       await this.#releaseHeld(scope).catch((error: unknown) => void left.push(messageOf(error)));
@@ -413,7 +422,9 @@ export class PrimaryReconciler {
     // Before the answer: the event of the deletion may come first.
     this.#cleanedUp.set(scope.key, uidOf(scope.entry));
     try {
-      await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizer(scope.entry.object);
+      const { object } = scope.entry;
+      const finalizers = ownFinalizersOn(this.#definition, object);
+      await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizers(object, finalizers);
     } catch (error) {
       this.#cleanedUp.delete(scope.key);
       throw error;
@@ -428,7 +439,9 @@ export class PrimaryReconciler {
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsSender: sender } = this.#dependencies;
     const { scope, outcome, error, postponed, isPaused, runs } = attempt;
-    const wasLastFinalizer = outcome.isFinalizerRemoved && scope.entry.object.metadata.finalizers?.length === 1;
+    const { object } = scope.entry;
+    const isOnlyOwn = ownFinalizersOn(this.#definition, object).length === object.metadata.finalizers?.length;
+    const wasLastFinalizer = outcome.isFinalizerRemoved && isOnlyOwn;
     if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
     // What is not selected does not belong into the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;

@@ -108,10 +108,20 @@ export class ResourceOperations {
     primary: Primary,
     { finalizer = this.#options.finalizer, ...options }: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
+    return this.removeFinalizers(primary, [finalizer], options);
+  }
+
+  /** Takes finalizers off a primary by one patch; undefined if it is gone. */
+  removeFinalizers<Primary extends KubernetesObject>(
+    primary: Primary,
+    finalizers: readonly string[],
+    options: Pick<FinalizerOptions, "mode"> = {},
+  ): Promise<ResourceWrite<Primary> | undefined> {
     return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
       ...options,
-      isNeeded: (live) => hasFinalizer(live, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
+      isNeeded: (live) => finalizers.some((each) => hasFinalizer(live, each)),
+      change: ({ metadata }) =>
+        void (metadata.finalizers = metadata.finalizers?.filter((name) => !finalizers.includes(name))),
     });
   }
 

@@ -52,6 +52,7 @@ import { checkReference } from "../rules/dependents/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
 import { checkReservedName } from "../rules/names/reserved-name.js";
 import { checkSameObject } from "../rules/dependents/same-object.js";
+import { checkUnqualifiedFinalizer } from "../rules/names/unqualified-finalizer.js";
 import { checkSharedFinalizer } from "../rules/names/shared-finalizer.js";
 import { checkStatusConditions } from "../rules/kinds/status-conditions.js";
 import { checkUnconvertedVersions } from "../rules/kinds/unconverted-version.js";
@@ -110,6 +111,7 @@ const RULES: readonly Rule[] = [
   checkCleanupPolicy,
   checkStatusConditions,
   checkSharedFinalizer,
+  checkUnqualifiedFinalizer,
   checkLabelSelector,
   checkFieldSelector,
   checkMappingScope,

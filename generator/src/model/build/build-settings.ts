@@ -47,6 +47,9 @@ export function buildSettings(
     ...(spec.watchFailurePolicy === "block" ? { watchFailurePolicy: "block" as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
+    ...(spec.formerFinalizers === undefined || spec.formerFinalizers.length === 0
+      ? {}
+      : { formerFinalizers: spec.formerFinalizers }),
   });
 }
 

@@ -15,6 +15,7 @@ import {
 } from "../page-operator.js";
 
 const FINALIZER = "pages.example.com/finalizer";
+const FORMER = "deletion.finalizers.example.com";
 const REF = { name: "one", namespace: "default" };
 const CHILD = { name: "one-child", namespace: "kube-public" };
 
@@ -193,6 +194,47 @@ suite("finalizer of a primary", (test) => {
     await until(page, []);
     assert.is(await childIn(page), undefined);
   });
+
+  test("takes the place of former finalizers after a reconcile in which all is ready", async () => {
+    await using server = await startPageServer();
+    let isReady = false;
+    const child = childOf({ reconcilePrecondition: undefined, readyPostcondition: () => isReady });
+    const settings = { dependents: [child], formerFinalizers: [FORMER, "example.com/old"] };
+    await using page = createPageOperator(server, settings);
+    await page.operator.start();
+    const others = "example.com/other";
+    await createPage(page, "one", { finalizers: [FORMER, others, "example.com/old"] });
+    await waitFor("the object is there", async () => (await childIn(page)) !== undefined);
+    await page.quiet();
+    assert.equal(new Set(await finalizersOf(page)), new Set([FORMER, others, "example.com/old", FINALIZER]));
+    isReady = true;
+    await turn(page, "on");
+    await until(page, [others, FINALIZER]);
+  });
+
+  for (const finalizer of [undefined, "deletion"])
+    test(`is cleaned up for while only a former one is there, finalizer: ${finalizer ?? "the default"}`, async () => {
+      await using server = await startPageServer();
+      const dependents = [childOf({ reconcilePrecondition: undefined })];
+      {
+        await using before = createPageOperator(server, { dependents, finalizer: FORMER });
+        await before.operator.start();
+        await createPage(before);
+        await until(before, [FORMER]);
+        await waitFor("the object is there", async () => (await childIn(before)) !== undefined);
+        assert.ok(
+          before.logs.some((line) => line.startsWith("warn") && line.includes(`finalizer "${FORMER}" has no domain`)),
+        );
+      }
+      await apiRequestOrThrow(server, "DELETE /apis/example.com/v1/namespaces/default/pages/one");
+      const settings = { dependents, formerFinalizers: [FORMER], ...(finalizer && { finalizer }) };
+      await using page = createPageOperator(server, settings);
+      await page.operator.start();
+      await waitFor("the page is gone", async () => (await page.operator.client.get(Page, REF)) === undefined, {
+        timeoutMs: 30_000,
+      });
+      assert.is(await childIn(page), undefined);
+    });
 
   test("is restored while an object needs it", async () => {
     await using server = await startPageServer();

@@ -18,10 +18,19 @@ const readOnly = { mode: "readOnly", desired: undefined as never } as const;
 
 suite("check of a controller", (test) => {
   const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
-    [{ finalizer: "cleanup" }, 'has the finalizer "cleanup"; it needs a domain, as "pages.example.com/finalizer" has'],
+    [
+      { finalizer: "cleanup", workflow: { ...workflowOf([]), primary: builtinDefinition("v1", "Service") } },
+      'has the finalizer "cleanup"; for built-in kinds it needs a domain, as "services.gen-operator.dev/finalizer" has',
+    ],
+    [{ finalizer: "orphan" }, 'has the finalizer "orphan", which is Kubernetes\' own; use another name'],
+    [{ formerFinalizers: ["a b"] }, 'has the finalizer "a b"; it must be a domain, a slash and a name'],
+    [
+      { formerFinalizers: ["pages.example.com/finalizer"] },
+      'has its finalizer "pages.example.com/finalizer" among its former finalizers (formerFinalizers); remove it there',
+    ],
     [{ finalizer: "example.com/" }, 'has the finalizer "example.com/"'],
     [{ finalizer: "Example.com/x" }, 'has the finalizer "Example.com/x"'],
-    [{ finalizer: `example.com/${"x".repeat(64)}` }, "it needs a domain"],
+    [{ finalizer: `example.com/${"x".repeat(64)}` }, "it must be a domain, a slash and a name"],
     [
       { onAllEvents: true, reconciler: { reconcile, cleanup } },
       "reconciles on all events, and there is no cleanup then",
