@@ -49,10 +49,17 @@ export class LeftFields {
         others.some(
           ({ manager, fieldsV1 = {} }) => manager !== BEFORE_FIRST_APPLY && fieldsAt(fieldsV1, path) !== undefined,
         );
-      const found = fields.flatMap((path) => {
+      const find = (path: FieldPath): LeftField | undefined => {
         // Replicas are scaled through a subresource, of which stripped managed fields say nothing.
         const isKept = path.at(-1) === "f:replicas" || isReleased(path, write.released) || hasOther(path);
-        return isKept ? [] : (resolveField(object as unknown as JsonValue, path) ?? []);
+        return isKept ? undefined : resolveField(object as unknown as JsonValue, path);
+      };
+      const found = fields.flatMap((path): readonly LeftField[] => {
+        const left = find(path);
+        if (left === undefined) return [];
+        const mirror = write.target.definition.isCustom ? undefined : mirrorOf(path);
+        const mirrored = mirror && find(mirror);
+        return mirrored?.value === left.value ? [left, mirrored] : [left];
       });
       if (found.length === 0) return undefined;
       const plan = planJsonPatch(object, [uidTest(object.metadata.uid), ...found.flatMap(removal)], false);
@@ -62,6 +69,14 @@ export class LeftFields {
     };
     return onLatest(write.before, remove, { sender, target: write.target });
   }
+}
+
+// In a PodSpec the API server sets each of these fields to the value of the other one if that is absent, so only both together go.
+const MIRRORS: { readonly [element: string]: string } = { "f:serviceAccountName": "f:serviceAccount" };
+
+function mirrorOf(path: FieldPath): FieldPath | undefined {
+  const mirror = MIRRORS[path.at(-1) ?? ""];
+  return mirror === undefined ? undefined : [...path.slice(0, -1), mirror];
 }
 
 function removal({ path, value }: LeftField): JsonPatchOperation[] {

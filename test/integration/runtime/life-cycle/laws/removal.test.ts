@@ -17,6 +17,8 @@ class World {
   readonly scene: Scene;
   way: Way;
   name: string;
+  /** The names that the controller had before. */
+  readonly names = new Set<string>();
   /** The keys that the page states; each of them is one of the data, a label and an annotation. */
   stated = "abc";
   /** The members, by their paths, that other clients added. */
@@ -37,7 +39,8 @@ class World {
   }
 
   async start(name = this.name): Promise<void> {
-    const formerNames = name === this.name ? [] : [this.name];
+    this.names.add(this.name).delete(name);
+    const formerNames = [...this.names];
     this.name = name;
     this.isReplaced ||= this.way === "put";
     const desired = ({ primary }: { primary: Page }) => {
@@ -53,6 +56,10 @@ class World {
 
   async state(keys: string): Promise<void> {
     this.stated = keys;
+    // What is stated is taken over.
+    const isStated = (each: string) =>
+      [...keys].some((key) => each.endsWith(`/${key}=theirs`) || each === `data ${key}=theirs`);
+    for (const each of this.foreign) if (isStated(each)) this.foreign.delete(each);
     await this.scene.client.mergePatch(Page, this.ref, { spec: { more: keys } });
   }
 
@@ -144,7 +151,15 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
   "of a controller that gets a new name meanwhile": ["stop the operator", "state fewer", "rename the controller"],
   "written in the other way": ["write in the other way", "state fewer"],
   "when nothing is stated any more": ["state none"],
-  "without what another client sets before and after a switch of the way": [
+  "without what another client set before a switch of the way": [
+    ...["state none", "stop the operator", "another client changes members", "start the operator"],
+    ...["write in the other way"],
+  ] as Command[],
+  "without what another client set before and after a switch of the way": [
+    ...["state none", "stop the operator", "another client changes members", "start the operator"],
+    ...["write in the other way", "another client changes members", "stop the operator", "start the operator"],
+  ] as Command[],
+  "where another client set it before and after a switch of the way, and is stated again": [
     ...["state none", "stop the operator", "another client changes members", "start the operator"],
     ...["write in the other way", "another client changes members", "state fewer"],
   ] as Command[],
