@@ -129,8 +129,11 @@ const COMMANDS = {
     attempt(() => scene.client.mergePatch(ConfigMap, refOf(scene, "input"), { data: { on: "false" } })),
   "delete secret": removeObject(Secret, "secret"),
   "delete child": removeObject(ConfigMap, "child"),
-  "a second resource appears": ({ scene, service }: World) =>
-    void service.create({ owner: scene.id, item: "", value: "" }),
+  "a second resource appears": async ({ scene, service }: World) => {
+    service.create({ owner: scene.id, item: "", value: "" });
+    // The operator did not create it, so it is promised to delete only what it has seen.
+    await service.untilRead();
+  },
   "the service is down": (world: World) => void (world.isDown = true),
   "the service is up": (world: World) => void (world.isDown = false),
   "the Secret goes": ({ scene }: World) =>
@@ -263,6 +266,15 @@ add("takes the finalizer off a page that wants nothing that the operator has to 
 });
 add("works with a finalizer without a slash", { child: "elsewhere", finalizer: "deletion", commands: ["delete page"] });
 
+// A resource that others create belongs to a page that has the dependent, and lives.
+function hasOwnerOfResources({ external, commands }: Case): boolean {
+  const last = commands.lastIndexOf("a second resource appears");
+  const isEnd = (each: Command) =>
+    each.startsWith("delete page") || each === "delete namespace" || RESTARTS.includes(each);
+  const end = commands.findIndex(isEnd);
+  return last < 0 || (external !== "none" && (end < 0 || last < end));
+}
+
 const cases: fc.Arbitrary<Case> = fc
   .record({
     secret: fc.constantFrom("none", "garbageCollected", "ordered"),
@@ -275,6 +287,9 @@ const cases: fc.Arbitrary<Case> = fc
   .map(({ condition, ...rest }) => ({ ...rest, ...(condition === undefined ? {} : { condition }) }) as Case)
   // What reads a Secret has one.
   .filter(({ secret, external }) => external !== "secret" || secret !== "none")
+  .filter(hasOwnerOfResources)
+  // A deletePostcondition that is false while all that it reads is there holds the page, as it should.
+  .filter(({ condition, commands }) => condition !== "deletePostcondition" || !commands.includes("input turns false"))
   .filter(isPromised);
 
 declareLaw<Case>({
