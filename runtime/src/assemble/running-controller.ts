@@ -540,7 +540,7 @@ function scopeOfDeleted(
   const logger = withFields(parent, () => ({ controller, primary: key }));
   return {
     ...{ key, entry: { object }, signal, logger },
-    tasks: new RunningTasks(logger, systemClock),
+    tasks: new RunningTasks({ controller, primary: key, logger, clock: systemClock }),
     reasons: [{ kind: "primary", change: "deleted", isInitial: false }],
     retry: { attempt: 0, isLastAttempt: false },
     ...{ queuedMs: 0, wasPaused: false, isPrimaryDeleted: true },
