@@ -1,45 +1,61 @@
 import { execFile } from "node:child_process";
-import { unwatchFile, watchFile } from "node:fs";
-import { mkdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { unwatchFile, watchFile, type Stats } from "node:fs";
+import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { isRunning } from "../system-error.js";
 import { DevError } from "./project-packages.js";
 
 const WATCH_MS = 500;
 
+const MARK = ".gen-operator-dev";
+const MARK_TEXT = "gen-operator dev made this folder, and deletes it with everything in it when the session ends.\n";
+
 /**
- * The folder of a project for what a session needs on disk, `dist/dev`; it is gone after the session. A file in it names the process and
- * its host, so that no second session begins, not even in another container. Whoever cleans `dist` deletes it, too: then the session is told, and restores it.
+ * The folder of a project for what a session needs on disk, `dist/dev`; it is deleted after the session. A file in it names the process and
+ * its host, so that no second session starts, not even in another container. If a build deletes `dist`, `onDeleted` is called and the session restores the folder.
+ *
+ * Only a folder that has the mark of `dev` is deleted, and only where neither `dist` nor `dist/dev` is a symbolic link.
  */
 export class DevFolder implements AsyncDisposable {
   readonly path: string;
   readonly #project: string;
+  readonly #parent: string;
   readonly #pidFile: string;
+  readonly #markFile: string;
   #isHeld = false;
+  #madeParent = false;
 
   private constructor(project: string) {
     this.#project = project;
-    this.path = join(project, "dist/dev");
+    this.#parent = join(project, "dist");
+    this.path = join(this.#parent, "dev");
     this.#pidFile = join(this.path, "pid");
+    this.#markFile = join(this.path, MARK);
   }
 
-  /** Creates the folder, without what a session that was killed has left; throws a DevError if another session runs. */
+  /** Creates the folder and deletes leftovers of a killed session; throws a DevError if another session runs, or if the folder is not dev's. */
   static async open(project: string): Promise<DevFolder> {
     const folder = new DevFolder(project);
     await folder.restore();
     return folder;
   }
 
-  /** Creates the folder again if somebody deleted it; tells whether that was so. Throws a DevError if it is another session's by now. */
+  /**
+   * Creates the folder again if it was deleted; returns whether it was. Throws a DevError if it belongs to another session by now, or has
+   * files that `dev` did not make.
+   */
   async restore(): Promise<boolean> {
+    await this.#refuseLinks();
     const owner = await this.#readOwner();
     if (owner !== undefined && isOwn(owner)) {
       if (this.#isHeld) return false;
     } else if (owner !== undefined) await this.#refuseIfRunning(owner);
-    await rm(this.path, { recursive: true, force: true });
-    await mkdir(this.path, { recursive: true });
+    await this.#clear();
+    const made = await mkdir(this.path, { recursive: true });
+    if (made === this.#parent) this.#madeParent = true;
+    await writeFile(this.#markFile, MARK_TEXT);
     await writeFile(this.#pidFile, `${process.pid} ${hostname()}\n`, { flag: "wx" });
     this.#isHeld = true;
     return true;
@@ -54,11 +70,38 @@ export class DevFolder implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     unwatchFile(this.#pidFile);
+    if ((await this.#findLink()) !== undefined) return;
     const owner = await this.#readOwner();
-    if (owner === undefined || !isOwn(owner)) return;
+    if (owner === undefined || !isOwn(owner) || !(await exists(this.#markFile))) return;
     await rm(this.path, { recursive: true, force: true });
-    // It stays if anything else is in it.
-    await rmdir(dirname(this.path)).catch(() => undefined);
+    // Fails if the folder has other files.
+    if (this.#madeParent) await rmdir(this.#parent).catch(() => undefined);
+  }
+
+  /** Deletes what an earlier session left. An empty folder needs no mark: a session may be killed before it writes one. */
+  async #clear(): Promise<void> {
+    const names = await readdir(this.path).catch((error: NodeJS.ErrnoException): string[] => {
+      if (error.code === "ENOENT") return [];
+      throw error;
+    });
+    if (names.length === 0) return;
+    if (!names.includes(MARK))
+      throw new DevError(
+        `${this.path} was not made by gen-operator dev: file ${MARK} is missing. dev keeps its own files there; move the folder, or delete it if you do not need it`,
+      );
+    await rm(this.path, { recursive: true, force: true });
+  }
+
+  async #refuseLinks(): Promise<void> {
+    const link = await this.#findLink();
+    if (link !== undefined)
+      throw new DevError(`${link} is a symbolic link; gen-operator dev needs a folder there. Remove the link`);
+  }
+
+  /** Returns the part of the path below the project that leads elsewhere; undefined if there is none. */
+  async #findLink(): Promise<string | undefined> {
+    for (const path of [this.#parent, this.path]) if ((await statOf(path))?.isSymbolicLink() === true) return path;
+    return undefined;
   }
 
   async #refuseIfRunning({ pid, host }: Owner): Promise<void> {
@@ -78,6 +121,14 @@ export class DevFolder implements AsyncDisposable {
     const [, pid, host = hostname()] = /^([1-9]\d*)(?: (\S+))?\n$/.exec(text) ?? [];
     return pid === undefined ? undefined : { pid: Number(pid), host };
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await statOf(path)) !== undefined;
+}
+
+function statOf(path: string): Promise<Stats | undefined> {
+  return lstat(path).catch(() => undefined);
 }
 
 /** Who holds a folder. */

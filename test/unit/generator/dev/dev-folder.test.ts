@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DevFolder } from "#generator/dev/dev-folder.js";
@@ -27,6 +27,7 @@ suite("the folder of a dev session", (test) => {
       other.kill("SIGKILL");
     }
     // The parent runs the tests.
+    await writeFile(join(project.path, "dist/dev/.gen-operator-dev"), "");
     for (const stale of [`${process.ppid} ${hostname()}`, `${process.pid} ${hostname()}`, "damaged"]) {
       await writeFile(pidFile, `${stale}\n`);
       const folder = await DevFolder.open(project.path);
@@ -34,6 +35,60 @@ suite("the folder of a dev session", (test) => {
       assert.is(await folder.restore(), false);
       await folder[Symbol.asyncDispose]();
       await mkdir(join(project.path, "dist/dev"), { recursive: true });
+      await writeFile(join(project.path, "dist/dev/.gen-operator-dev"), "");
     }
+  });
+
+  test("a folder that dev did not make stays, and the message names it", async () => {
+    for (const content of [{ "main.js": "mine" }, { pid: "damaged" }, { pid: `${process.pid} ${hostname()}\n` }]) {
+      await using project = await createTemporaryFolder();
+      const path = join(project.path, "dist/dev");
+      await mkdir(path, { recursive: true });
+      for (const [name, text] of Object.entries(content)) await writeFile(join(path, name), text);
+      await assert.rejects(DevFolder.open(project.path), `${path} was not made by gen-operator dev`);
+      assert.equal(await readdir(path), Object.keys(content));
+    }
+  });
+
+  test("nothing is deleted behind a symbolic link, be it dist/dev or dist", async () => {
+    for (const link of ["dist/dev", "dist"]) {
+      await using project = await createTemporaryFolder();
+      await using other = await createTemporaryFolder();
+      // A session in the other project that was killed: its mark does not count here.
+      await mkdir(join(other.path, "dev"));
+      for (const file of [".gen-operator-dev", "kept", "dev/.gen-operator-dev", "dev/kept"])
+        await writeFile(join(other.path, file), "kept");
+      if (link !== "dist") await mkdir(join(project.path, "dist"));
+      await symlink(other.path, join(project.path, link));
+      await assert.rejects(DevFolder.open(project.path), `${join(project.path, link)} is a symbolic link`);
+      assert.equal((await readdir(other.path)).sort(), [".gen-operator-dev", "dev", "kept"]);
+      assert.equal((await readdir(join(other.path, "dev"))).sort(), [".gen-operator-dev", "kept"]);
+    }
+  });
+
+  test("what takes the place of the folder during a session stays, when it is restored and when the session ends", async () => {
+    await using project = await createTemporaryFolder();
+    await using other = await createTemporaryFolder();
+    const path = join(project.path, "dist/dev");
+    const folder = await DevFolder.open(project.path);
+    await rename(path, join(other.path, "moved"));
+    await symlink(join(other.path, "moved"), path);
+    await assert.rejects(folder.restore(), "is a symbolic link");
+    await rm(path);
+    await mkdir(path);
+    await writeFile(join(path, "main.js"), "built by the user");
+    await assert.rejects(folder.restore(), "was not made by gen-operator dev");
+    await folder[Symbol.asyncDispose]();
+    assert.equal(await readdir(path), ["main.js"]);
+    assert.is((await readdir(join(other.path, "moved"))).includes("pid"), true);
+  });
+
+  test("a dist folder that was there before stays, even if it is empty", async () => {
+    await using project = await createTemporaryFolder();
+    await (await DevFolder.open(project.path))[Symbol.asyncDispose]();
+    assert.equal(await readdir(project.path), []);
+    await mkdir(join(project.path, "dist"));
+    await (await DevFolder.open(project.path))[Symbol.asyncDispose]();
+    assert.equal(await readdir(project.path), ["dist"]);
   });
 });
