@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { printableText } from "@gen-operator/schema";
 import yargs from "yargs";
 import { readTokenFile } from "./identity/tokens/token-file.js";
 import { startApiServer, type ApiServer } from "./server.js";
@@ -9,7 +10,7 @@ export async function run(args: readonly string[]): Promise<void> {
   try {
     await start(args);
   } catch (error) {
-    process.stderr.write(`${problemOf(error)}\n`);
+    process.stderr.write(`${printableText(problemOf(error))}\n`);
     process.exitCode = 1;
   }
 }
@@ -99,7 +100,7 @@ async function start(args: readonly string[]): Promise<void> {
 }
 
 function exitWith(error: Error): void {
-  process.stderr.write(`${problemOf(error)}\n`);
+  process.stderr.write(`${printableText(problemOf(error))}\n`);
   process.exitCode = 1;
   // The answers that say so leave first.
   setTimeout(() => process.exit(), 200);

@@ -1,4 +1,5 @@
 import { sep } from "node:path";
+import { printableLine } from "@gen-operator/schema";
 import { distance } from "fastest-levenshtein";
 
 /** A place in a file of the project; line and column count from 1. */
@@ -115,7 +116,7 @@ export function formatDiagnostic(diagnostic: Diagnostic): string {
     ...(path === undefined ? [] : [`  at ${path}`]),
     ...(hint === undefined ? [] : hint.split("\n").map((line) => `  ${line}`)),
   ];
-  return lines.map(escapeControls).join("\n");
+  return lines.map(printableLine).join("\n");
 }
 
 /** Returns a diagnostic whose texts are not endless, whoever wrote the names in them: compilers and libraries quote without a limit. */
@@ -154,7 +155,7 @@ export function slashed(path: string): string {
 
 /** Quotes a text of unknown origin for a message: one line, nothing invisible, not endless. */
 export function quote(text: string): string {
-  return escapeControls(JSON.stringify(shorten(text)));
+  return printableLine(JSON.stringify(shorten(text)));
 }
 
 /** Returns a word of a command as a shell takes it: `'my project'`. */
@@ -173,14 +174,6 @@ export function shorten(text: string): string {
 
 /** How many characters of a text of unknown origin a message shows. */
 const LONGEST = 100;
-
-// C0 and C1 controls, line and paragraph separators, marks that change the direction of writing or have no width.
-function escapeControls(text: string): string {
-  return text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
 
 /** Returns a hint that names the candidate which a mistyped name most likely meant; nothing if none is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): { hint: string } | undefined {

@@ -1,3 +1,4 @@
+import { printableText } from "@gen-operator/schema";
 import { applyToController, applyToLevels, applyToOptions } from "./assemble/operator/apply-settings.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import { messageOf, type Logger } from "./base/logger.js";
@@ -40,7 +41,7 @@ export async function runOperator(
   } catch (error) {
     // Whoever set it wrong reads every line of it.
     if (!(error instanceof Error) || error.name !== "SettingsError") throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${printableText(error.message)}\n`);
     process.exitCode = 1;
   }
 }

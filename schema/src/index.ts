@@ -6,6 +6,7 @@ export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/ad
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
 export { generateName, NAME_CHARACTERS } from "./texts/generate-name.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
+export { MOST_CHARACTERS, printableJson, printableLine, printableText, truncateText } from "./texts/printable.js";
 export { quote } from "./texts/quote.js";
 export { RESERVED_WORDS } from "./texts/reserved-words.js";
 export { parseVersion, type Version } from "./texts/version.js";

@@ -9,7 +9,8 @@ export interface Layer {
 /** The folders of each package. */
 export const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
   generator: {
-    diagnostic: { values: [] },
+    // What makes a text safe for a terminal.
+    diagnostic: { values: ["@gen-operator/schema"] },
     parts: { values: [] },
     "system-error": { values: [] },
     "package-file": { values: [] },
@@ -42,7 +43,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     move: { values: ["output", "diagnostic"], types: ["input", "model"] },
     suggest: { values: ["input", "model", "output", "diagnostic"] },
     dev: {
-      values: ["generate", "input", "diagnostic", "package-file", "system-error"],
+      values: ["generate", "input", "diagnostic", "package-file", "system-error", "@gen-operator/schema"],
       types: ["@gen-operator/runtime"],
     },
     output: {

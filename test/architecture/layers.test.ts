@@ -106,6 +106,17 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
+  test("one file of the generator writes to the terminal, so that no command prints text of others as it is", () => {
+    const writes = sources.filter(
+      ({ path, text }) =>
+        path.startsWith("generator/") && /\bconsole\.\w+\(|\bprocess\.(stdout|stderr)\.write\b/.test(text),
+    );
+    assert.equal(
+      writes.map(({ path }) => path),
+      ["generator/src/cli/frame/output.ts"],
+    );
+  });
+
   // The Lease, the key for proofs, Events and questions about rights are no part of what a controller writes.
   test("in the runtime only write/send makes the writes of a controller", () => {
     const others = /^runtime\/src\/(client\/|operate\/(lease|events)\/|operate\/(access-review|proof-key-secret)\.ts$)/;

@@ -15,6 +15,7 @@ import {
   type SpecEntry,
 } from "./frame/spec-entries.js";
 import { withProgress } from "./frame/terminal.js";
+import { printLine } from "./frame/output.js";
 
 /** Adds `gen-operator add`. */
 export const addAddCommand: AddCommand = (parser, { summary, end }) => {
@@ -270,9 +271,9 @@ function printAdded(result: AddResult, { project, name, format }: CommonArgument
   const { written = { created: [], updated: [], kept: [] }, wasPresent = false } = result;
   const outcome = generateOutcome(result, project);
   return printOutcome(format, { ...outcome, parts: { ...outcome.parts, written } }, () => {
-    if (wasPresent) console.log(`${name} is there already`);
-    for (const path of written.created) console.log(`created ${path}`);
-    for (const path of written.updated) console.log(`updated ${path}`);
+    if (wasPresent) printLine(`${name} is there already`);
+    for (const path of written.created) printLine(`created ${path}`);
+    for (const path of written.updated) printLine(`updated ${path}`);
     printKept(written.kept);
     return printResult(result, { update: "npx gen-operator generate" });
   });

@@ -1,5 +1,6 @@
 import type { AddCommand } from "./frame/command.js";
 import { COMPLETION_SCRIPTS, SHELLS } from "./frame/completion-scripts.js";
+import { printLines } from "./frame/output.js";
 
 /** Adds `gen-operator completion`. */
 export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {
@@ -14,7 +15,7 @@ export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {
         .example('eval "$($0 completion zsh)"', "in ~/.zshrc, after compinit")
         .example("$0 completion fish | source", "in ~/.config/fish/config.fish"),
     ({ shell }) => {
-      process.stdout.write(COMPLETION_SCRIPTS[shell]);
+      printLines(COMPLETION_SCRIPTS[shell]);
       end(0);
     },
   );

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { AddCommand } from "./frame/command.js";
 import { printProblem } from "./frame/print.js";
 import { untilSignal } from "./frame/until-signal.js";
+import { writeTable } from "./frame/output.js";
 
 /** Adds `gen-operator dev`. */
 export const addDevCommand: AddCommand = (parser, { summary, end }) => {
@@ -54,7 +55,7 @@ async function runDevCommand({ project, kubeconfig, args }: DevArguments): Promi
       args,
       signal: stop.signal,
       isTerminal: process.stdout.isTTY === true,
-      write: (text) => void process.stdout.write(text),
+      write: writeTable,
       size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
     });
     return 0;

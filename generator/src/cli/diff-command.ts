@@ -5,6 +5,7 @@ import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, printOutcome, type Outcome } from "./frame/format.js";
 import { printDiagnostics, printProblem } from "./frame/print.js";
 import { painterFor, withProgress } from "./frame/terminal.js";
+import { printLine } from "./frame/output.js";
 
 /** Adds `gen-operator diff`. */
 export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
@@ -97,7 +98,7 @@ function printDiff(result: DiffResult, against: string): number {
     printDiagnostics(result.diagnostics, `nothing was compared: ${wrong} is wrong`);
     return 2;
   }
-  for (const line of linesOf(result.diff)) console.log(line);
+  for (const line of linesOf(result.diff)) printLine(line);
   return result.diff.changes.some(({ effect }) => effect === "breaking") ? 1 : 0;
 }
 

@@ -4,6 +4,7 @@ import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION } from "./frame/format.js";
 import { generateCommandOf } from "./frame/print.js";
 import { createProgressLine, painterFor } from "./frame/terminal.js";
+import { printJson, printLine } from "./frame/output.js";
 
 /** Adds `gen-operator doctor`. */
 export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
@@ -60,10 +61,11 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
       for await (const check of examineProject({ project, cluster, update, onStep: progress.report })) {
         progress.clear();
         checks.push(check);
-        if (format === "text") for (const line of linesOf(check)) console.log(line);
+        if (format === "text") for (const line of linesOf(check)) printLine(line);
       }
       const exitCode = checks.some(({ outcome }) => outcome === "failed") ? 1 : 0;
-      console.log(format === "json" ? JSON.stringify({ checks, exitCode }, undefined, 2) : summaryOf(checks));
+      if (format === "json") printJson({ checks, exitCode });
+      else printLine(summaryOf(checks));
       end(exitCode);
     },
   );

@@ -1,5 +1,6 @@
 import type { AddCommand } from "./frame/command.js";
 import { printProblem } from "./frame/print.js";
+import { printLines } from "./frame/output.js";
 
 /** Adds `gen-operator explain`. */
 export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
@@ -17,11 +18,11 @@ export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
     async ({ rule }) => {
       const { explainRule, listRules } = await import("../explain/explain-rule.js");
       if (rule === undefined) {
-        console.log(listRules());
+        printLines(`${listRules()}\n`);
         return end(0);
       }
       const explained = explainRule(rule);
-      if ("text" in explained) console.log(explained.text);
+      if ("text" in explained) printLines(`${explained.text}\n`);
       else printProblem(explained.problem);
       end("text" in explained ? 0 : 2);
     },

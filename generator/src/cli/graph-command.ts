@@ -1,6 +1,7 @@
 import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
 import { printDiagnostics } from "./frame/print.js";
+import { printLines } from "./frame/output.js";
 
 /** Adds `gen-operator graph`. */
 export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
@@ -41,7 +42,7 @@ export const addGraphCommand: AddCommand = (parser, { summary, end }) => {
       const { diagnostics, text } = await showGraph({ project, output, ...chosen });
       const printText = () => {
         if (text === undefined) return printDiagnostics(diagnostics, "nothing is shown");
-        process.stdout.write(text);
+        printLines(text);
         return 0;
       };
       // A log of GitHub Actions shows the graph as it is.

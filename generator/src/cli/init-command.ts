@@ -7,6 +7,7 @@ import type { InitReport } from "../output/project/init-project.js";
 import { isPackageName } from "../output/project/package-name.js";
 import { printDiagnostics, printKept, printResult } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
+import { printErrorLines, printLine, printLines } from "./frame/output.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, { summary, end }) => {
@@ -111,18 +112,18 @@ async function initProject({ directory, inputs, name, example: exampleName, form
     parts: { ...parts, written },
   };
   return printOutcome(format, outcome, () => {
-    for (const path of objects.created) console.log(`created ${path}`);
+    for (const path of objects.created) printLine(`created ${path}`);
     printKept(objects.kept);
     printResult(result, { update: "npx gen-operator generate", init: written });
-    if (exitCode === 0) console.log(`\nnext: cd ${shellWord(directory)} && npm install && npm run dev`);
+    if (exitCode === 0) printLines(`\nnext: cd ${shellWord(directory)} && npm install && npm run dev\n`);
     return exitCode;
   });
 }
 
 function printStart({ created, kept, addedToPackage, differsInPackage }: InitReport): void {
-  for (const path of created) console.log(`created ${path}`);
+  for (const path of created) printLine(`created ${path}`);
   printKept(kept);
-  for (const field of addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of addedToPackage) printLine(`added   ${field} to package.json`);
   for (const field of differsInPackage)
-    console.error(`warning: ${field} of package.json is not what the project needs`);
+    printErrorLines(`warning: ${field} of package.json is not what the project needs`);
 }

@@ -1,5 +1,6 @@
 import type { AddCommand } from "./frame/command.js";
 import { printDiagnostics } from "./frame/print.js";
+import { printJson, printLines } from "./frame/output.js";
 
 /** Adds `gen-operator schema`. */
 export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {
@@ -28,12 +29,12 @@ export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {
     async ({ kind, project }) => {
       const { readKindSchema, readWorkflowSchema } = await import("../editor/read-schema.js");
       if (kind === undefined) {
-        process.stdout.write(await readWorkflowSchema());
+        printLines(await readWorkflowSchema());
         return end(0);
       }
       const { schema, diagnostics } = await readKindSchema(project, kind);
       if (schema === undefined) return end(printDiagnostics(diagnostics, "no schema was printed"));
-      console.log(JSON.stringify(schema, undefined, 2));
+      printJson(schema);
       end(0);
     },
   );

@@ -2,6 +2,7 @@ import type { AddCommand } from "./frame/command.js";
 import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
 import { generateCommandOf, printDiagnostics } from "./frame/print.js";
 import { withProgress } from "./frame/terminal.js";
+import { printLine } from "./frame/output.js";
 
 /** Adds `gen-operator suggest`. */
 export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
@@ -38,10 +39,10 @@ export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {
       const parts = { suggestions: report, updated: dryRun ? [] : updated };
       const printText = () => {
         const exitCode = printDiagnostics(diagnostics);
-        for (const line of report) console.log(line);
-        if (exitCode === 0 && report.length === 0) console.log("no event source watches a kind");
-        for (const file of parts.updated) console.log(`updated ${file}`);
-        if (parts.updated.length > 0) console.log(`next: ${generateCommandOf(project)}`);
+        for (const line of report) printLine(line);
+        if (exitCode === 0 && report.length === 0) printLine("no event source watches a kind");
+        for (const file of parts.updated) printLine(`updated ${file}`);
+        if (parts.updated.length > 0) printLine(`next: ${generateCommandOf(project)}`);
         return exitCode;
       };
       end(await printOutcome(format, { diagnostics, project, parts }, printText));

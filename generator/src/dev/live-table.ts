@@ -1,3 +1,4 @@
+import { printableLine, printableText } from "@gen-operator/schema";
 import type { DependentReport, PrimaryReport } from "./operator/reports.js";
 
 /** Where a table is drawn. */
@@ -37,16 +38,20 @@ export class LiveTable {
 
   /** Prints a heading; the table goes on below it. */
   step(text: string): void {
-    this.print(this.#bold(text));
+    this.#print(this.#bold(printableLine(text)));
   }
 
   /** Prints a remark on the current step. */
   note(text: string): void {
-    this.print(`  ${text}`);
+    this.#print(`  ${printableLine(text)}`);
   }
 
-  /** Prints a text above the table. */
+  /** Prints lines above the table. What is in them cannot move the cursor; who formats them indents the lines that belong together. */
   print(text: string): void {
+    this.#print(printableText(text));
+  }
+
+  #print(text: string): void {
     this.#erase();
     this.#options.write(`${text}\n`);
     this.#draw();
@@ -112,7 +117,9 @@ export class LiveTable {
 }
 
 function rowsOf({ own, nodes }: Primary): Row[] {
-  return [own, ...[...nodes.values()].map((node) => ({ ...node, name: `  ${node.name}` }))];
+  return [own, ...[...nodes.values()].map((node) => ({ ...node, name: `  ${node.name}` }))].map(
+    ({ name, state, why }) => ({ name: printableLine(name), state: printableLine(state), why: printableLine(why) }),
+  );
 }
 
 // A second repair looks like the first, and is news all the same.

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { inspect } from "node:util";
+import { printableJson, printableLine, truncateText } from "@gen-operator/schema";
 import pino from "pino";
 import { callUnawaited } from "./promises.js";
 
@@ -32,7 +33,10 @@ export function withFields(logger: Logger, fieldsOf: () => object): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
 }
 
-/** Returns a logger that writes through another one and never fails; the first failure is a warning of the process. */
+/**
+ * Returns a logger that writes through another one and never fails; the first failure is a warning of the process. A message or a field of
+ * more than 4096 characters is truncated: anyone who may write a custom resource could fill the log otherwise.
+ */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;
   const onFailure = (error: unknown) => {
@@ -41,7 +45,7 @@ export function createSafeLogger(logger: Logger): Logger {
     process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
   };
   const at = (level: LineLevel) => (fields: object, message: string) =>
-    callUnawaited(() => logger[level](fields, message), { onFailure });
+    callUnawaited(() => logger[level](truncated(fields, 0) as object, truncateText(message)), { onFailure });
   const isLevelEnabled = (level: string) => {
     try {
       return isWritten(logger, level);
@@ -53,10 +57,29 @@ export function createSafeLogger(logger: Logger): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
 }
 
-/** Returns the message of anything that was thrown, with the messages of its causes; never throws. */
+const MOST_ITEMS = 100;
+const MOST_DEPTH = 4;
+
+/** Returns a field of a log line with its texts and lists truncated; the same value if none is too long. */
+function truncated(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return truncateText(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Error) return messageOf(value).length < value.message.length ? messageOf(value) : value;
+  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain || depth > MOST_DEPTH) return value;
+  if (Array.isArray(value)) {
+    const items = value.slice(0, MOST_ITEMS).map((item) => truncated(item, depth + 1));
+    if (value.length > MOST_ITEMS) return [...items, `… ${value.length - MOST_ITEMS} more`];
+    return items.every((item, index) => item === value[index]) ? value : items;
+  }
+  const members = Object.entries(value).map(([key, member]) => [key, truncated(member, depth + 1), member] as const);
+  return members.every(([, now, before]) => now === before) ? value : Object.fromEntries(members);
+}
+
+/** Returns the message of anything that was thrown, with the messages of its causes, at most 4096 characters; never throws. */
 export function messageOf(error: unknown): string {
   try {
-    return messageFrom(error, []);
+    return truncateText(messageFrom(error, []));
   } catch {
     return "an error that cannot be read";
   }
@@ -80,7 +103,7 @@ function messageFrom(error: unknown, outer: readonly unknown[]): string {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : inspect(value, { depth: 1, breakLength: Infinity });
+  return truncateText(typeof value === "string" ? value : inspect(value, { depth: 1, breakLength: Infinity }));
 }
 
 /** How `createLogger` writes. */
@@ -95,8 +118,11 @@ export interface CreateLoggerOptions {
 export function createLogger(level: LogLevel = "info", { format, write }: CreateLoggerOptions = {}): Logger {
   const isPretty = format === undefined ? write === undefined && process.stderr.isTTY : format === "pretty";
   const print = isPretty ? loadPrinter(write === undefined) : undefined;
-  const writeLine = write ?? ((line: string) => void process.stderr.write(line));
-  const isPlain = write === undefined && print === undefined;
+  // The last line of a process that is stopped must be written: nothing is buffered.
+  const destination =
+    write === undefined && print === undefined ? pino.destination({ dest: 2, sync: true }) : undefined;
+  const writeLine =
+    write ?? ((line: string) => void (destination === undefined ? process.stderr : destination).write(line));
   const logger = pino(
     {
       level,
@@ -105,8 +131,7 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: withMessages },
     },
-    // Whoever stops a process wants to see its last line, so nothing is written later than it is said.
-    isPlain ? pino.destination({ dest: 2, sync: true }) : { write: (line) => writeLine(print?.(line) ?? line) },
+    { write: (line) => writeLine(print?.(printableFields(line)) ?? printableJson(line)) },
   );
   if (format === "pretty" && print === undefined)
     logger.warn(
@@ -114,6 +139,18 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
       "the lines of the log are JSON: format pretty needs the package pino-pretty, which is not installed",
     );
   return logger;
+}
+
+/** Returns a JSON line whose texts a printer may write to a terminal; what follows a line feed is indented, so that it is no line of its own. */
+function printableFields(line: string): string {
+  return JSON.stringify(printable(JSON.parse(line)));
+}
+
+function printable(value: unknown): unknown {
+  if (typeof value === "string") return value.split("\n").map(printableLine).join("\n    ");
+  if (Array.isArray(value)) return value.map(printable);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [printableLine(key), printable(member)]));
 }
 
 // Only somebody at a terminal needs it: a bundle comes without it.

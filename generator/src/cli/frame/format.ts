@@ -12,6 +12,7 @@ import {
   type SourcePosition,
 } from "../../diagnostic.js";
 import type { GenerateResult } from "../../generate.js";
+import { printLine, printLines } from "./output.js";
 
 /** How diagnostics are printed. */
 export const FORMATS = ["text", "json", "github"] as const;
@@ -49,8 +50,8 @@ export async function printOutcome(
   if (format === "text") return printText();
   const { diagnostics, project, parts = {}, annotated = [] } = outcome;
   const { exitCode = hasErrors(diagnostics) ? 1 : 0 } = outcome;
-  if (format === "json") console.log(formatJson({ diagnostics, ...parts, exitCode }));
-  else for (const line of formatAnnotations([...diagnostics, ...annotated], project)) console.log(line);
+  if (format === "json") printLines(`${formatJson({ diagnostics, ...parts, exitCode })}\n`);
+  else for (const line of formatAnnotations([...diagnostics, ...annotated], project)) printLine(line);
   return exitCode;
 }
 

@@ -1,3 +1,4 @@
+import { printableLine } from "@gen-operator/schema";
 import {
   counted,
   describeOmitted,
@@ -13,14 +14,15 @@ import type { InitReport } from "../../output/project/init-project.js";
 import type { WriteReport } from "../../output/files/write-files.js";
 import { describeSystemError, isSystemError } from "../../system-error.js";
 import { painterFor } from "./terminal.js";
+import { printErrorLines, printLine, printLines } from "./output.js";
 
 /** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
 export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
   const { shown, omitted } = limitDiagnostics(diagnostics);
-  for (const diagnostic of [...shown, ...omitted.map(describeOmitted)]) console.error(paintDiagnostic(diagnostic));
+  for (const diagnostic of [...shown, ...omitted.map(describeOmitted)]) printErrorLines(paintDiagnostic(diagnostic));
   if (!hasErrors(diagnostics)) return 0;
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
-  console.error(`${counted(errors, "error")}; ${consequence}`);
+  printErrorLines(`${counted(errors, "error")}; ${consequence}`);
   return 1;
 }
 
@@ -49,9 +51,9 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
   const { update, init } = options;
   const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
   if (report === undefined) return exitCode;
-  for (const path of report.stale) console.error(`stale ${path}`);
+  for (const path of report.stale) printErrorLines(`stale ${path}`);
   if (report.stale.length > 0) {
-    console.error(`generated code is not up to date: ${counted(report.stale.length, "file")}; run: ${update}`);
+    printErrorLines(`generated code is not up to date: ${counted(report.stale.length, "file")}; run: ${update}`);
     return 1;
   }
   if (exitCode !== 0) return exitCode;
@@ -59,14 +61,14 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
     report[change].map((path) => `${change} ${path}`),
   );
   // Each call waits for whoever reads.
-  if (changes.length > 0) console.log(changes.join("\n"));
+  if (changes.length > 0) printLines(`${changes.map(printableLine).join("\n")}\n`);
   for (const path of report.unused)
-    console.error(`unused ${path}: nothing imports it any more; delete it if you do not need it`);
+    printErrorLines(`unused ${path}: nothing imports it any more; delete it if you do not need it`);
   // Kept files matter after init; after every generate they would be noise.
   // What an example brought was not there before.
   const kept = init === undefined ? report.kept : report.kept.filter((path) => !init.created.includes(path));
   if (init !== undefined) printKept(kept);
-  console.log(summaryOf(init === undefined ? [report] : [init, { ...report, kept }]));
+  printLine(summaryOf(init === undefined ? [report] : [init, { ...report, kept }]));
   return exitCode;
 }
 
@@ -75,9 +77,9 @@ export async function printChanges({ diagnostics, report, changes = [] }: Genera
   const exitCode = printDiagnostics(diagnostics, "nothing would be written");
   if (report === undefined) return exitCode;
   const { formatChanges } = await import("../../output/files/file-changes.js");
-  process.stdout.write(paintPatch(await formatChanges(changes)));
+  printLines(paintPatch(await formatChanges(changes)));
   // Standard output is the diff alone.
-  console.error(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
+  printErrorLines(changes.length === 0 ? "nothing would change" : `would be: ${summaryOf([{ ...report, kept: [] }])}`);
   return exitCode;
 }
 
@@ -94,7 +96,7 @@ function paintPatch(patch: string): string {
 
 /** Prints what is wrong with a command, or with what it was given. */
 export function printProblem(message: string): void {
-  console.error(`gen-operator: ${shortenWords(message)}`);
+  printErrorLines(`gen-operator: ${shortenWords(message)}`);
 }
 
 /** Prints why a command could not be carried out; returns the exit code. */
@@ -102,13 +104,13 @@ export function printFailure(error: unknown): number {
   const { message, stack } = error as Error;
   if (isSystemError(error)) printProblem(describeSystemError(error));
   else if (/^refused to /.test(message)) printProblem(message);
-  else console.error(`gen-operator failed, which is a bug in it:\n${stack}`);
+  else printErrorLines(`gen-operator failed, which is a bug in it:\n${stack}`);
   return 1;
 }
 
 /** Prints the files of the user that stay as they are. */
 export function printKept(paths: readonly string[]): void {
-  for (const path of paths) console.log(`kept    ${path}`);
+  for (const path of paths) printLine(`kept    ${path}`);
 }
 
 function summaryOf(reports: readonly Partial<WriteReport>[]): string {

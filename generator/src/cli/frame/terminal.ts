@@ -1,4 +1,6 @@
 import { inspect } from "node:util";
+import { printableLine } from "@gen-operator/schema";
+import type { STYLES } from "./output.js";
 
 /** A stream that may be a terminal. */
 export interface Output {
@@ -6,7 +8,7 @@ export interface Output {
 }
 
 /** How a text stands out. */
-export type Style = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
+export type Style = (typeof STYLES)[number];
 
 /** Returns a function that paints texts for a stream, or leaves them as they are where colours are not wanted. */
 export function painterFor(stream: Output): (style: Style, text: string) => string {
@@ -51,7 +53,7 @@ export function createProgressLine(
     report(step) {
       if (!isShown || now() - startedAt < QUIET_MS) return;
       isWritten = true;
-      stream.write(`\r\u001b[K${step} …`);
+      stream.write(`\r\u001b[K${printableLine(step)} …`);
     },
     clear() {
       if (isWritten) stream.write("\r\u001b[K");

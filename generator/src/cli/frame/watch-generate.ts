@@ -4,6 +4,7 @@ import { isSpecFile, watchProject } from "../../dev/watch-project.js";
 import { generate, type GenerateResult } from "../../generate.js";
 import { untilSignal } from "./until-signal.js";
 import { printFailure, printResult } from "./print.js";
+import { printErrorLines } from "./output.js";
 
 /** Generates, and again after every change of a CRD, a spec or code; returns the exit code when Ctrl+C ends it. */
 export async function watchGenerate({ project, strict }: { project: string; strict: boolean }): Promise<number> {
@@ -28,7 +29,7 @@ export async function watchGenerate({ project, strict }: { project: string; stri
   await watch.ready;
   running = running.then(run);
   await running;
-  console.error("watching for changes; Ctrl+C ends it");
+  printErrorLines("watching for changes; Ctrl+C ends it");
   await stop;
   await running;
   return 0;

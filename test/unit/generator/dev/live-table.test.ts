@@ -22,6 +22,42 @@ const report = (primary: string, why = "") => ({
   dependents: [{ name: "web", state: "waiting", why }],
 });
 
+const HOSTILE = "a\u001b[2J\u001b]52;c;cGF5\u0007\u009b1A\u202eb\u2028\r\u0000\ndefault/b: ready";
+
+suite("text of others in dev", (test) => {
+  // All but the sequences that the table itself writes.
+  const rawIn = (text: string) =>
+    text.replaceAll(/\u001b\[(?:\d+A|J|0m|1m)/g, "").match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/g);
+
+  test("nothing that a table or a line of the operator shows can move the cursor or start a line", () => {
+    const { table, printed } = draw({ columns: 300, rows: 40 });
+    let lines = "";
+    const plain = new LiveTable({ isTerminal: false, write: (text) => (lines += text) });
+    const hostile = { ...report(HOSTILE, HOSTILE), error: HOSTILE };
+    for (const each of [table, plain]) {
+      each.update(hostile);
+      each.update({ ...hostile, dependents: [{ name: HOSTILE, state: HOSTILE, why: HOSTILE }] });
+      each.step(HOSTILE);
+      each.note(HOSTILE);
+      each.remove(HOSTILE);
+    }
+    for (const text of [printed(), lines]) {
+      assert.is(rawIn(text), null);
+      assert.not.match(text, /^ *default\/b: ready/m);
+    }
+  });
+
+  test("a log line of the operator, and one that is none, keeps to its line; what follows a line feed is indented", () => {
+    const fields = { level: "warn", time: "2026-01-01T00:00:00.000Z", name: HOSTILE, message: HOSTILE };
+    const log = JSON.stringify({ ...fields, answer: HOSTILE, nested: { answer: HOSTILE }, stack: HOSTILE });
+    for (const line of [log, HOSTILE.replace("\n", ""), `{"level":"${HOSTILE}`]) {
+      const text = formatLogLine(line);
+      assert.is(rawIn(text), null);
+      assert.not.match(text, /^default\/b/m);
+    }
+  });
+});
+
 suite("LiveTable", (test) => {
   test("a table is erased by the lines it has before it is drawn again", () => {
     const { table, printed } = draw();

@@ -1,10 +1,57 @@
-import { createLogger, createSafeLogger, isWritten, type LogLevel } from "#runtime/base/logger.js";
+import { createLogger, createSafeLogger, isWritten, messageOf, type LogLevel } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function linesOf(level: LogLevel, format: "json" | "pretty") {
   const lines: string[] = [];
   return { lines, logger: createLogger(level, { format, write: (line) => void lines.push(line) }) };
 }
+
+const HOSTILE = "a\u001b[2J\u009b1A\u202eb\u2028\u0000\n12:00:00.000 INFO: all is well";
+
+suite("text of others in a log", (test) => {
+  test("a JSON line has no character that a terminal obeys, and means the same", () => {
+    const { lines, logger } = linesOf("info", "json");
+    logger.warn({ answer: HOSTILE, [HOSTILE]: [HOSTILE] }, HOSTILE);
+    assert.not.match(lines[0]!.slice(0, -1), /[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/);
+    const { message, answer } = JSON.parse(lines[0]!) as { message: string; answer: string };
+    assert.equal([message, answer], [HOSTILE, HOSTILE]);
+  });
+
+  test("a pretty line cannot be forged by a line feed, and has no control", () => {
+    const { lines, logger } = linesOf("info", "pretty");
+    logger.warn({ answer: HOSTILE, [HOSTILE]: [HOSTILE], stack: HOSTILE }, HOSTILE);
+    const text = lines.join("");
+    assert.not.match(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/);
+    assert.not.match(text, /^12:00/m);
+  });
+
+  test("a message, a field and an error of any length are cut at 4096 characters, which says how much is left out", () => {
+    const { lines, logger } = linesOf("info", "json");
+    const long = "x".repeat(900_000);
+    const safe = createSafeLogger(logger);
+    safe.warn({ answer: long, error: new Error(long, { cause: new Error(long) }), nested: { list: [long] } }, long);
+    safe.warn(
+      { list: Array.from({ length: 5_000 }, (_, index) => `item ${index}`) },
+      messageOf(new AggregateError([new Error(long)], long)),
+    );
+    for (const line of lines) {
+      assert.ok(line.length < 5 * 4096, `${line.length}`);
+      assert.match(line, /… \d+ more/);
+    }
+    const message = messageOf(new Error(`update: ${messageOf(new Error(long))}`));
+    assert.ok(message.length <= 4096);
+    // A message that is cut twice counts all that is missing.
+    assert.is(Number(/… (\d+) more$/.exec(message)![1]) + message.indexOf("…"), 900_000 + "update: ".length);
+  });
+
+  test("fields that are short reach the logger of the user as they are", () => {
+    let seen: object = {};
+    const take = (fields: object) => void (seen = fields);
+    const fields = { error: new Error("no"), list: ["a"], date: new Date(0), nested: { deep: { text: "b" } } };
+    createSafeLogger({ debug: take, info: take, warn: take, error: take }).warn(fields, "no");
+    assert.is(seen, fields);
+  });
+});
 
 suite("logger", (test) => {
   test("a line is one JSON object with its time, level, message and fields", () => {
