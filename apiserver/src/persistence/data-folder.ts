@@ -4,7 +4,7 @@
  * The changes that arrive while one batch is being written make up the next one, so clients that write at the same time share its cost. A
  * folder has one server: LevelDB holds a lock on it, which goes with the process. When a batch cannot be written nothing is written any more.
  */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import type { ClassicLevel } from "classic-level";
 import type { Change, Journal } from "../storage/journal.js";
 import type { Store, StoredState } from "../storage/store.js";
@@ -53,6 +53,7 @@ export class DataFolder implements Journal {
     } catch (error) {
       throw new Error(`the data folder ${path} cannot be made: ${(error as Error).message}`, { cause: error });
     }
+    await closeToOthers(path);
     const level = await openLevel(path);
     try {
       const folder = new DataFolder(level, path, await readFolder(level, path));
@@ -171,5 +172,28 @@ export class DataFolder implements Journal {
         { cause: error },
       );
     }
+  }
+}
+
+/**
+ * Takes the permissions of other users from a folder that existed before: the database has private keys and tokens in files that follow the
+ * umask, and a folder that only its owner may enter protects all of them. A folder with other files is not changed but rejected.
+ */
+async function closeToOthers(path: string): Promise<void> {
+  // Windows has no such permissions.
+  if (process.platform === "win32" || ((await stat(path)).mode & 0o077) === 0) return;
+  const names = await readdir(path);
+  const way = "use a folder of its own, or run chmod 700 on it";
+  if (names.length > 0 && !names.includes("CURRENT"))
+    throw new Error(
+      `the data folder ${path} is open to other users and has other files; private keys are stored in it: ${way}`,
+    );
+  try {
+    await chmod(path, 0o700);
+  } catch (error) {
+    throw new Error(
+      `the data folder ${path} is open to other users, and its mode cannot be changed: ${(error as Error).message}; ${way}`,
+      { cause: error },
+    );
   }
 }

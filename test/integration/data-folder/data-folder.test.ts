@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ClassicLevel } from "classic-level";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
@@ -219,6 +219,29 @@ suite("a data folder", (test) => {
     const path = join(folder.path, "data");
     await filled(path);
     assert.is((await stat(path)).mode & 0o777, 0o700);
+  });
+
+  test("that exists already is closed to others, new or with the data of an earlier server, before a key is in it", async () => {
+    await using folder = await createTemporaryFolder();
+    const path = join(folder.path, "data");
+    await mkdir(path);
+    for (const mode of [0o755, 0o777, 0o750]) {
+      await chmod(path, mode);
+      await using _server = await startApiServer({ tls: false, dataDir: path });
+      assert.is((await stat(path)).mode & 0o777, 0o700);
+    }
+  });
+
+  test("that is open to others and has other files is refused, and keeps its mode", async () => {
+    await using folder = await createTemporaryFolder();
+    const path = join(folder.path, "data");
+    await mkdir(path, { mode: 0o755 });
+    await chmod(path, 0o755);
+    await writeFile(join(path, "mine"), "");
+    await assert.rejects(startApiServer({ dataDir: path }), `the data folder ${path} is open to other users`);
+    assert.is((await stat(path)).mode & 0o777, 0o755);
+    await chmod(path, 0o700);
+    await filled(path);
   });
 
   test("that cannot be a folder is refused", async () => {
