@@ -1,3 +1,4 @@
+import { TerminalError } from "../../base/errors.js";
 import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
 
 /** How to reach an API server and who to be there. */
@@ -58,6 +59,26 @@ export interface ConnectionOptions
   readonly token?: string;
 }
 
+// What Node takes as the value of a header. A line feed or a NUL in it fails each request as if the server were down.
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Throws an error that names the field if its text cannot be sent in a header; the text itself may be a secret. */
+export function checkHeaderValue(text: string, field: string): void {
+  if (HEADER_VALUE.test(text.trim())) return;
+  throw new TerminalError(
+    `${field} has a line break, a NUL or another character that no HTTP header may have; remove it, for example a second line of the file that it was copied from`,
+  );
+}
+
+/** Checks all texts of an identity, with the name of the field that is wrong. */
+export function checkImpersonation(impersonation: Impersonation | undefined, nameOf: (field: string) => string): void {
+  const { user = "", uid = "", groups = [], extra = {} } = impersonation ?? {};
+  checkHeaderValue(user, nameOf("user"));
+  checkHeaderValue(uid, nameOf("uid"));
+  for (const group of groups) checkHeaderValue(group, nameOf("groups"));
+  for (const value of Object.values(extra).flat()) checkHeaderValue(value, nameOf("extra"));
+}
+
 /** Returns the address and the base path of an API server. */
 export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
   const { origin, pathname } = new URL(url);
@@ -71,6 +92,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     throw new TypeError(`a connection needs the URL of its server, and has ${JSON.stringify(server)}`);
   if (token !== undefined && typeof token !== "string")
     throw new TypeError(`the token of a connection has to be a text, and is a ${typeof token}`);
+  checkHeaderValue(token ?? "", "the token of the connection");
+  checkImpersonation(stated.impersonation, (field) => `${field} of the impersonation of the connection`);
   const credentials = { authorization: token === undefined ? undefined : `Bearer ${token.trim()}`, cert, key };
   const address = serverOf(server);
   const proxy =

@@ -3,7 +3,14 @@ import type { RequestOptions } from "node:https";
 import { dirname, resolve } from "node:path";
 import { load } from "js-yaml";
 import { TerminalError } from "../../base/errors.js";
-import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
+import {
+  checkHeaderValue,
+  checkImpersonation,
+  serverOf,
+  type Connection,
+  type Credentials,
+  type Impersonation,
+} from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
 import type { LoadConnectionOptions } from "./load-connection.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
@@ -66,7 +73,12 @@ async function clusterOf({ entry, folder, where }: Found<"cluster">, env: NodeJS
 
 function impersonationOf({ entry, where }: Found<"user">): Impersonation | undefined {
   const { as: user, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = entry;
-  if (user !== undefined) return { user, uid, groups, extra };
+  if (user !== undefined) {
+    const impersonation = { user, uid, groups, extra };
+    const fields: { readonly [part: string]: string } = { user: "as", extra: "as-user-extra" };
+    checkImpersonation(impersonation, (part) => `${where}: ${fields[part] ?? `as-${part}`}`);
+    return impersonation;
+  }
   const first = Object.keys(entry).find((field) => field.startsWith("as-"));
   if (first !== undefined) throw new Error(`${where}: ${first} needs the field as, which names the user`);
   return undefined;
@@ -79,6 +91,7 @@ async function credentialsOf(
 ): Promise<Connection["credentials"]> {
   const { entry, folder } = user;
   const isPlain = entry.token !== undefined || entry.tokenFile !== undefined;
+  checkHeaderValue(entry.token ?? "", `${user.where}: token`);
   if (entry.exec !== undefined && !isPlain) {
     // https://kubernetes.io/docs/reference/config-api/client-authentication.v1/#client-authentication-k8s-io-v1-Cluster
     const { "certificate-authority": _file, ...rest } = cluster;

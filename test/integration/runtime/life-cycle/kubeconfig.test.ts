@@ -128,6 +128,21 @@ suite("a field of a kubeconfig", (test) => {
       { exec: { command: "login", interactiveMode: "Always" } },
       /the authentication plugin of .*config, context "c", login, needs somebody who answers it/,
     ],
+    ["a token of two lines", { server }, { token: "secret\nsecret" }, /config, user "u": token has a line break/],
+    ["a token with NUL", { server }, { token: "secret\u0000" }, /config, user "u": token has a line break, a NUL/],
+    ["a user with CR", { server }, { token: "t", as: "a\rb" }, /config, user "u": as has a line break/],
+    [
+      "a group with a header",
+      { server },
+      { token: "t", as: "a", "as-groups": ["b", "c\r\nd: e"] },
+      /user "u": as-groups has a line/,
+    ],
+    [
+      "an extra field",
+      { server },
+      { token: "t", as: "a", "as-user-extra": { k: ["\n b", "a\nb"] } },
+      /user "u": as-user-extra has/,
+    ],
   ];
   for (const [title, cluster, user, expected] of cases)
     test(`that is not supported is an error with file, entry and field: ${title}`, async () => {

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
@@ -200,6 +200,29 @@ suite("operator start", (test) => {
     );
   });
 
+  test("a token or a user that no header may have ends the start at once, and the field is named", async () => {
+    await using temporary = await temporaryFolder();
+    const kubeconfig = join(temporary.folder, "config");
+    const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
+    const options = { controllers: [{ name: "page", workflow }], logger: silent };
+    const config = {
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "x", user: "u" } }],
+      clusters: [{ name: "x", cluster: { server: NOWHERE } }],
+    };
+    for (const user of [{ token: "a\nb" }, { token: "a", as: "b\u0000" }]) {
+      await writeFile(kubeconfig, JSON.stringify({ ...config, users: [{ name: "u", user }] }));
+      await using operator = createOperator({ ...options, kubeconfig });
+      assert.match(await failureOf(() => operator.start()), /user "u": (token|as) has a line break/);
+    }
+    const stated = [{ token: "a\r\nb" }, { token: "a", impersonation: { user: "b", groups: ["c\nd"] } }];
+    for (const connection of stated)
+      assert.match(
+        await failureOf(async () => createOperator({ ...options, connection: { url: NOWHERE, ...connection } })),
+        "of the connection has a line break",
+      );
+  });
+
   test("a pod without a token, or with empty files of its service account, says so", async () => {
     await using temporary = await temporaryFolder();
     const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", HOME: temporary.folder };
@@ -226,8 +249,8 @@ suite("operator start", (test) => {
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
     await using operator = createOperator({ controllers: [{ name: "page", workflow }], kubeconfig, logger });
     const started = operator.start();
-    await waitFor("it says so", () => logs.some((line) => line.includes(kubeconfig) && line.includes("trying again")));
-    await server.writeKubeconfig(kubeconfig);
+    await waitFor("it says so", () => logs.some((line) => line.includes(ca) && line.includes("trying again")));
+    await writeFile(ca, "");
     assert.is(operator.client, undefined, "there is none before a connection is found");
     const { client } = await started;
     assert.is(client.connection.server, server.url);
