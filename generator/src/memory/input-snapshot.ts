@@ -2,6 +2,7 @@ import { lstatSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { isDirectory, listCrdFiles, listSpecFiles } from "../input/project-files.js";
 import { listSourceFiles } from "../input/read-sources.js";
+import { CRDS_KUSTOMIZATION } from "../output/deploy/crds-kustomization.js";
 import { digestOf } from "../parts/digest.js";
 import { stampOf, type FileDigests } from "./file-digests.js";
 
@@ -31,7 +32,8 @@ export async function takeSnapshot(
   );
   // A whole run says which folder cannot be listed.
   if (lists === undefined) return undefined;
-  const paths = new Set([...lists.flat(), ...named, ...(exists(join(root, "package.json")) ? ["package.json"] : [])]);
+  const optional = ["package.json", CRDS_KUSTOMIZATION].filter((path) => exists(join(root, path)));
+  const paths = new Set([...lists.flat(), ...named, ...optional]);
   const states = new Map<string, FileState>();
   for (const path of paths) {
     const state = stateOf(root, path, digests);

@@ -1,6 +1,7 @@
 import { counted } from "../diagnostic.js";
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
 import { controllerNamesOf } from "./controller-names.js";
+import { CRDS_KUSTOMIZATION } from "./deploy/crds-kustomization.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
 import { controllerKeysOf, type ControllerKeys, type ControllerParts } from "./controller/controller-key.js";
 import { emitController, emitIndex } from "./controller/emit-controller.js";
@@ -51,7 +52,11 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     ),
   );
   files.push(
-    ...emitDeploy(model, { parts, outlines: controllers.map(({ keys }) => keys.outline) }),
+    ...emitDeploy(model, {
+      parts,
+      outlines: controllers.map(({ keys }) => keys.outline),
+      hasCrdsFolder: !isMissing(CRDS_KUSTOMIZATION),
+    }),
     ...(await emitStubs(controllers, isMissing)),
   );
   return sorted(files);

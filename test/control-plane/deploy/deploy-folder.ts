@@ -47,7 +47,7 @@ export async function createDeployFolder(): Promise<TemporaryFolder> {
   // What Helm spoils when it takes it for a template, for a replacement of a pattern, or for a float.
   const generated = join(folder.path, "deploy/generated", CRD);
   const text = (await readFile(generated, "utf8"))
-    .replace(/^metadata:\n/m, "metadata:\n  annotations:\n    example.com/note: kept\n\n")
+    .replace(/^  annotations:\n/m, "  annotations:\n    example.com/note: kept\n\n")
     .replace(/^( +)format: int64$/m, "$1format: int64\n$1maximum: 9007199254740991")
     .replace(/description: .*/, 'description: "{{ .Values.nothing }} ${1} $1 {{ end"');
   await writeFile(generated, text);

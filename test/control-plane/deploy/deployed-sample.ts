@@ -37,6 +37,7 @@ export async function deploySample(plane: ControlPlane, name: string): Promise<D
   const namespace = `${name}-system`;
   const kubectl = (...args: string[]) =>
     execFileSync(findBinaryOrThrow("kubectl"), ["--kubeconfig", plane.kubeconfig, ...args], { encoding: "utf8" });
+  kubectl("apply", "--server-side", "-k", join(folder, "deploy/crds"));
   kubectl("apply", "--server-side", "-k", join(folder, "deploy"));
   // One of them is the primary of a controller that is written by hand.
   kubectl("apply", "--server-side", "--force-conflicts", "-f", join(folder, "crds"));

@@ -32,22 +32,23 @@ suite("deploy as a chart of Helm", (test) => {
 
   test("renders what kustomize renders, but for the namespace, and what keeps the definitions", async () => {
     const { path } = await project();
-    const expected = kustomized(path, "deploy");
+    const expected = wholeOf(path);
     const rendered = Object.fromEntries(await objectsOf());
     const { [`Namespace ${NAMESPACE}`]: own, ...others } = Object.fromEntries(expected);
     assert.ok(own);
     assert.equal(withoutKeeping(rendered), others);
   });
 
-  test("renders with monitoring what kustomize renders with its component", async () => {
+  test("renders with monitoring and authentication what kustomize renders with its components", async () => {
     await using own = await createDeployFolder();
     const file = join(own.path, "deploy/kustomization.yaml");
     const text = await readFile(file, "utf8");
-    await writeFile(file, text.replace(/^# (components:\n)# ( +- monitoring)$/m, "$1$2"));
+    const components = /^# (components:\n)# ( +- monitoring\n)# ( +- metrics-authentication)$/m;
+    await writeFile(file, text.replace(components, "$1$2$3"));
     const enabled = { enabled: true };
     const monitoring = { podMonitor: enabled, prometheusRule: enabled, grafanaDashboard: enabled };
-    const rendered = Object.fromEntries(await objectsOf({ monitoring }));
-    const { [`Namespace ${NAMESPACE}`]: _, ...expected } = Object.fromEntries(kustomized(own.path, "deploy"));
+    const rendered = Object.fromEntries(await objectsOf({ monitoring, metricsAuthentication: enabled }));
+    const { [`Namespace ${NAMESPACE}`]: _, ...expected } = Object.fromEntries(wholeOf(own.path));
     assert.is(Object.keys(expected).filter((title) => /^(PodMonitor|PrometheusRule) /.test(title)).length, 2);
     assert.equal(withoutKeeping(rendered), expected);
   });
@@ -63,14 +64,45 @@ suite("deploy as a chart of Helm", (test) => {
   test("keeps the definitions when it is uninstalled, and leaves them out where that is asked for", async () => {
     const title = "CustomResourceDefinition webpages.example.com";
     const { annotations } = (await objectsOf()).get(title)?.metadata ?? {};
-    assert.equal(annotations, { "helm.sh/resource-policy": "keep", "example.com/note": "kept" });
+    assert.equal(annotations, {
+      ...{ "helm.sh/resource-policy": "keep", "example.com/note": "kept" },
+      "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+      "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    });
     assert.not.ok((await objectsOf({ crds: { install: false } })).has(title));
+  });
+
+  test("gives each release names of its own for all that is outside of its namespace, but for the definitions", async () => {
+    const outside = async (namespace: string) => {
+      const objects = await objectsOf({ metricsAuthentication: { enabled: true } }, namespace);
+      return new Map([...objects].filter(([, { metadata }]) => metadata.namespace !== namespace));
+    };
+    const [first, second, third] = [await outside(NAMESPACE), await outside("other"), await outside("third")];
+    const titles = [...first.keys(), ...second.keys(), ...third.keys()];
+    const shared = titles.filter((title, at) => titles.indexOf(title) !== at);
+    assert.equal([...new Set(shared)], ["CustomResourceDefinition webpages.example.com"]);
+    assert.is(second.size, first.size);
+    // What refers to them has the names, too.
+    const binding = second.get("ValidatingAdmissionPolicyBinding pages-links-other") as unknown as { spec: object };
+    assert.equal(binding.spec, { policyName: "pages-links-other", validationActions: ["Deny"] });
+    for (const [title, object] of second)
+      if (title.includes("RoleBinding")) {
+        const { name, kind } = object["roleRef"] as { name: string; kind: string };
+        const { namespace } = object.metadata;
+        assert.ok(second.has(`${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`), title);
+      }
+    assert.match(
+      JSON.stringify(second.get("ValidatingAdmissionPolicy pages-links-other")),
+      "ClusterRole pages-links-other",
+    );
+    const install = JSON.stringify(second.get("ValidatingAdmissionPolicy pages-install-other"));
+    assert.match(install, '"resourceNames":["pages-other","pages-links-other"]');
   });
 
   test("leaves out the policy where that is asked for", async () => {
     const titles = [...(await objectsOf({ admissionPolicy: { enabled: false } })).keys()];
     assert.equal(
-      titles.filter((title) => title.includes("pages-links")),
+      titles.filter((title) => /pages-(links|install)/.test(title)),
       [],
     );
   });
@@ -80,12 +112,16 @@ suite("deploy as a chart of Helm", (test) => {
       image: { repository: "registry.example.com/pages", digest: DIGEST },
       ...{ replicas: 2, extraArgs: ["--log-level=debug"], settings: { logLevel: "warn" } },
       serviceAccount: { annotations: { "example.com/role": "pages" } },
+      ...{ extraVolumes: [{ name: "debug", secret: { secretName: "debug" } }] },
+      ...{ extraVolumeMounts: [{ name: "debug", mountPath: "/etc/debug" }] },
     });
     const deployment = objects.get(`Deployment ${NAMESPACE}/pages`) as unknown as Deployment;
     const [container] = deployment.spec.template.spec.containers;
     assert.is(deployment.spec.replicas, 2);
     assert.is(container?.image, `registry.example.com/pages@${DIGEST}`);
     assert.is(container?.args.at(-1), "--log-level=debug");
+    assert.equal(container?.volumeMounts.at(-1), { name: "debug", mountPath: "/etc/debug" });
+    assert.equal(deployment.spec.template.spec.volumes.at(-1), { name: "debug", secret: { secretName: "debug" } });
     const settings = objects.get(`ConfigMap ${NAMESPACE}/pages-settings`)?.["data"] as { "settings.yaml": string };
     assert.match(settings["settings.yaml"], "logLevel: warn");
     const account = objects.get(`ServiceAccount ${NAMESPACE}/pages`);
@@ -110,7 +146,10 @@ interface Deployment {
   readonly spec: {
     readonly replicas: number;
     readonly template: {
-      readonly spec: { readonly containers: readonly { image: string; args: readonly string[] }[] };
+      readonly spec: {
+        readonly containers: readonly { image: string; args: readonly string[]; volumeMounts: readonly object[] }[];
+        readonly volumes: readonly object[];
+      };
     };
   };
 }
@@ -121,6 +160,11 @@ function kustomized(path: string, folder: string): ReadonlyMap<string, Manifest>
   const { stdout, stderr } = runBinary("kubectl", path, ["kustomize", folder]);
   assert.is(stderr, "");
   return parseManifests(stdout);
+}
+
+/** All that kustomize installs, by both folders. */
+function wholeOf(path: string): ReadonlyMap<string, Manifest> {
+  return new Map([...kustomized(path, "deploy/crds"), ...kustomized(path, "deploy")]);
 }
 
 /** Takes off what only Helm's definitions have. */

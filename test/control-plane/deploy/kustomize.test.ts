@@ -31,7 +31,6 @@ suite("deploy as a base of kustomize", (test) => {
         "ClusterRoleBinding pages",
         "ClusterRoleBinding pages-links",
         "ConfigMap pages-system/pages-settings",
-        "CustomResourceDefinition webpages.example.com",
         "Deployment pages-system/pages",
         "Namespace pages-system",
         "NetworkPolicy pages-system/pages",
@@ -42,10 +41,13 @@ suite("deploy as a base of kustomize", (test) => {
         "RoleBinding pages-system/pages",
         "Service pages-system/pages-metrics",
         "ServiceAccount pages-system/pages",
+        "ValidatingAdmissionPolicy pages-install",
         "ValidatingAdmissionPolicy pages-links",
+        "ValidatingAdmissionPolicyBinding pages-install",
         "ValidatingAdmissionPolicyBinding pages-links",
       ],
     );
+    assert.equal([...kustomize(path, "deploy/crds").keys()], ["CustomResourceDefinition webpages.example.com"]);
   });
 
   test("is moved by a namespace of its user's", async () => {
@@ -60,7 +62,7 @@ suite("deploy as a base of kustomize", (test) => {
     await using own = await createDeployFolder();
     const comment = await readFile(join(own.path, "deploy/kustomization.yaml"), "utf8");
     const [intro = ""] = comment.split("apiVersion:");
-    const patches = [...intro.matchAll(/^# {3}(.*)$/gm)].map(([, line]) => line).join("\n");
+    const patches = [...intro.slice(intro.indexOf("#   patches:")).matchAll(/^# {3}(.*)$/gm)].map(([, line]) => line).join("\n");
     const objects = parseManifests(await overlay(own, parse(patches) as object));
     assert.equal(namespacesIn(objects), ["other", TEAM]);
     for (const [title, { subjects = [] }] of objects)
@@ -74,7 +76,7 @@ suite("deploy as a base of kustomize", (test) => {
       const plane = await server();
       await using own = await createDeployFolder();
       if (hasGo) await installMonitoringKinds(plane, own.path);
-      const components = hasGo ? ["../deploy/monitoring"] : [];
+      const components = hasGo ? ["../deploy/monitoring", "../deploy/metrics-authentication"] : [];
       const text = await overlay(own, { components });
       await createNamespaces(plane.kubeconfig, own.path);
       const flags = ["--server-side", "--dry-run=server", "--validate=strict"];
@@ -84,7 +86,7 @@ suite("deploy as a base of kustomize", (test) => {
         applied.stdout.split("\n").filter((line) => line.endsWith("serverside-applied (server dry run)")).length,
         parseManifests(text).size,
       );
-      assert.is(parseManifests(text).size, hasGo ? 21 : 18);
+      assert.is(parseManifests(text).size, hasGo ? 28 : 19);
     },
     withController,
   );

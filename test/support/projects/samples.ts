@@ -8,6 +8,7 @@ import { readProject } from "#generator/input/read-project.js";
 import { acceptWarnings } from "#generator/model/build/accept-warnings.js";
 import { buildModel } from "#generator/model/build/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
+import { CRDS_KUSTOMIZATION } from "#generator/output/deploy/crds-kustomization.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
 import { rememberControllers, rememberDependents, type ProjectMemory } from "#generator/model/project-memory.js";
 import { emitProject } from "#generator/output/emit-project.js";
@@ -34,7 +35,9 @@ export function listSamples(): Sample[] {
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
     const hasReconciler = (path: string) => existsSync(join(folder, path));
-    const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler });
+    // All stubs are emitted, and the CRDs are installed apart from the operator, as in a new project.
+    const isMissing = (path: string) => path !== CRDS_KUSTOMIZATION;
+    const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler, isMissing });
     const remember = async () => {
       const model = await readModelOrThrow(folder);
       return { controllers: rememberControllers(model), dependents: rememberDependents(model) };

@@ -46,7 +46,8 @@ const INTRO = [
 
 /** Emits the policy for the operator's own cluster. */
 export function emitAdmission({ packageName, controllers }: ProjectModel): OutputFile {
-  const documents = admissionObjects({ name: operatorNameOf(packageName), controllers });
+  const name = operatorNameOf(packageName);
+  const documents = [...admissionObjects({ name, controllers }), ...installObjects(name)];
   return fileOf("deploy/generated/admission.yaml", { intro: INTRO.join("\n"), documents });
 }
 
@@ -95,6 +96,46 @@ export function admissionObjects({ name: operator, controllers, cluster }: Admis
         variables: [{ name: "own", expression: `['${names.join("', '")}']` }, ...VARIABLES],
         validations: [
           { expression: expressionFor(operator), reason: "Forbidden", messageExpression: messageFor(name) },
+        ],
+      },
+    }),
+    new Document({
+      ...{ apiVersion: ADMISSION, kind: "ValidatingAdmissionPolicyBinding", metadata },
+      spec: { policyName: name, validationActions: ["Deny"] },
+    }),
+  ];
+  return documents.map(withInlineLists);
+}
+
+// A second install whose objects outside its namespace have the names of the first one's would take the rights of the first one away.
+function installObjects(operator: string): Document[] {
+  const name = `${operator}-install`;
+  const metadata = { name, labels: labelsOf(operator) };
+  const bindings = {
+    ...{ apiGroups: [RBAC.apiGroup], apiVersions: ["*"], operations: ["UPDATE"] },
+    ...{ resources: ["clusterrolebindings", "rolebindings"], resourceNames: [operator, `${operator}-links`] },
+  };
+  const accountsOf = (object: string) =>
+    `has(${object}.subjects) ? ${object}.subjects.filter(s, s.kind == 'ServiceAccount' && s.name == '${operator}').map(s, s.namespace) : []`;
+  const messageExpression =
+    `request.name + ' belongs to the operator in namespace ' + variables.before[0] + '. Delete that install first, or give the second one ` +
+    `names of its own: nameSuffix in a kustomization'`;
+  const documents = [
+    new Document({
+      ...{ apiVersion: ADMISSION, kind: "ValidatingAdmissionPolicy", metadata },
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: { resourceRules: [bindings] },
+        variables: [
+          { name: "before", expression: accountsOf("oldObject") },
+          { name: "after", expression: accountsOf("object") },
+        ],
+        validations: [
+          {
+            expression: "variables.before.all(n, n in variables.after)",
+            reason: "Forbidden",
+            messageExpression,
+          },
         ],
       },
     }),

@@ -43,7 +43,7 @@ suite("the manifests that the graph decides", (test) => {
     assert.equal(
       files
         .map(({ path }) => path)
-        .filter((path) => path.includes("/crds/"))
+        .filter((path) => path.includes("/crds/") && !path.endsWith("kustomization.yaml"))
         .sort(),
       crds.map((path) => folder + path),
     );
@@ -55,6 +55,40 @@ suite("the manifests that the graph decides", (test) => {
       "rbac.yaml",
       "admission.yaml",
     ]);
+  });
+
+  test("keep the CRDs among the resources of a project without a kustomization for them, and drop them for one that has it", () => {
+    const nothing = { eventSources: [], filters: {}, settings: {} };
+    const controller = { name: "shop", primary: kindOf("Shop"), dependents: [], ...nothing, specFile: "workflow.yaml" };
+    const model = { packageName: "operator", resources: [], controllers: [controller] };
+    const resourcesIn = (folder: string, hasCrdsFolder: boolean) => {
+      const files = emitDeploy(model, { hasCrdsFolder });
+      const text = files.find(({ path }) => path === `${folder}kustomization.yaml`)?.content ?? "";
+      return (parseAllDocuments(text)[0]?.toJS() as { resources: string[] }).resources;
+    };
+    const others = ["rbac.yaml", "admission.yaml"];
+    assert.equal(resourcesIn("deploy/generated/", false), ["crds/shops.example.com.yaml", ...others]);
+    assert.equal(resourcesIn("deploy/generated/", true), others);
+    for (const hasCrdsFolder of [false, true])
+      assert.equal(resourcesIn("deploy/generated/crds/", hasCrdsFolder), ["shops.example.com.yaml"]);
+  });
+
+  test("mark CRDs so that neither Argo CD nor Flux prunes them, and keep what the user states about it", () => {
+    const annotationsOf = (annotations?: object) => {
+      const crd = { kind: "CustomResourceDefinition", metadata: { name: "shops.example.com", annotations } };
+      const primary = { ...kindOf("Shop"), crd };
+      const nothing = { eventSources: [], filters: {}, settings: {} };
+      const controller = { name: "shop", primary, dependents: [], ...nothing, specFile: "workflow.yaml" };
+      const files = emitDeploy({ packageName: "operator", resources: [], controllers: [controller] });
+      const text = files.find(({ path }) => path.endsWith("/shops.example.com.yaml"))?.content ?? "";
+      return (parseAllDocuments(text)[0]?.toJS() as { metadata: { annotations: object } }).metadata.annotations;
+    };
+    const [argo, flux] = ["argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"];
+    assert.equal(annotationsOf(), { [argo]: "Prune=false,Delete=false", [flux]: "disabled" });
+    assert.equal(annotationsOf({ [argo]: "ServerSideApply=true, Prune=true", a: "b" }), {
+      ...{ [argo]: "ServerSideApply=true, Prune=true,Delete=false", [flux]: "disabled", a: "b" },
+    });
+    assert.equal(annotationsOf({ [flux]: "enabled" }), { [argo]: "Prune=false,Delete=false", [flux]: "enabled" });
   });
 
   test("guard the kinds that carry labels and annotations of the runtime, and what these are copied from", () => {
