@@ -10,7 +10,7 @@ import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "..
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics } from "../../operate/metrics/operator-metrics.js";
-import { createScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
+import { checkScrapeRights, createScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
 export interface EndpointSettings {
@@ -49,6 +49,7 @@ export class OperatorEndpoints {
   readonly #subject: EndpointSubject;
   /** The token comes before the paths that ask for it. */
   readonly #parts: readonly Pick<DebugToken, "open" | "close">[];
+  readonly #authenticatesScrapes: boolean;
   #reviews: ApiClient | undefined;
 
   constructor(settings: EndpointSettings, subject: EndpointSubject) {
@@ -67,6 +68,7 @@ export class OperatorEndpoints {
     const paths = { what: "the debug paths", handle: handleDebug, methods: DEBUG_METHODS };
     const debug = endpointAt("debugBindAddress", paths, loopbackAddressOf);
     this.#subject = subject;
+    this.#authenticatesScrapes = metricsAuthentication && metrics !== undefined;
     this.#parts = [probes, metrics, debug && token, debug].filter((each) => each !== undefined);
     this.metrics = metrics && new OperatorMetrics(subject, subject);
   }
@@ -81,6 +83,11 @@ export class OperatorEndpoints {
   /** Opens those that are not open; throws for an address, or a token, that cannot be had. */
   async open(): Promise<void> {
     for (const each of this.#parts) await each.open();
+  }
+
+  /** Throws an error that names what the operator may not do that its endpoints need. */
+  async checkRights(client: ApiClient, signal: AbortSignal): Promise<void> {
+    if (this.#authenticatesScrapes) await checkScrapeRights(client, signal);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 // Who may scrape: whoever has a token that the API server knows and may `get` the path (as controller-runtime's authentication filter).
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { findError, isApiError } from "../../base/errors.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { review } from "../access-review.js";
 import { textAnswer, type EndpointAnswer } from "../http/http-endpoint.js";
@@ -34,6 +35,31 @@ export function createScrapeAuthentication(clientOf: () => Pick<ApiClient, "crea
     answers.set(key, { answer, until: performance.now() + KEPT_MS });
     return answer;
   };
+}
+
+const NEEDED = [
+  { group: "authentication.k8s.io", resource: "tokenreviews" },
+  { group: "authorization.k8s.io", resource: "subjectaccessreviews" },
+];
+
+/** Throws an error that names the rights that the operator lacks to authenticate scrapes; an API server that gives no answer passes. */
+export async function checkScrapeRights(client: Pick<ApiClient, "create">, signal: AbortSignal): Promise<void> {
+  const isAllowed = async (right: (typeof NEEDED)[number]) => {
+    const spec = { resourceAttributes: { verb: "create", ...right } };
+    const answer = await review(client, "ownAccess", { spec, signal }).catch((error: unknown) => {
+      if (isApiError(error) || findError(error, "ConnectionError") !== undefined) return undefined;
+      throw error;
+    });
+    return answer?.allowed !== false;
+  };
+  const answers = await Promise.all(NEEDED.map(isAllowed));
+  const missing = NEEDED.filter((_, index) => answers[index] === false);
+  if (missing.length === 0) return;
+  const rights = missing.map(({ group, resource }) => `create ${resource}.${group}`);
+  throw new Error(
+    `metricsAuthentication: the operator may not ${rights.join(" and ")}, so every scrape would fail; bind its ServiceAccount to ClusterRole ` +
+      "system:auth-delegator, or install with deploy/metrics-authentication (metricsAuthentication.enabled of the chart)",
+  );
 }
 
 async function refusalOf(

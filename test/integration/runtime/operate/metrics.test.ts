@@ -285,4 +285,38 @@ suite("the metrics of an operator", (test) => {
     server.faults.add({ path: "/tokenreviews", answer: { status: 403 } });
     assert.is((await scrape(page, "Bearer more")).status, 500);
   });
+
+  for (const denied of [["tokenreviews.authentication.k8s.io"], ["subjectaccessreviews.authorization.k8s.io"]])
+    test(`authenticates no scrape, and does not start, where it may not create ${denied.join()}`, async () => {
+      await using server = await startPageServer();
+      const answer = (allowed: boolean) => ({
+        status: 201,
+        body: JSON.stringify({
+          ...{ apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", metadata: {} },
+          status: { allowed },
+        }),
+      });
+      // The questions about both rights leave in this order.
+      const [first = ""] = denied;
+      const answers = first.startsWith("token") ? [false, true] : [true, false];
+      for (const allowed of answers)
+        server.faults.add({ path: "/selfsubjectaccessreviews", times: 1, answer: answer(allowed) });
+      await using page = createPageOperator(server, { operator: { ...metrics, metricsAuthentication: true } });
+      const error = await page.operator.start().then(
+        () => undefined,
+        (reason: unknown) => reason as Error,
+      );
+      assert.match(error?.message ?? "it started", `metricsAuthentication: the operator may not create ${first}, so`);
+      assert.match(error?.message ?? "", "deploy/metrics-authentication");
+    });
+
+  test("asks for no right at the start where scrapes are not authenticated", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: metrics });
+    await page.operator.start();
+    assert.equal(
+      server.requests.filter(({ path }) => path.includes("reviews")),
+      [],
+    );
+  });
 });
