@@ -62,7 +62,9 @@ suite("deploy as a base of kustomize", (test) => {
     await using own = await createDeployFolder();
     const comment = await readFile(join(own.path, "deploy/kustomization.yaml"), "utf8");
     const [intro = ""] = comment.split("apiVersion:");
-    const patches = [...intro.slice(intro.indexOf("#   patches:")).matchAll(/^# {3}(.*)$/gm)].map(([, line]) => line).join("\n");
+    const patches = [...intro.slice(intro.indexOf("#   patches:")).matchAll(/^# {3}(.*)$/gm)]
+      .map(([, line]) => line)
+      .join("\n");
     const objects = parseManifests(await overlay(own, parse(patches) as object));
     assert.equal(namespacesIn(objects), ["other", TEAM]);
     for (const [title, { subjects = [] }] of objects)
