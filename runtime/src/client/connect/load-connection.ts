@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { TerminalError } from "../../base/errors.js";
 import type { Connection } from "./connection.js";
 import { proxyFromEnvironment } from "./proxy.js";
 import { TerminalError } from "../../base/errors.js";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
@@ -249,8 +249,8 @@ suite("operator start", (test) => {
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
     await using operator = createOperator({ controllers: [{ name: "page", workflow }], kubeconfig, logger });
     const started = operator.start();
-    await waitFor("it says so", () => logs.some((line) => line.includes(ca) && line.includes("trying again")));
-    await writeFile(ca, "");
+    await waitFor("it says so", () => logs.some((line) => line.includes(kubeconfig) && line.includes("trying again")));
+    await server.writeKubeconfig(kubeconfig);
     assert.is(operator.client, undefined, "there is none before a connection is found");
     const { client } = await started;
     assert.is(client.connection.server, server.url);
