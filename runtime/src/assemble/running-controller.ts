@@ -164,15 +164,15 @@ export class RunningController {
     };
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },
-      reconcile: (key, cause) => sources.notify([key], cause),
+      reconcile: (key, cause) => sources.notify([key], { ...cause, isTimer: true }),
     }));
     const expectations = (this.#expectations = new ExpectationRegistry({
       clock: systemClock,
-      onTimeout: (key) => sources.notify([key], { source: "expectations" }),
+      onTimeout: (key) => sources.notify([key], { source: "expectations", isTimer: true }),
     }));
     const cleanupDeadlines = (this.#cleanupDeadlines = new CleanupDeadlines({
       clock: systemClock,
-      onDue: (key) => sources.notify([key], { source: "cleanupTimeout" }),
+      onDue: (key) => sources.notify([key], { source: "cleanupTimeout", isTimer: true }),
     }));
     const formerFieldManagers = formerManagersOf(definition);
     const senderOf = (name: string) =>
@@ -197,6 +197,7 @@ export class RunningController {
         formerConditionsSenders: formerManagersOf(definition).map((each) => senderOf(conditionsManagerOf(each))),
       }),
       namespaces: () => sources.namespaces,
+      loopsOf: (primary) => loops.postponedFor(primary),
       ...{ fencingToken, events, tracing, lateWrites },
       onPaused: (object, isPaused) => recordPause(object, isPaused, { controller: name, events, logger }),
     });

@@ -11,6 +11,8 @@ export type ReconcileReason =
       readonly type?: string;
       readonly object?: ObjectKey;
       readonly isInitial: boolean;
+      /** Whether nothing changed: a time that the runtime itself keeps is over, such as the pause of a write. */
+      readonly isTimer?: boolean;
     }
   /** A reconcile before failed; `attempt` counts from 1. */
   | { readonly kind: "retry"; readonly attempt: number }
@@ -51,4 +53,6 @@ export interface SecondaryCause {
   readonly object?: ObjectKey;
   /** Whether a list brought it, and not somebody's edit. */
   readonly isInitial?: boolean;
+  /** Whether nothing changed, and a time that the runtime keeps is over. */
+  readonly isTimer?: boolean;
 }

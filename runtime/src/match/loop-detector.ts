@@ -11,11 +11,13 @@ import { systemClock } from "../base/clock.js";
 const DEFAULTS = {
   /** So many writes of the same content within `windowMs` are a loop. */
   sameWrites: 3,
-  /** So many writes of any content within `windowMs`, without a new input, are a loop. */
+  /** So many writes of any content within `windowMs`, of a status within `statusWindowMs`, without a new input, are a loop. */
   writes: 20,
-  /** The same where each write follows an event of somebody else, as a status does that counts the pods of a rollout. */
+  /** The same with the writes that follow an event of another client, as a status does that counts the pods of a rollout. */
   followingWrites: 200,
   windowMs: 60_000,
+  /** A status that is written every 30 s, or less often, reports progress. */
+  statusWindowMs: 600_000,
   /** An object that is found as desired so long after its last write is in no loop. */
   calmMs: 10_000,
   initialPauseMs: 2_000,
@@ -30,8 +32,9 @@ export interface ObservedWrite {
   readonly content: string;
   /** What the write follows from, such as the generation of the primary: a new input is no loop. */
   readonly input: string;
-  /** Whether it follows an event of somebody else, which is a new input, unless there are very many. */
+  /** Whether it follows an event of another client, which is a new input, unless there are very many. */
   readonly isFollowing?: boolean;
+  readonly isStatus?: boolean;
 }
 
 /** What is known of a loop. */
@@ -40,9 +43,12 @@ export type KnownLoop = Pick<LoopWrite, "loop" | "writes" | "pauseMs">;
 const SWEEP_INTERVAL_MS = 1_000;
 
 interface Writes extends ObservedWrite {
-  /** Times of the last writes with the same content, and with the same input; the latest last. */
+  /** Times of the last writes with the same content, the latest last. */
   readonly sameTimes: readonly number[];
+  /** Of those with the same input. */
   readonly times: readonly number[];
+  /** Of those with the same input that follow no event. */
+  readonly unaskedTimes: readonly number[];
   readonly lastAt: number;
   /** Absent as long as it is no loop. */
   readonly loop: KnownLoop | undefined;
@@ -78,26 +84,31 @@ export class LoopDetector {
     write: ObservedWrite,
     now = systemClock.now(),
   ): (KnownLoop & Pick<LoopWrite, "isNew">) | undefined {
-    const { sameWrites, initialPauseMs, maxPauseMs } = this.#options;
-    const writes = this.#options[write.isFollowing === true ? "followingWrites" : "writes"];
+    const { sameWrites, writes, followingWrites, windowMs, initialPauseMs, maxPauseMs } = this.#options;
     const last = this.#objects.get(key);
     const known = last === undefined || this.#isOver(last, now) ? undefined : last;
     const before = known !== undefined && continues(known, write) ? known.loop : undefined;
-    const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
-    // Most objects are written once: they need no second list.
+    const isSameInput = known?.input === write.input;
+    const times = added(isSameInput ? known.times : [], { now, windowMs, most: followingWrites });
+    const unasked = isSameInput ? known.unaskedTimes : [];
+    const own = { now, windowMs: this.#windowOf(write), most: writes };
+    // Most objects are written once: they need no further lists.
+    const isFirst = known === undefined && write.isFollowing !== true;
+    const unaskedTimes = isFirst ? times : write.isFollowing === true ? unasked : added(unasked, own);
     const isSame = known?.content === write.content;
     const sameTimes =
-      known === undefined ? times : this.#added(isSame ? known.sameTimes : [], { now, most: sameWrites });
-    const kind =
-      before?.loop ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
+      known === undefined ? times : added(isSame ? known.sameTimes : [], { now, windowMs, most: sameWrites });
+    const isUnsettled = unaskedTimes.length === writes || times.length === followingWrites;
+    const kind = before?.loop ?? (sameTimes.length === sameWrites ? "undone" : isUnsettled ? "unsettled" : undefined);
+    const counted = kind === "undone" ? sameTimes : unaskedTimes.length === writes ? unaskedTimes : times;
     const loop = kind && {
       loop: kind,
-      writes: before === undefined ? (kind === "undone" ? sameTimes : times).length : before.writes + 1,
+      writes: before === undefined ? counted.length : before.writes + 1,
       pauseMs: before === undefined ? initialPauseMs : Math.min(maxPauseMs, before.pauseMs * 2),
     };
     this.#objects.delete(key);
-    const { content, input } = write;
-    this.#objects.set(key, { content, input, sameTimes, times, lastAt: now, loop });
+    const { content, input, isStatus = false } = write;
+    this.#objects.set(key, { content, input, isStatus, sameTimes, times, unaskedTimes, lastAt: now, loop });
     if (this.#objects.size > this.#options.capacity || now - this.#sweptAt >= SWEEP_INTERVAL_MS) this.#sweep(now);
     return loop && { ...loop, isNew: before === undefined };
   }
@@ -113,12 +124,12 @@ export class LoopDetector {
     this.#objects.delete(key);
   }
 
-  #added(times: readonly number[], { now, most }: { now: number; most: number }): readonly number[] {
-    return [...times.filter((time) => now - time <= this.#options.windowMs), now].slice(-most);
+  #windowOf({ isStatus = false }: ObservedWrite): number {
+    return isStatus ? this.#options.statusWindowMs : this.#options.windowMs;
   }
 
-  #isOver({ lastAt, loop }: Writes, now: number): boolean {
-    return now - lastAt > (loop?.pauseMs ?? 0) + this.#options.windowMs;
+  #isOver(known: Writes, now: number): boolean {
+    return now - known.lastAt > (known.loop?.pauseMs ?? 0) + this.#windowOf(known);
   }
 
   // Looks at the oldest only: one in a long pause holds up the others behind it until it is over, or the capacity is reached. To find the
@@ -132,6 +143,13 @@ export class LoopDetector {
       this.#objects.delete(key);
     }
   }
+}
+
+function added(
+  times: readonly number[],
+  { now, windowMs, most }: { now: number; windowMs: number; most: number },
+): readonly number[] {
+  return [...times.filter((time) => now - time <= windowMs), now].slice(-most);
 }
 
 // What is desired anew ends a loop in which the same was undone; only a new input ends one that never settles.

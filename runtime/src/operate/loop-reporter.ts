@@ -26,10 +26,13 @@ export interface LoopReporterOptions {
   readonly clock?: Clock;
 }
 
-/** Tells people of loops, once each, and comes back to what was postponed. */
+// An object that is found as desired so long after its last write is in no loop.
+const LOOK_AGAIN_AFTER_MS = 10_000;
+
+/** Reports loops, once each, and reconciles their primaries again after the pauses. */
 export class LoopReporter implements LoopListener {
   readonly #options: LoopReporterOptions;
-  /** The writes that wait, by primary and object. */
+  /** The writes of loops whose pause is not over, by primary and object. */
   readonly #waiting = new Map<string, { readonly postponed: PostponedWrite; readonly cancel: () => void }>();
   #isClosed = false;
 
@@ -37,9 +40,16 @@ export class LoopReporter implements LoopListener {
     this.#options = options;
   }
 
-  /** The writes that are postponed now. */
+  /** The writes of loops whose pause is not over. */
   get postponed(): readonly PostponedWrite[] {
     return [...this.#waiting.values()].map(({ postponed }) => postponed);
+  }
+
+  /** Returns those for one primary. */
+  postponedFor({ metadata }: KubernetesObject): readonly PostponedWrite[] {
+    if (this.#waiting.size === 0) return [];
+    const prefix = `${keyOf(metadata)} `;
+    return [...this.#waiting].flatMap(([key, { postponed }]) => (key.startsWith(prefix) ? [postponed] : []));
   }
 
   onLoop(written: LoopWrite, { primary, dependent }: WrittenFor): void {
@@ -49,9 +59,16 @@ export class LoopReporter implements LoopListener {
     const event: LoopEvent = { ...at, ...written };
     if (written.isNew) this.#announce(primary, event);
     observer?.(event);
+    // The loop is over if the object stays as it was written, which no event tells.
+    const { isNew: _, pauseMs, ...loop } = written;
+    this.#wait({ ...loop, managers: [], retryAfterMs: Math.max(pauseMs, LOOK_AGAIN_AFTER_MS) }, { primary, dependent });
   }
 
-  onPostponed(postponed: PostponedWrite, { primary, dependent }: WrittenFor): void {
+  onPostponed(postponed: PostponedWrite, writtenFor: WrittenFor): void {
+    this.#wait(postponed, writtenFor);
+  }
+
+  #wait(postponed: PostponedWrite, { primary, dependent }: WrittenFor): void {
     if (primary === undefined || this.#isClosed) return;
     const { clock = systemClock, reconcile } = this.#options;
     const { kind, object, retryAfterMs } = postponed;

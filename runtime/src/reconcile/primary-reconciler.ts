@@ -51,6 +51,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
   readonly expectations: ExpectationRegistry;
+  /** Returns the writes of loops for a primary whose pause is not over. */
+  loopsOf?(primary: KubernetesObject): readonly PostponedWrite[];
   /** Reconciles primaries when the time for their cleanup is over. */
   readonly cleanupDeadlines?: CleanupDeadlines;
   /** Records Events; without it they are lost. */
@@ -449,7 +451,8 @@ export class PrimaryReconciler {
       // Conditions of former names are over as well.
       const dependents = this.#dependentNames;
       const isCleanup = outcome.kind === "cleanup";
-      const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed, isPaused };
+      const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])];
+      const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed: loops, isPaused };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
       await this.#removeFormerConditions(scope);
@@ -529,7 +532,7 @@ export class PrimaryReconciler {
   }
 
   #writeIn({ signal, logger, entry: { object: primary }, reasons }: ReconcileScope) {
-    const followsEvent = reasons.some(({ kind }) => kind === "secondary");
+    const followsEvent = reasons.some((reason) => reason.kind === "secondary" && reason.isTimer !== true);
     const onWritten = this.#ownFields.note.bind(this.#ownFields, primary);
     return { cause: { signal, logger, primary, onWritten, followsEvent }, ...this.#write };
   }

@@ -27,7 +27,7 @@ export interface StatusFacts {
   readonly isCleanup?: boolean;
   /** Whether somebody has paused the primary: what was found before still stands, and one more condition says so. */
   readonly isPaused?: boolean;
-  /** Writes of the primary itself that are postponed. */
+  /** The writes for the primary that belong to a loop, made or postponed; an object may be there twice. */
   readonly postponed?: readonly PostponedWrite[] | undefined;
   /** The current conditions of the status. */
   readonly before: readonly StatusCondition[];
@@ -67,7 +67,9 @@ export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
     const finding = findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
-  const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
+  const named = new Set(outcomes.flatMap(([, outcome]) => postponedIn(outcome)).map(idOf));
+  const others = new Map(postponed.map((each) => [idOf(each), each]));
+  const own = [...others].flatMap(([id, each]) => (named.has(id) ? [] : { name: each.object, ...loopFinding(each) }));
   const ready = readyOf([...found, ...own], facts);
   const condition = (type: string, { status = "False", reason, message }: Finding): StatusCondition => {
     const known = before.find((each) => each.type === type);
@@ -135,6 +137,15 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     default:
       return undefined;
   }
+}
+
+function postponedIn(outcome: DependentOutcome): readonly PostponedWrite[] {
+  const ofItems = Object.values(outcome.items ?? {}).flatMap(postponedIn);
+  return "postponed" in outcome && outcome.postponed !== undefined ? [outcome.postponed, ...ofItems] : ofItems;
+}
+
+function idOf({ kind, object }: PostponedWrite): string {
+  return `${kind} ${object}`;
 }
 
 function loopFinding(postponed: PostponedWrite): Finding {

@@ -54,7 +54,7 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
           ? // Either looks the same to a watch that selects the label.
             `it is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`
           : `${who} undoes it each time`;
-  return `${kind} ${object} is not as desired${what}: it was written ${writes} times, and ${why}; it is written less and less often`;
+  return `${kind} ${object}${what} was written ${writes} times, and ${why}; it is written less and less often`;
 }
 
 /** Creates the error of a step that cannot go on without a write that is postponed. */

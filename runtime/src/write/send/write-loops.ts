@@ -21,10 +21,13 @@ export function observedOf({ target, plan, before, cause }: Sending, content: st
   // A write of the primary itself makes its next generation, and so does one of its status without a subresource.
   const isCounted = !plan.isStatus || !target.definition.hasStatusSubresource;
   const isPrimary = isCounted && before !== undefined && before.object.metadata.uid === uid;
-  const isFollowing = plan.isStatus && cause?.followsEvent === true;
-  const known = isPrimary ? "" : `${generation}`;
-  const input = isFollowing ? `${known} events` : known;
-  return { content, input, isFollowing };
+  const { isStatus } = plan;
+  return {
+    content,
+    input: isPrimary ? "" : `${generation}`,
+    isFollowing: isStatus && cause?.followsEvent === true,
+    isStatus,
+  };
 }
 
 /** Returns a digest of what is written, without the version that it is made from. */

@@ -77,6 +77,25 @@ suite("loop detector", (test) => {
     assert.equal(at(200), { loop: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
   });
 
+  test("the twentieth status within ten minutes is a loop, also between writes that follow events", () => {
+    const detector = new LoopDetector();
+    const status = (version: number) => ({ ...write(`version ${version}`), isStatus: true });
+    const at = (version: number) => {
+      detector.noteWrite("object", { ...status(version), isFollowing: true }, version * 25_000 - 1_000);
+      return detector.noteWrite("object", status(version + 0.5), version * 25_000);
+    };
+    for (let version = 1; version < 20; version++) assert.is(at(version), undefined);
+    assert.equal(at(20), { loop: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
+    // A write that follows an event continues the loop.
+    assert.is(pauseOf(detector, { ...status(21), isFollowing: true }, 20 * 25_000 + 500), 1_500);
+  });
+
+  test("a status that is written no more often than every 30 s is no loop", () => {
+    const detector = new LoopDetector();
+    for (let version = 0; version < 100; version++)
+      assert.is(detector.noteWrite("object", { ...write(`${version}`), isStatus: true }, version * 31_600), undefined);
+  });
+
   test("an object that never settles is written ever less often, whatever is written", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 40, maxLength: 40 }), (answers) => {

@@ -14,19 +14,20 @@ suite("writes that are told apart", (test) => {
     metadata: { name: "one", namespace: "x", uid: "u1", generation },
     status: { text: "a" },
   });
-  const inputOf = (hasStatusSubresource: boolean, generation: number, followsEvent: boolean) => {
+  const observed = (hasStatusSubresource: boolean, generation: number, followsEvent: boolean) => {
     const definition = { ...withSubresource, hasStatusSubresource };
     const primary = pageOf(generation);
     const plan = planApply(definition, primary, true);
     const cause = { primary, followsEvent };
-    return observedOf({ target: { definition, cache }, plan, before: { object: primary }, cause }, "content").input;
+    return observedOf({ target: { definition, cache }, plan, before: { object: primary }, cause }, "content");
   };
 
   test("a status follows from the generation of its primary, but for one whose write makes the next generation", () => {
     for (const followsEvent of [false, true]) {
-      assert.is.not(inputOf(true, 1, followsEvent), inputOf(true, 2, followsEvent));
-      assert.is(inputOf(false, 1, followsEvent), inputOf(false, 2, followsEvent));
+      assert.is.not(observed(true, 1, followsEvent).input, observed(true, 2, followsEvent).input);
+      assert.is(observed(false, 1, followsEvent).input, observed(false, 2, followsEvent).input);
+      assert.is(observed(false, 1, followsEvent).isFollowing, followsEvent);
     }
-    assert.is.not(inputOf(false, 1, false), inputOf(false, 1, true), "what events cause is counted for itself");
+    assert.is(observed(true, 1, false).input, observed(true, 1, true).input, "an event is no new input");
   });
 });
