@@ -339,7 +339,11 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     // It may have one that the controller does not put there any more.
-    if (ownFinalizersOn(this.#definition, object).length === 0) return this.#releaseHeld(scope);
+    const own = ownFinalizersOn(this.#definition, object).join('", "');
+    if (own === "") return this.#releaseHeld(scope);
+    // Further attempts follow a timer, or an object that went.
+    const level = scope.reasons.some(({ kind }) => kind === "primary") ? "info" : "debug";
+    scope.logger[level]({}, `the primary is being deleted: cleans up before finalizer "${own}" goes`);
     if (this.#abortedCleanups.delete(scope.key) && this.#remainingMsOf(object) <= 0)
       throw new Error("the last attempt was aborted, as it took too long");
     const runs = this.#prepare(object, attempt);
@@ -423,15 +427,16 @@ export class PrimaryReconciler {
     scope.signal.throwIfAborted();
     // Before the answer: the event of the deletion may come first.
     this.#cleanedUp.set(scope.key, uidOf(scope.entry));
+    const { object } = scope.entry;
+    const finalizers = ownFinalizersOn(this.#definition, object);
     try {
-      const { object } = scope.entry;
-      const finalizers = ownFinalizersOn(this.#definition, object);
       await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizers(object, finalizers);
     } catch (error) {
       this.#cleanedUp.delete(scope.key);
       throw error;
     }
     outcome.isFinalizerRemoved = true;
+    scope.logger.info({}, `removed finalizer "${finalizers.join('", "')}"`);
   }
 
   #releaseHeld({ entry, signal, logger }: ReconcileScope): Promise<void> {

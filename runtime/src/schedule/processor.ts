@@ -112,9 +112,12 @@ function afterDeletion(
   if (onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
+  const { object } = event.entry;
+  const log = logOf("info", `${describeObject(object, object.metadata)} is gone, or no longer watched`);
   // The running reconcile notices at its end.
-  if (state.running !== "nothing") return stay({ ...state, eventing: "deleted", reasons: [], priority: "background" });
-  return gone(isKnown);
+  if (state.running !== "nothing")
+    return withLog(stay({ ...state, eventing: "deleted", reasons: [], priority: "background" }), log);
+  return withLog(gone(isKnown), log);
 }
 
 function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown }: EventOf<"deleted">): PrimaryState {
@@ -157,7 +160,14 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
     return withLog(next, logOf("debug", message));
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);
-  return afterSuccess(succeeded(running), event, settings);
+  return withRecovery(running, afterSuccess(succeeded(running), event, settings));
+}
+
+// Where warnings of failures ended, the log says so.
+function withRecovery({ failures }: PrimaryState, next: Transition): Transition {
+  if (failures === 0) return next;
+  const attempts = failures === 1 ? "a failed attempt" : `${failures} failed attempts`;
+  return withLog(next, logOf("info", `reconciled after ${attempts}`));
 }
 
 function succeeded(running: PrimaryState): PrimaryState {

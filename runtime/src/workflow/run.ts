@@ -1,6 +1,7 @@
 // One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
 import { systemClock } from "../base/clock.js";
 import type { StepTiming, Tracing } from "../base/activity.js";
+import { isWritten } from "../base/logger.js";
 import { isTerminating, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
@@ -10,6 +11,7 @@ import { isKubernetes, needsCleanup } from "./definition/workflow-definition.js"
 import type { NodeState, Plan, Standing } from "./plan.js";
 import type { DiscoveredObjects } from "./reconcile-notes.js";
 import { takeStep, type Run } from "./step.js";
+import { logOutcome } from "./outcome-log.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
@@ -124,6 +126,8 @@ class WorkflowRun {
       const waiting = () => ({ kind: "waiting", for: blockersOf(this.#steps, step) }) as const;
       return [target.definition.name, isOver ? state : target.withConditions(waiting())] as const;
     });
+    const { logger } = this.#options.context;
+    if (isWritten(logger, "debug")) for (const [name, outcome] of outcomes) logOutcome(logger, name, outcome);
     return createWorkflowResult(outcomes);
   }
 

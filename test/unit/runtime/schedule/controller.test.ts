@@ -28,7 +28,10 @@ suite("controller: what is reconciled", (test) => {
     assert.equal(controller.counts(), NOTHING);
     assert.equal(
       lines.map(({ level, message }) => [level, message]),
-      [["debug", 'Page "home/one" was deleted during its reconcile: no']],
+      [
+        ["info", 'Page "home/one" is gone, or no longer watched'],
+        ["debug", 'Page "home/one" was deleted during its reconcile: no'],
+      ],
     );
   });
 

@@ -1,6 +1,7 @@
 // Dependent reconcilers over objects in memory, which record what is asked of them, so that the order, the number and the overlap of steps can be told.
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { createLogger } from "#runtime/base/logger.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type {
   DependentReconciler,
@@ -163,7 +164,8 @@ export interface FakeWorkflow {
 }
 
 // All that a run itself reads of the context.
-const contextOf = (signal: AbortSignal) => ({ signal }) as RunOptions["context"];
+const contextOf = (signal: AbortSignal) =>
+  ({ signal, logger: createLogger("silent") }) as unknown as RunOptions["context"];
 
 /** Creates a workflow; its objects are in `cluster`. */
 export function createWorkflow(
