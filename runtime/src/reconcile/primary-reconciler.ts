@@ -456,7 +456,10 @@ export class PrimaryReconciler {
       // Conditions of former names are over as well.
       const dependents = this.#dependentNames;
       const isCleanup = outcome.kind === "cleanup";
-      const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])];
+      // A loop of the conditions themselves would be told by what is undone.
+      const isTold = ({ paths }: PostponedWrite) =>
+        paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
+      const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
       const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed: loops, isPaused };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
