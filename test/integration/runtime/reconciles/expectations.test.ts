@@ -27,7 +27,9 @@ suite("expectations of an operator", (test) => {
     await createPage(page);
     await waitFor("it timed out", () => results.at(-1)?.status === "timedOut");
     await page.quiet();
-    assert.equal(page.events.at(-1)?.reasons, [{ kind: "secondary", source: "expectations", isInitial: false, isTimer: true }]);
+    assert.equal(page.events.at(-1)?.reasons, [
+      { kind: "secondary", source: "expectations", isInitial: false, isTimer: true },
+    ]);
     await page.operator.client.mergePatch(
       ConfigMap,
       { name: "one-text", namespace: "default" },
