@@ -72,6 +72,19 @@ export interface SharedParts
   readonly proofKey: ProofKeySecret;
 }
 
+interface SweepOptions {
+  /** As `cleanUp` of a sweeper. `scopeOf` makes the scope of a cleanup, which ends with it. */
+  cleanUp(
+    primary: KubernetesObject,
+    signal: AbortSignal,
+    scopeOf: (entry: DecodedResource) => ReconcileScope,
+  ): Promise<number>;
+  /** Returns what a failure means for a primary of this name. */
+  failureOf(name: string): string;
+  /** Whether a failure is recorded as an Event, too. */
+  readonly isRecorded: boolean;
+}
+
 // When the API server has executed, or never will, what a process before this one sent.
 const SWEEP_AGAIN_AFTER_MS = 11_000;
 const READ_PROOFS_EVERY_MS = 60_000;
@@ -215,8 +228,19 @@ export class RunningController {
     };
     const controller = (this.#controller = new Controller(definition, surroundings));
     this.#runner = runner;
-    if (definition.cleanupPolicy === "sweep") this.#sweeper = this.#createSweeper(shared);
-    if (definition.cleanUpUnselected === true) this.#unselected = this.#createUnselected(shared);
+    if (definition.cleanupPolicy === "sweep")
+      this.#sweeper = this.#createSweeper(shared, {
+        cleanUp: (object, _, scopeOf) => runner.cleanUpDeleted(scopeOf({ object })),
+        failureOf: (name) => `objects of ${name}, which seems to be gone, were not deleted`,
+        isRecorded: true,
+      });
+    if (definition.cleanUpUnselected === true)
+      this.#unselected = this.#createSweeper(shared, {
+        cleanUp: (object, signal, scopeOf) =>
+          runner.cleanUpUnselected(object, signal, (entry) => ({ ...scopeOf(entry), isPrimaryDeleted: false })),
+        failureOf: (name) => `the cleanup of ${name}, which is not selected, failed`,
+        isRecorded: false,
+      });
     this.#stuck = this.#createStuck(shared);
     const finalizer = finalizerOf(definition);
     this.#listener = {
@@ -243,50 +267,29 @@ export class RunningController {
     };
   }
 
-  #createSweeper({ logger, events }: Pick<SharedParts, "logger" | "events">): Sweeper {
+  #createSweeper({ logger, events }: Pick<SharedParts, "logger" | "events">, way: SweepOptions): Sweeper {
     const { name: controller, workflow } = this.definition;
-    return new Sweeper({
-      clock: systemClock,
-      isReconciling: (object) => this.#controller.isReconciling(object),
-      cleanUp: async (object, signal) => {
-        const scope = scopeOfDeleted(object, { controller, signal, logger });
-        try {
-          return await this.#runner.cleanUpDeleted(scope);
-        } finally {
-          scope.tasks.close();
-        }
-      },
-      onFailure: (about, error, retryAfterMs) => {
-        const name = describeObject(workflow.primary, about.metadata);
-        const note = `objects of ${name}, which seems to be gone, were not deleted: ${messageOf(error)}; trying again`;
-        logger.warn({ controller, primary: keyOf(about.metadata), retryAfterMs: Math.round(retryAfterMs) }, note);
-        events.record({ controller, about }, { type: "Warning", reason: "CleanupFailed", action: "Delete", note });
-      },
-    });
-  }
-
-  #createUnselected({ logger }: Pick<SharedParts, "logger">): Sweeper {
-    const { name: controller } = this.definition;
-    const { primary } = this.definition.workflow;
     return new Sweeper({
       clock: systemClock,
       isReconciling: (object) => this.#controller.isReconciling(object),
       cleanUp: async (object, signal) => {
         const tasks: RunningTasks[] = [];
         const scopeOf = ({ object }: DecodedResource) => {
-          const scope = { ...scopeOfDeleted(object, { controller, signal, logger }), isPrimaryDeleted: false };
+          const scope = scopeOfDeleted(object, { controller, signal, logger });
           tasks.push(scope.tasks);
           return scope;
         };
         try {
-          return await this.#runner.cleanUpUnselected(object, signal, scopeOf);
+          return await way.cleanUp(object, signal, scopeOf);
         } finally {
           for (const each of tasks) each.close();
         }
       },
       onFailure: (about, error, retryAfterMs) => {
-        const note = `the cleanup of ${describeObject(primary, about.metadata)}, which is not selected, failed: ${messageOf(error)}; trying again`;
+        const note = `${way.failureOf(describeObject(workflow.primary, about.metadata))}: ${messageOf(error)}; trying again`;
         logger.warn({ controller, primary: keyOf(about.metadata), retryAfterMs: Math.round(retryAfterMs) }, note);
+        if (way.isRecorded)
+          events.record({ controller, about }, { type: "Warning", reason: "CleanupFailed", action: "Delete", note });
       },
     });
   }
@@ -470,7 +473,7 @@ export class RunningController {
     return givenUpOf(this.#controller.primaries);
   }
 
-  /** The primaries that cannot be deleted, or of which something is left, until a person acts. */
+  /** The primaries whose deletion is blocked, or whose objects remain, until a user acts. */
   get stuck(): WaitingPrimaries {
     const swept = (this.#sweeper?.failures ?? []).map(({ primary, error }) => ({
       primary: keyOf(primary.metadata),
@@ -532,7 +535,7 @@ export class RunningController {
   }
 }
 
-// A cleanup of a primary that is gone, as the functions of the user see it. One that an event did not bring is known by its name alone.
+// The scope in which user functions clean up after a deleted primary. Only its name and uid are known if its deletion event was missed.
 function scopeOfDeleted(
   object: KubernetesObject,
   { controller, signal, logger: parent }: { controller: string; signal: AbortSignal; logger: Logger },

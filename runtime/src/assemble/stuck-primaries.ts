@@ -144,7 +144,7 @@ export class StuckPrimaries {
     seen.add(uid);
     if (isSelected(primary)) return;
     const known = this.#unselected.get(uid);
-    // Those of other instances are theirs, until one of them hangs.
+    // Another instance may reconcile it.
     if (deletionTimestamp === undefined) return;
     if (cleanUp !== undefined) return cleanUp(primary);
     const isSettled = Date.now() - Date.parse(deletionTimestamp) >= SETTLE_MS;

@@ -21,7 +21,7 @@ interface EventLoopMonitorOptions {
   /** Called when the watchdog has broken off what hung, and the process is to end. */
   onBroken(): void;
   inProgress(): readonly ReconcileInProgress[];
-  /** Called for a primary of which a function blocked the event loop for a long time, or may have. */
+  /** Called for each primary whose user function blocked the event loop, or may have blocked it. */
   onSuspect(controller: string, primary: ObjectKey): void;
 }
 

@@ -16,8 +16,7 @@ export interface ControllerHealth {
   /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
   readonly givenUp: GivenUp;
   /**
-   * Primaries that cannot be deleted, or of which something is left, until a person acts: what `reason` says. They leave the status of the operator
-   * as it is.
+   * Primaries whose deletion is blocked, or whose objects remain, until a user acts as `reason` says. They do not change the status of the operator.
    */
   readonly stuck: WaitingPrimaries;
   /** The writes that are postponed now, because their objects were written over and over; they leave the status as it is. */

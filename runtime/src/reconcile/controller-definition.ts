@@ -58,9 +58,9 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly finalizer?: string;
   /**
-   * Finalizers that an earlier version of the operator, or the operator that this one replaces, put on the primaries. A primary that is being
-   * deleted loses them after its cleanup, and one that lives after a reconcile in which all was ready. Default: none, since only a finalizer that
-   * nobody else removes may be taken off
+   * Finalizers that an earlier version of the operator, or the operator that this one replaces, put on the primaries. They are
+   * removed after the cleanup of a deleted primary, and after a reconcile in which every dependent was ready. Default: none, because a finalizer
+   * may only be removed if no other controller needs it
    *
    * @example formerFinalizers: ["deletion.finalizers.rabbitmqclusters.rabbitmq.com"]
    */
@@ -76,7 +76,7 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly cleanupPolicy?: "finalizer" | "sweep" | undefined;
   /**
-   * Whether this controller cleans up primaries that are being deleted, have its finalizer and are not selected, which else nobody does. Only one
+   * Whether this controller cleans up primaries that are being deleted, have its finalizer and do not match its selector. Only one
    * instance may be responsible for them: where instances share the finalizer and select different primaries (shards), the others would clean up
    * what is theirs. Needs a selector. Default: false, since another instance may select them; they are reported
    *

@@ -34,9 +34,7 @@ import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { OwnFields } from "./own-fields.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
-import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
-
-const LOOK_AGAIN_AFTER_MS = 1_000;
+import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {

@@ -49,7 +49,10 @@ export interface WorkflowDependencies {
   readonly lateWrites: LateWrites;
 }
 
-const LOOK_AGAIN_AFTER_MS = 1_000;
+/** After how long a cleanup is looked at again that no event ends. */
+export const LOOK_AGAIN_AFTER_MS = 1_000;
+
+type IsKnown = (key: ObjectKey, uid: string) => boolean;
 
 /** A workflow with what all its runs share. */
 interface CompiledWorkflow extends Pick<RunOptions, "plan" | "slots"> {
@@ -125,12 +128,11 @@ export class ControllerWorkflows {
   }
 
   /** Returns the primaries to which objects are linked that nobody but the operator deletes, but for those that are known. */
-  primariesOfOrdered(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+  primariesOfOrdered(isKnown: IsKnown): readonly LinkedPrimary[] {
     // An own delete may have left its object on purpose.
-    const all = this.#ordered
-      .filter(({ definition }) => isKubernetes(definition) && typeof definition.operations?.delete !== "function")
-      .flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
-    return [...new Map(all.map((each) => [each.uid, each])).values()];
+    const isCertain = ({ definition }: PlanNode) =>
+      isKubernetes(definition) && typeof definition.operations?.delete !== "function";
+    return linkedPrimariesOf(this.#ordered.filter(isCertain), isKnown);
   }
 
   get #ordered(): readonly PlanNode[] {
@@ -141,9 +143,8 @@ export class ControllerWorkflows {
   }
 
   /** Returns the primaries to which objects are linked that have to be cleaned up, but for those that are known. */
-  linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
-    const all = this.ofCleanup.flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
-    return [...new Map(all.map((each) => [each.uid, each])).values()];
+  linkedPrimaries(isKnown: IsKnown): readonly LinkedPrimary[] {
+    return linkedPrimariesOf(this.ofCleanup, isKnown);
   }
 
   /** Tells whether objects are held for a primary. */
@@ -352,6 +353,11 @@ export class WorkflowRuns {
   #goOnWith(primary: KubernetesObject): void {
     if (this.args.primary !== primary) this.args = { ...this.args, primary };
   }
+}
+
+function linkedPrimariesOf(nodes: readonly PlanNode[], isKnown: IsKnown): readonly LinkedPrimary[] {
+  const all = nodes.flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
+  return [...new Map(all.map((each) => [each.uid, each])).values()];
 }
 
 function isNothingLeft({ kind, items = {}, ...outcome }: DependentOutcome): boolean {

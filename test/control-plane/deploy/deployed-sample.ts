@@ -1,9 +1,8 @@
 // A sample as it runs in a cluster: its manifests are applied, and its compiled program runs as a pod of its Deployment would: with these
 // arguments and settings, and the token of its service account where the kubelet puts it.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { build } from "esbuild";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { findBinaryOrThrow } from "../../support/machine/binaries.js";
@@ -17,8 +16,6 @@ export interface DeployedReplica extends AsyncDisposable {
   readonly log: readonly string[];
   /** Waits until a line has a text. */
   untilLogged(text: string): Promise<void>;
-  /** Reads a file as `kubectl exec` of the pod's program would. */
-  readFile(path: string): Promise<string>;
   /** Ends it as the kubelet does; resolves to its exit code. */
   terminate(): Promise<number | null>;
 }
@@ -32,11 +29,6 @@ export interface DeployedSample {
   readonly connection: Connection;
   /** Starts a pod, with more in its environment. */
   start(environment?: { readonly [name: string]: string }): Promise<DeployedReplica>;
-  /**
-   * Starts a pod with more arguments, and with the file system and the user of its container: the bundle at /app, the volumes of the manifest,
-   * and nothing else that can be written. `files` are mounted at `/etc/extra`.
-   */
-  startContained(args: readonly string[], files?: { readonly [name: string]: string }): Promise<DeployedReplica>;
 }
 
 /** Applies `deploy/` of a sample, and returns what starts the pods of its Deployment. */
@@ -97,55 +89,6 @@ export async function deploySample(
         dispose: async () => own[Symbol.asyncDispose](),
       });
     },
-    async startContained(args, files = {}) {
-      const own = await createTemporaryFolder();
-      const [container] = pod.containers;
-      if (container?.securityContext.readOnlyRootFilesystem !== true) throw new Error("its root can be written");
-      const place = (volume: string) => container.volumeMounts.find(({ name }) => name === volume)?.mountPath ?? "";
-      const mounted: { [path: string]: string } = {
-        "/run/secrets/kubernetes.io/serviceaccount/token": status.token,
-        "/run/secrets/kubernetes.io/serviceaccount/ca.crt": ca,
-        "/run/secrets/kubernetes.io/serviceaccount/namespace": namespace,
-      };
-      for (const { name: volume, configMap } of pod.volumes) {
-        if (configMap === undefined) continue;
-        const path = `/api/v1/namespaces/${namespace}/configmaps/${configMap.name}`;
-        const { data } = await objectAt<ConfigMap>(path);
-        for (const [file, text] of Object.entries(data)) mounted[`${place(volume)}/${file}`] = text;
-      }
-      for (const [file, text] of Object.entries(files)) mounted[`/etc/extra/${file}`] = text;
-      for (const [path, text] of Object.entries(mounted)) {
-        await mkdir(dirname(join(own.path, "files", path)), { recursive: true });
-        await writeFile(join(own.path, "files", path), text, { mode: 0o600 });
-      }
-      await mkdir(join(own.path, "root"));
-      await build({
-        ...{ entryPoints: { operator: join(folder, "dist/src/main.js") }, outdir: join(own.path, "app") },
-        ...{ outExtension: { ".js": ".mjs" }, bundle: true, splitting: true, format: "esm", platform: "node" },
-        external: ["@kubernetes/client-node", "@opentelemetry/api"],
-        banner: { js: REQUIRE },
-      });
-      const writable = pod.volumes.flatMap(({ name, emptyDir }) => (emptyDir === undefined ? [] : [place(name)]));
-      const { runAsUser, runAsGroup } = pod.securityContext;
-      const inContainer = [
-        "sh",
-        "-c",
-        IN_CONTAINER,
-        "sh",
-        own.path,
-        writable.join(" "),
-        `${runAsUser}`,
-        `${runAsGroup}`,
-      ];
-      const program = [process.execPath, "/app/operator.mjs", ...container.args, ...args];
-      return startProcess([...inContainer, ...program], {
-        environment: {
-          ...{ KUBERNETES_SERVICE_HOST: new URL(url).hostname, KUBERNETES_SERVICE_PORT: new URL(url).port },
-          POD_NAME: `${name}-${++pods}`,
-        },
-        dispose: async () => own[Symbol.asyncDispose](),
-      });
-    },
   };
 }
 
@@ -164,14 +107,11 @@ interface Deployment {
         readonly serviceAccountName: string;
         readonly containers: readonly {
           readonly args: readonly string[];
-          readonly securityContext: { readonly readOnlyRootFilesystem: boolean };
           readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
         }[];
-        readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number };
         readonly volumes: readonly {
           readonly name: string;
           readonly configMap?: { readonly name: string };
-          readonly emptyDir?: object;
         }[];
       };
     };
@@ -197,36 +137,9 @@ const IN_POD = `
   shift
   exec "$@"`;
 
-// CommonJS packages call require(), which ES modules lack.
-const REQUIRE = 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);';
-
-// A root of its own, in which the programs of this machine and the mounts of the pod are; then it is read-only, and the user is that of the pod.
-const IN_CONTAINER = `
-  own=$1 writable=$2 user=$3 group=$4
-  shift 4
-  mount -t tmpfs none "$own/root" && cd "$own/root" || exit 125
-  mkdir -p usr etc proc dev app old
-  for name in bin lib lib64; do
-    if [ -L "/$name" ]; then cp -P "/$name" .; elif [ -d "/$name" ]; then mkdir "$name" && mount --rbind "/$name" "$name"; fi
-  done
-  for name in usr proc dev; do mount --rbind "/$name" "$name" || exit 125; done
-  cp -r "$own/files/." . && cp -r "$own/app/." app && mkdir -p var && ln -s /run var/run || exit 125
-  for path in $writable; do mkdir -p ".$path" && mount -t tmpfs -o mode=1777 none ".$path" || exit 125; done
-  mount -o remount,ro none . || exit 125
-  pivot_root . old && umount -l /old || exit 125
-  cd /app
-  exec unshare --user --map-user="$user" --map-group="$group" -- "$@"`;
-
-function startProgram(args: readonly string[], { account, ...options }: ProgramOptions): DeployedReplica {
+function startProgram(args: readonly string[], { account, environment, dispose }: ProgramOptions): DeployedReplica {
   const command = [process.execPath, "--enable-source-maps", ...args];
-  return startProcess(["sh", "-c", IN_POD, "sh", account, ...command], options);
-}
-
-function startProcess(
-  command: readonly string[],
-  { environment, dispose }: Omit<ProgramOptions, "account">,
-): DeployedReplica {
-  const child = spawn("unshare", ["--map-root-user", "--mount", ...command], {
+  const child = spawn("unshare", ["--map-root-user", "--mount", "sh", "-c", IN_POD, "sh", account, ...command], {
     env: { PATH: process.env["PATH"], ...environment, LOG_FORMAT: "json" },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -255,7 +168,6 @@ function startProcess(
       };
       await waitFor(`it says ${text}`, isLogged, { timeoutMs: 20_000 });
     },
-    readFile: (path) => readFile(`/proc/${child.pid}/root${path}`, "utf8"),
     async terminate() {
       child.kill("SIGTERM");
       return ended;

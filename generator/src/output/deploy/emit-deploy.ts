@@ -81,7 +81,7 @@ type Json = { readonly [field: string]: unknown };
 const ARGO_CD = "argocd.argoproj.io/sync-options";
 const FLUX = "kustomize.toolkit.fluxcd.io/prune";
 
-// Whoever deletes a CRD deletes all custom resources of its kind. What the user states wins.
+// Deleting a CRD deletes all custom resources of its kind. Annotations that the user sets take precedence.
 function withoutPruning(crd: object): object {
   const metadata = recordIn({ ...crd }, "metadata");
   const annotations = recordIn(metadata, "annotations");

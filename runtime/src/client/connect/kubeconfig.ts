@@ -195,7 +195,7 @@ async function readText(file: string, what: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     const message = `cannot read the ${what} file ${file}`;
-    // Other files may be mounted later than the one that names them.
+    // Files that the kubeconfig refers to may be mounted later.
     if (what === "kubeconfig" && (error as NodeJS.ErrnoException).code === "ENOENT")
       throw new TerminalError(message, { cause: error });
     throw new Error(message, { cause: error });

@@ -136,8 +136,8 @@ export class Elector {
   }
 
   /**
-   * Writes the notes after the leadership was lost, for `timeoutMs` at most. Whoever holds the Lease by now keeps it, and takes the notes over: the
-   * version that was read makes the write conditional.
+   * Writes the notes after losing the leadership, for at most `timeoutMs`. The write is conditional on the resource version that was read, so the
+   * current holder keeps the Lease, and reads the notes.
    */
   async saveNotes(timeoutMs: number): Promise<void> {
     const endsAtMs = this.#clock.now() + timeoutMs;

@@ -9,7 +9,7 @@ export const checkUnqualifiedFinalizer: Rule = ({ controllers }) =>
     if (primary === undefined) return [];
     const former = formerFinalizers.map((name, index) => ({ name, path: ["formerFinalizers", index] as YamlPath }));
     const own = finalizer === undefined ? [] : [{ name: finalizer, path: ["finalizer"] as YamlPath }];
-    // Those of earlier operators are what they are.
+    // The name of a finalizer that another operator added cannot be changed.
     const checked = primary.isCustom ? own : [...own, ...former];
     return checked.flatMap(({ name, path }): Diagnostic[] => {
       if (name.includes("/")) return [];
