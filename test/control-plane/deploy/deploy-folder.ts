@@ -1,5 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { generate } from "#generator/generate.js";
@@ -56,13 +58,18 @@ export async function createDeployFolder(): Promise<TemporaryFolder> {
 
 /** Runs a program of the control plane in a folder. */
 export function runBinary(name: BinaryName, cwd: string, args: readonly string[], input?: string): ProgramOutcome {
-  // Nothing that belongs to whoever runs the tests is read or written.
-  const env = { PATH: process.env["PATH"], HOME: cwd, KUBECACHEDIR: join(cwd, ".cache") };
-  const { status, stdout, stderr } = spawnSync(findBinaryOrThrow(name), args, {
-    ...{ cwd, env, encoding: "utf8", timeout: 60_000, maxBuffer: 1e8 },
-    ...(input === undefined ? {} : { input }),
-  });
-  return { status, stdout, stderr };
+  // The programs keep caches in the home folder: neither that of the user nor the folder of a sample gets any.
+  const home = mkdtempSync(join(tmpdir(), "gen-operator-home-"));
+  try {
+    const env = { PATH: process.env["PATH"], HOME: home, KUBECACHEDIR: join(home, ".cache") };
+    const { status, stdout, stderr } = spawnSync(findBinaryOrThrow(name), args, {
+      ...{ cwd, env, encoding: "utf8", timeout: 60_000, maxBuffer: 1e8 },
+      ...(input === undefined ? {} : { input }),
+    });
+    return { status, stdout, stderr };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 }
 
 /** Parses manifests; their order says nothing. */
