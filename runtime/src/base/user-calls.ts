@@ -24,6 +24,8 @@ export interface LoopDelay {
   readonly delayMs: number;
   /** The CPU time of the process meanwhile. */
   readonly cpuMs: number;
+  /** The time that the event loop waited for I/O meanwhile. A process that is suspended while it waits goes on waiting. */
+  readonly idleMs: number;
   /** The synchronous parts of calls that account for it, longest first. */
   readonly blockers: readonly BlockingCall[];
 }
@@ -70,6 +72,7 @@ export class UserCalls {
   #blockers: BlockingCall[] = [];
   #tickedAt = 0;
   #cpuMs = 0;
+  #idleMs = 0;
   #urgentMs = Infinity;
   #timer: NodeJS.Timeout | undefined;
 
@@ -119,14 +122,16 @@ export class UserCalls {
   flush(): void {
     const now = performance.now();
     const cpuMs = cpuTimeMs();
+    const idleMs = performance.eventLoopUtilization().idle;
     const delayMs = Math.max(0, now - this.#tickedAt - TICK_MS);
     // It may ask for this itself: by a write, for which the time is up.
     if (this.#current !== undefined)
       this.#blockers.push({ call: this.#current, blockedMs: now - this.#startedAt - this.#nestedMs });
     const all = this.#blockers.sort((one, other) => other.blockedMs - one.blockedMs).slice(0, MAX_BLOCKERS);
-    const delay = { delayMs, cpuMs: cpuMs - this.#cpuMs, blockers: all };
+    const delay = { delayMs, cpuMs: cpuMs - this.#cpuMs, idleMs: idleMs - this.#idleMs, blockers: all };
     this.#tickedAt = now;
     this.#cpuMs = cpuMs;
+    this.#idleMs = idleMs;
     this.#blockers = [];
     for (const observer of [...this.#observers]) observer.onDelay(delay);
   }
@@ -138,6 +143,7 @@ export class UserCalls {
     if (this.#timer === undefined) {
       this.#tickedAt = performance.now();
       this.#cpuMs = cpuTimeMs();
+      this.#idleMs = performance.eventLoopUtilization().idle;
       this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
     }
     return () => {

@@ -82,8 +82,14 @@ export class EventLoopMonitor {
     this.#checkHeap();
   }
 
-  #reportStall({ delayMs, cpuMs, blockers }: LoopDelay): void {
+  #reportStall({ delayMs, cpuMs, idleMs, blockers }: LoopDelay): void {
     const { logger, controllers, onSuspect } = this.#options;
+    const fields = { blockedMs: Math.round(delayMs), cpuMs: Math.round(cpuMs) };
+    // No function runs while the event loop waits for I/O.
+    if (idleMs >= delayMs) {
+      const what = `the process was suspended for ${secondsOf(delayMs)}, while no function of the operator was running`;
+      return logger.warn(fields, `${what}; no Lease was renewed and no probe answered meanwhile`);
+    }
     const running = this.#inProgress();
     // Some functions do not know their controller; another operator of this process may have blocked the loop.
     const known = blockers.map(({ call, blockedMs }) => {
@@ -93,7 +99,6 @@ export class EventLoopMonitor {
     const large = known.filter(({ blockedMs }) => blockedMs >= delayMs / MAX_NAMED);
     const isExplained = large.reduce((sum, { blockedMs }) => sum + blockedMs, 0) >= delayMs / 2;
     const what = `the event loop was blocked for ${secondsOf(delayMs)}`;
-    const fields = { blockedMs: Math.round(delayMs), cpuMs: Math.round(cpuMs) };
     // A reconcile that waits for the API server blocks nothing.
     const waiting = running.filter(({ calls }) => calls.length > 0);
     const others = isExplained ? [] : waiting.length > 0 ? waiting : running;

@@ -1,4 +1,5 @@
 // A function of the user that blocks the event loop: the Lease is not renewed, and the process ends. It is named, and holds up no other primary.
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -238,6 +239,22 @@ suite("a function that blocks the event loop", (test) => {
     assert.is(lines().filter(({ level }) => level === "warn").length, 1);
     child.kill("SIGKILL");
     await ended;
+  });
+
+  test("is not what a process reports that was suspended, and no primary is suspected", async () => {
+    await using server = await startPageServer();
+    await createPages(server, "slow");
+    const reconciler = "{ reconcile: () => new Promise((resolve) => setTimeout(resolve, 60_000)) }";
+    const { child, ended, started, output } = run(programOf(server, { reconciler, options }));
+    await started();
+    await waitFor("the reconciler runs", () => hasText(server, "slow"));
+    child.kill("SIGSTOP");
+    await sleep(3_000);
+    child.kill("SIGCONT");
+    assert.is(await ended, 1);
+    assert.match(output(), /the process was suspended for \d\.\d s, while no function of the operator was running/);
+    assert.not.match(output(), /the event loop was blocked/);
+    assert.equal(await suspectsIn(server), []);
   });
 
   test("without leader election is named, and the process goes on", async () => {

@@ -35,6 +35,7 @@ function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value
     return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
   if (type === types.address || type === types.localAddress)
     return fc.nat(65_535).map((port) => [`127.0.0.1:${port}`, `127.0.0.1:${port}`] as const);
+  if (type === types.file) return word.map((each) => [`/etc/${each}`, `/etc/${each}`] as const);
   if (kind === "integer") return fc.integer({ min, max: 9_999 }).map((each) => [String(each), each] as const);
   if (kind === "number")
     return fc.integer({ min: min * 4, max: max * 4 }).map((each) => [String(each / 4), each / 4] as const);
