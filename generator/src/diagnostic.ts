@@ -19,7 +19,7 @@ export interface Diagnostic {
   readonly position?: SourcePosition;
   /** Where it is inside a document: `spec.dependents.web.dependsOn[0]`. */
   readonly path?: string;
-  /** The dependent that it is about, as `controller/dependent`: a warning may be accepted there. */
+  /** The dependent that it is about, as `controller/dependent`: it may be accepted there. */
   readonly about?: string;
   /** What to do about it: `did you mean "database"?` */
   readonly hint?: string;

@@ -6,6 +6,7 @@ export { buildModel } from "./model/build/build-model.js";
 export { emitProject } from "./output/emit-project.js";
 export { moveCode } from "./move/move-code.js";
 export { checkConditions } from "./output/conditions/check-conditions.js";
+export { checkPromises } from "./output/promises/check-promises.js";
 export { acceptWarnings } from "./model/build/accept-warnings.js";
 export { writeFiles } from "./output/files/write-files.js";
 export { readChanges } from "./output/files/file-changes.js";

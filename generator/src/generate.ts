@@ -103,7 +103,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   // One import: each would become a file of the published program, with others for what some of them share.
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, writeFiles, readChanges, moveCode, checkMissingStubs } = stages;
+  const { emitProject, writeFiles, readChanges, moveCode, checkMissingStubs, checkPromises } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
@@ -133,6 +133,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const problems = [
     ...(await checkUserCode(model, { code: present, stubs: newStubsIn(files), specFiles, locate, parts })),
     ...(await checkConditions(model, files, { code: present, locate, parts })),
+    ...(await checkPromises(model, files, { root, code: present, parts })),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));

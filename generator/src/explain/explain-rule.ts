@@ -1,10 +1,11 @@
 import { didYouMean, quote } from "../diagnostic.js";
 import { RULE_PAGES } from "./rule-pages.js";
 
-/** The warnings that a dependent can accept. */
+/** What a dependent can accept. */
 const ACCEPTABLE: ReadonlySet<string> = new Set([
   "conditional-dependency",
   "constant-condition",
+  "floating-promise",
   "unordered-read",
   "unread-detail",
 ]);
@@ -27,7 +28,7 @@ export function explainRule(rule: string): { readonly text: string } | { readonl
   return {
     text: [
       ...[rule, "", meaning, "", `What to do: ${remedy}`],
-      ...(ACCEPTABLE.has(rule) ? [`To accept the warning, give the dependent: ${accept}`] : []),
+      ...(ACCEPTABLE.has(rule) ? [`To accept it, give the dependent: ${accept}`] : []),
       ...(example === undefined
         ? []
         : [`Example: fixtures/rejected/${example} of the repository, with the exact output.`]),

@@ -161,6 +161,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Use metadata.name, metadata.namespace or one of `selectableFields` of the CRD.",
       example: "field-selector",
     },
+    "floating-promise": {
+      meaning:
+        "A statement drops a promise: it is not awaited, returned, assigned, or given a handler for its failure. The operator continues before the promise settles: a finalizer is removed while an external record is still there. A rejection is not retried, and ends the process.",
+      remedy:
+        "Await the promise, return it, or add `void` in front of it if it may end later. After `void`, a rejection still ends the process: add `.catch(…)`.",
+      example: "floating-promise",
+    },
     "former-name": {
       meaning:
         "`formerNames` of a controller lists a name that is in use: its own, that of another controller, or a former name of another controller. Two controllers would treat the same objects as their own.",

@@ -144,7 +144,7 @@ export type DependencySpec = string | { readonly name: string; readonly optional
 /** What a spec says of an operation: a function of the user's stands in its place, or it is never done. */
 export type OperationSpec = "own" | false;
 
-/** A warning about a dependent that the user accepts. */
+/** A warning or a floating promise of a dependent that the user accepts. */
 export interface AcceptanceSpec {
   readonly rule: string;
   readonly reason: string;

@@ -9,11 +9,11 @@ import {
   type ProjectModel,
   type SourcePosition,
 } from "../../model/project-model.js";
-import { posix } from "node:path";
 import { digestOf } from "../../parts/digest.js";
 import { RunParts, type PartMemory } from "../../parts/part-memory.js";
 import { conditionTypesOf } from "./condition-types.js";
 import { conditionsOf } from "./conditions-of.js";
+import { filesSeenFrom } from "./files-seen.js";
 import { controllerNamesOf, type ControllerNames } from "../controller-names.js";
 import { filteredOf, parametersOfFilter } from "../controller/filtered.js";
 import type { OutputFile } from "../files/output-file.js";
@@ -71,33 +71,13 @@ export async function checkConditions(
   const written = code.map(({ file, text }) => ({ path: file, content: text }));
   const byPath = new Map<string, MemoryFile>([...emitted, ...written].map((file) => [file.path, file]));
   const found = probeFiles.map(async (file): Promise<Diagnostic[]> => {
-    const seen = filesSeenFrom(file.typesPath, byPath);
+    const seen = filesSeenFrom([file.typesPath], byPath);
     const key = digestOf(file.path, file.content, ...seen.flatMap((each) => [each.path, each.digest ?? each.content]));
     const problems = await parts.recallLater("conditions", key, () => check(file, seen));
     return problems.map(({ probe, message, start }) => diagnosticOf(file.probes[probe]!, { message, start, locate }));
   });
   return (await Promise.all(found)).flat();
 }
-
-/** Returns the files whose types a file can see, and the file itself. */
-function filesSeenFrom(path: string, files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
-  const seen = new Map<string, MemoryFile>();
-  const visit = (each: string): void => {
-    const file = files.get(each);
-    if (file === undefined || seen.has(each)) return;
-    // Schemas are long, and no type comes from them.
-    const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
-    seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
-    // A class sees nothing but its schema, so that of an earlier run need not be made.
-    if (isSchema || (file.digest !== undefined && each.startsWith("src/generated/resources/"))) return;
-    for (const [, specifier = ""] of file.content.matchAll(IMPORT))
-      visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
-  };
-  visit(path);
-  return [...seen.values()];
-}
-
-const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;
 
 async function check(file: ProbeFile, seen: readonly MemoryFile[]): Promise<ProbeProblem[]> {
   const { createConditionProgram } = await import("./condition-program.js");

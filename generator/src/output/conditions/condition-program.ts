@@ -1,7 +1,6 @@
-import { posix } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "../../model/expression/library.js";
-import { isOwnPackage, typesOf, typesOfCode } from "./own-types.js";
+import { ownFileOf, parseLibrary, typesSeenBy } from "./library-files.js";
 
 /** What the compiler says about a part of a file. */
 export interface ProgramProblem {
@@ -75,15 +74,11 @@ export function createConditionProgram(files: readonly MemoryFile[]): ConditionP
   };
 }
 
-/** What is parsed of libraries and the runtime, which do not change while the generator runs; half the time of a check goes there. */
-const libraryFiles = new Map<string, ts.SourceFile | undefined>();
-
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile } = host;
   const cache = compiler.createModuleResolutionCache(ROOT, (path) => path, OPTIONS);
-  // A class that is declared twice would be two classes.
-  const typesFor = [...texts.values()].some((text) => OTHER_DOOR.test(text)) ? typesOf : typesOfCode;
+  const typesFor = typesSeenBy(texts.values());
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
     // Of each file, the compiler asks for the package around it.
@@ -95,8 +90,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
     getSourceFile: (path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions) => {
       const text = texts.get(path);
       if (text !== undefined) return compiler.createSourceFile(path, text, options);
-      if (!libraryFiles.has(path)) libraryFiles.set(path, parseLibrary(path, readFile(path), options));
-      return libraryFiles.get(path);
+      return parseLibrary(path, () => readFile(path), options);
     },
     resolveModuleNameLiterals: (
       literals: readonly ts.StringLiteralLike[],
@@ -110,31 +104,6 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
         return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, cache, undefined, mode);
       }),
   });
-}
-
-/** Parses a file whose comments nobody sees: they change no type, are most of its text, and cost the compiler more than a regular expression. */
-function parseLibrary(
-  path: string,
-  text: string | undefined,
-  options: ts.ScriptTarget | ts.CreateSourceFileOptions,
-): ts.SourceFile | undefined {
-  const code = text?.replace(/^[ \t]*\/\*\*[^]*?\*\/[ \t]*$/gm, "");
-  return code === undefined ? undefined : compiler.createSourceFile(path, code, options);
-}
-
-/** An import of the runtime that is not one of generated code. */
-const OTHER_DOOR = /["']@gen-operator\/runtime(?!\/codegen["'])/;
-
-/** The files with the types of the runtime and of the built-in kinds that were imported so far. */
-const ownFiles = new Set<string>();
-
-/** Returns the file that an import of such types leads to; undefined for any other import. Looking for it would take longer than reading it. */
-function ownFileOf(module: string, from: string, typesFor: (module: string) => string): string | undefined {
-  const isBeside = module.startsWith(".") && ownFiles.has(from);
-  if (!isBeside && !isOwnPackage(module)) return undefined;
-  const file = isBeside ? posix.join(posix.dirname(from), module.replace(/\.js$/, ".d.ts")) : typesFor(module);
-  ownFiles.add(file);
-  return file;
 }
 
 // What TypeScript says about names that other environments have would mislead: nothing that can be installed helps.

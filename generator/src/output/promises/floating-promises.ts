@@ -1,0 +1,167 @@
+import type ts from "typescript";
+import type { SourcePosition } from "../../diagnostic.js";
+import { loadLibrary } from "../../model/expression/library.js";
+import type { MemoryFile } from "../conditions/condition-program.js";
+import { createProjectProgram } from "./project-program.js";
+
+/** A statement whose promise nobody waits for. */
+export interface FloatingPromise {
+  /** The beginning of the statement: `unregister`, of `unregister(id)`. */
+  readonly expression: string;
+  /** Whether it is a list of promises. */
+  readonly isList: boolean;
+  /** The name of the declaration of the file that the statement is in. */
+  readonly declaration?: string | undefined;
+  readonly position: SourcePosition;
+}
+
+/** What is searched. */
+export interface PromiseSearch {
+  /** The folder of the project. */
+  readonly root: string;
+  /** The files of the project, as they are after the run. */
+  readonly files: readonly MemoryFile[];
+  /** The files to begin with. */
+  readonly imported: readonly string[];
+  /** The files to search. */
+  readonly candidates: readonly string[];
+}
+
+const compiler = loadLibrary("typescript");
+const { SyntaxKind, TypeFlags } = compiler;
+
+/** Tells whether a file has a statement that may drop a promise; the types of its expression have the last word. */
+export function mayDropPromise({ path, content }: MemoryFile): boolean {
+  const source = compiler.createSourceFile(path, content, compiler.ScriptTarget.ES2022);
+  return statementsIn(source).some(({ expression }) => droppedBy(expression).length > 0);
+}
+
+/** Finds the statements that drop a promise. Their semantics are those of typescript-eslint's `no-floating-promises`. */
+export function findFloatingPromises({ root, files, imported, candidates }: PromiseSearch): FloatingPromise[] {
+  const program = createProjectProgram(root, files, imported);
+  const checker = program.checker;
+  return candidates.flatMap((path) => {
+    const source = program.fileAt(path);
+    if (source === undefined) return [];
+    return statementsIn(source).flatMap((statement): FloatingPromise[] => {
+      const dropped = droppedBy(statement.expression).find((each) => isDropped(each, checker));
+      if (dropped === undefined) return [];
+      const { line, character } = source.getLineAndCharacterOfPosition(dropped.getStart(source));
+      return [
+        {
+          expression: nameOf(dropped).getText(source).replace(/\s+/g, " "),
+          isList: isListOfPromises(checker.getTypeAtLocation(dropped), dropped, checker),
+          declaration: declarationAround(statement, source),
+          position: { file: path, line: line + 1, column: character + 1 },
+        },
+      ];
+    });
+  });
+}
+
+function statementsIn(source: ts.SourceFile): ts.ExpressionStatement[] {
+  const found: ts.ExpressionStatement[] = [];
+  const visit = (node: ts.Node): void => {
+    if (compiler.isExpressionStatement(node)) found.push(node);
+    compiler.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** Returns the parts of an expression whose promises its statement would drop: `a()` and `b()` of `ok ? a() : b()`. */
+function droppedBy(expression: ts.Expression): ts.Expression[] {
+  const node = unwrapped(expression);
+  if (compiler.isConditionalExpression(node)) return [node.whenTrue, node.whenFalse].flatMap(droppedBy);
+  if (compiler.isBinaryExpression(node)) {
+    const { kind } = node.operatorToken;
+    if (kind === SyntaxKind.CommaToken || isLogical(kind)) return [node.left, node.right].flatMap(droppedBy);
+    return [];
+  }
+  // Awaited, assigned, `void`, or a value that is no object.
+  const isOther =
+    compiler.isAwaitExpression(node) ||
+    compiler.isVoidExpression(node) ||
+    compiler.isPrefixUnaryExpression(node) ||
+    compiler.isPostfixUnaryExpression(node) ||
+    compiler.isDeleteExpression(node) ||
+    compiler.isTypeOfExpression(node) ||
+    compiler.isStringLiteralLike(node);
+  return isOther ? [] : [node];
+}
+
+/** Returns an expression without parentheses and assertions of types around it. */
+function unwrapped(expression: ts.Expression): ts.Expression {
+  const isWrapper =
+    compiler.isParenthesizedExpression(expression) ||
+    compiler.isAsExpression(expression) ||
+    compiler.isSatisfiesExpression(expression) ||
+    compiler.isNonNullExpression(expression) ||
+    compiler.isTypeAssertionExpression(expression);
+  return isWrapper ? unwrapped(expression.expression) : expression;
+}
+
+function isLogical(kind: ts.SyntaxKind): boolean {
+  return [SyntaxKind.AmpersandAmpersandToken, SyntaxKind.BarBarToken, SyntaxKind.QuestionQuestionToken].includes(kind);
+}
+
+function isDropped(expression: ts.Expression, checker: ts.TypeChecker): boolean {
+  const type = checker.getTypeAtLocation(expression);
+  if (isListOfPromises(type, expression, checker)) return true;
+  return isThenable(type, expression, checker) && !isHandled(expression, checker);
+}
+
+/** Tells whether a failure of a promise is handled: by `catch`, by the second argument of `then`, or before a `finally`. */
+function isHandled(expression: ts.Expression, checker: ts.TypeChecker): boolean {
+  const call = unwrapped(expression);
+  if (!compiler.isCallExpression(call)) return false;
+  const method = unwrapped(call.expression);
+  if (!compiler.isPropertyAccessExpression(method)) return false;
+  const isHandler = (handler: ts.Expression | undefined) =>
+    handler !== undefined && isCallable(checker.getTypeAtLocation(handler));
+  if (method.name.text === "catch") return isHandler(call.arguments[0]);
+  if (method.name.text === "then") return isHandler(call.arguments[1]);
+  return method.name.text === "finally" && isHandled(method.expression, checker);
+}
+
+function isCallable(type: ts.Type): boolean {
+  if ((type.flags & TypeFlags.Any) !== 0) return true;
+  return partsOf(type).some((part) => part.getCallSignatures().length > 0);
+}
+
+/** Tells whether a type, or a part of a union, has a method `then` that takes a function. */
+function isThenable(type: ts.Type, at: ts.Node, checker: ts.TypeChecker): boolean {
+  return partsOf(checker.getApparentType(type)).some((part) => {
+    const method = checker.getApparentType(part).getProperty("then");
+    if (method === undefined) return false;
+    return checker
+      .getTypeOfSymbolAtLocation(method, at)
+      .getCallSignatures()
+      .some(({ parameters: [first] }) => first && isCallable(checker.getTypeOfSymbolAtLocation(first, at)));
+  });
+}
+
+function isListOfPromises(type: ts.Type, at: ts.Node, checker: ts.TypeChecker): boolean {
+  return partsOf(type)
+    .filter((part) => checker.isArrayType(part) || checker.isTupleType(part))
+    .some((part) => checker.getTypeArguments(part as ts.TypeReference).some((item) => isThenable(item, at, checker)));
+}
+
+function partsOf(type: ts.Type): readonly ts.Type[] {
+  return type.isUnion() ? type.types : [type];
+}
+
+/** Returns what a message calls an expression: of a call, what is called. */
+function nameOf(expression: ts.Expression): ts.Node {
+  return compiler.isCallExpression(expression) ? expression.expression : expression;
+}
+
+/** Returns the name of the declaration of a file that a node is in. */
+function declarationAround(node: ts.Node, source: ts.SourceFile): string | undefined {
+  let top = node;
+  while (top.parent !== source) top = top.parent;
+  if (compiler.isFunctionDeclaration(top)) return top.name?.text;
+  if (!compiler.isVariableStatement(top)) return undefined;
+  const declaration = top.declarationList.declarations.find(({ pos, end }) => pos <= node.pos && node.end <= end);
+  return declaration !== undefined && compiler.isIdentifier(declaration.name) ? declaration.name.text : undefined;
+}
