@@ -14,6 +14,9 @@ interface FileState {
   readonly digest: string;
 }
 
+/** Files that say what the project is called and which types its code sees; npm writes the last one with every installation. */
+const PACKAGE_FILES = ["package.json", "tsconfig.json", "node_modules/.package-lock.json"];
+
 /** The files that `generate` reads, as they were at one moment. */
 export type InputSnapshot = ReadonlyMap<string, FileState>;
 
@@ -32,7 +35,7 @@ export async function takeSnapshot(
   );
   // A whole run says which folder cannot be listed.
   if (lists === undefined) return undefined;
-  const optional = ["package.json", CRDS_KUSTOMIZATION].filter((path) => exists(join(root, path)));
+  const optional = [...PACKAGE_FILES, CRDS_KUSTOMIZATION].filter((path) => exists(join(root, path)));
   const paths = new Set([...lists.flat(), ...named, ...optional]);
   const states = new Map<string, FileState>();
   for (const path of paths) {
