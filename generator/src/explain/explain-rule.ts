@@ -3,6 +3,7 @@ import { RULE_PAGES } from "./rule-pages.js";
 
 /** What a dependent can accept. */
 const ACCEPTABLE: ReadonlySet<string> = new Set([
+  "cleanup-input",
   "conditional-dependency",
   "constant-condition",
   "floating-promise",

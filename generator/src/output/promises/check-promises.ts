@@ -8,6 +8,7 @@ import type { MemoryFile } from "../conditions/condition-program.js";
 import { filesSeenFrom } from "../conditions/files-seen.js";
 import { controllerNamesOf, dependentNamesOf } from "../controller-names.js";
 import { isImported, type OutputFile } from "../files/output-file.js";
+import { unlessTooDeep } from "../reads/code/source-program.js";
 import { nameResources } from "../resource/resource-name.js";
 import type { FloatingPromise } from "./floating-promises.js";
 
@@ -45,14 +46,16 @@ export async function checkPromises(
     // A stub that nobody has filled in drops nothing.
     if (!reached.some(({ path }) => present.has(path))) return [];
     const { mayDropPromise } = await import("./floating-promises.js");
-    return reached.filter(mayDropPromise).map(({ path }) => path);
+    return unlessTooDeep(() => reached.filter(mayDropPromise).map(({ path }) => path), "warning");
   });
+  if (!Array.isArray(candidates)) return [candidates];
   if (candidates.length === 0) return [];
   const key = digestOf(...seen.flatMap(textsOf), ...(await readTypeSources(root)));
   const found = await parts.recallLater("promises", key, async () => {
     const { findFloatingPromises } = await import("./floating-promises.js");
-    return findFloatingPromises({ root, files: seen, imported, candidates });
+    return unlessTooDeep(() => findFloatingPromises({ root, files: seen, imported, candidates }), "warning");
   });
+  if (!Array.isArray(found)) return [found];
   return found.map((promise) => diagnosticOf(promise, model));
 }
 

@@ -61,44 +61,57 @@ export function findFloatingPromises({ root, files, imported, candidates }: Prom
 
 function statementsIn(source: ts.SourceFile): ts.ExpressionStatement[] {
   const found: ts.ExpressionStatement[] = [];
-  const visit = (node: ts.Node): void => {
+  // A loop, as code may nest deeper than the stack allows.
+  const left: ts.Node[] = [source];
+  for (let node = left.pop(); node !== undefined; node = left.pop()) {
     if (compiler.isExpressionStatement(node)) found.push(node);
-    compiler.forEachChild(node, visit);
-  };
-  visit(source);
+    const children: ts.Node[] = [];
+    compiler.forEachChild(node, (child) => void children.push(child));
+    left.push(...children.reverse());
+  }
   return found;
 }
 
 /** Returns the parts of an expression whose promises its statement would drop: `a()` and `b()` of `ok ? a() : b()`. */
 function droppedBy(expression: ts.Expression): ts.Expression[] {
-  const node = unwrapped(expression);
-  if (compiler.isConditionalExpression(node)) return [node.whenTrue, node.whenFalse].flatMap(droppedBy);
-  if (compiler.isBinaryExpression(node)) {
-    const { kind } = node.operatorToken;
-    if (kind === SyntaxKind.CommaToken || isLogical(kind)) return [node.left, node.right].flatMap(droppedBy);
-    return [];
+  const dropped: ts.Expression[] = [];
+  const left = [expression];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const node = unwrapped(next);
+    if (compiler.isConditionalExpression(node)) left.push(node.whenFalse, node.whenTrue);
+    else if (compiler.isBinaryExpression(node)) {
+      const { kind } = node.operatorToken;
+      if (kind === SyntaxKind.CommaToken || isLogical(kind)) left.push(node.right, node.left);
+    } else if (!isSettled(node)) dropped.push(node);
   }
-  // Awaited, assigned, `void`, or a value that is no object.
-  const isOther =
+  return dropped;
+}
+
+/** Tells whether an expression is awaited, assigned, `void`, or a value that is no object. */
+function isSettled(node: ts.Expression): boolean {
+  return (
     compiler.isAwaitExpression(node) ||
     compiler.isVoidExpression(node) ||
     compiler.isPrefixUnaryExpression(node) ||
     compiler.isPostfixUnaryExpression(node) ||
     compiler.isDeleteExpression(node) ||
     compiler.isTypeOfExpression(node) ||
-    compiler.isStringLiteralLike(node);
-  return isOther ? [] : [node];
+    compiler.isStringLiteralLike(node)
+  );
 }
 
 /** Returns an expression without parentheses and assertions of types around it. */
 function unwrapped(expression: ts.Expression): ts.Expression {
-  const isWrapper =
-    compiler.isParenthesizedExpression(expression) ||
-    compiler.isAsExpression(expression) ||
-    compiler.isSatisfiesExpression(expression) ||
-    compiler.isNonNullExpression(expression) ||
-    compiler.isTypeAssertionExpression(expression);
-  return isWrapper ? unwrapped(expression.expression) : expression;
+  let inner = expression;
+  while (
+    compiler.isParenthesizedExpression(inner) ||
+    compiler.isAsExpression(inner) ||
+    compiler.isSatisfiesExpression(inner) ||
+    compiler.isNonNullExpression(inner) ||
+    compiler.isTypeAssertionExpression(inner)
+  )
+    inner = inner.expression;
+  return inner;
 }
 
 function isLogical(kind: ts.SyntaxKind): boolean {

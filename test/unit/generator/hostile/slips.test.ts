@@ -95,6 +95,25 @@ suite("slips of a spec and of a CRD", (test) => {
     assert.equal(suggested.updated, []);
   });
 
+  for (const [what, statement] of [
+    ["calls", `${"call(".repeat(5000)}${")".repeat(5000)}`],
+    ["alternatives", Array(9000).fill("call()").join(" ||\n")],
+  ] as const)
+    test(`a statement of thousands of ${what} is checked, or told of`, async () => {
+      await using folder = await createFolderWith({
+        "workflow.yaml": workflowText("true === true"),
+        "crds/a.yaml": crdText(PLAIN_SCHEMA),
+        "src/thing/reconciler.ts": `const call = (given?: unknown) => given;\nexport const reconciler = { reconcile: () => {\n${statement};\n} };\n`,
+      });
+      const { diagnostics, report } = await generate({ project: folder.path });
+      const rules = diagnostics.map(({ rule }) => rule).filter((rule) => rule !== "constant-condition");
+      assert.ok(
+        rules.every((rule) => rule === "deep-code"),
+        rules.join(),
+      );
+      assert.ok(report !== undefined);
+    });
+
   test("a new project is made from a list of CRDs, and from a file with many aliases", async () => {
     const list = `apiVersion: v1\nkind: List\nitems:\n  -\n${crdText(PLAIN_SCHEMA).replace(/^/gm, "    ")}`;
     const properties = Array.from({ length: 300 }, (_, index) => `b${index}: *a`).join(", ");
