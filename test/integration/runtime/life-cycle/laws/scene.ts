@@ -29,8 +29,10 @@ export const sitesCrd = {
 export const Site = classOf<Page>(customDefinition(sitesCrd));
 export const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
-/** How long an operator without work stays so before the next command. */
+/** How long an operator without work stays so before the next command: shorter than the pause between two retries. */
 const QUIET_MS = isRealApiServer ? 400 : 80;
+/** How often it is looked at meanwhile: on a busy machine the time alone says nothing. */
+const QUIET_LOOKS = 4;
 const INTERVAL_MS = 10;
 
 let scenes = 0;
@@ -163,13 +165,13 @@ export class Scene implements AsyncDisposable {
     const counters = () => `${this.events.length} ${this.#past + (this.#running?.requests.length ?? 0)}`;
     const names = this.#controllers.map(({ name }) => name);
     const isBusy = () => names.some((name) => (this.#running?.operator.controller(name).counts().running ?? 0) > 0);
-    let [before, looks] = [counters(), 0];
+    let [before, since, looks] = [counters(), performance.now(), 0];
     const isAtRest = () => {
       if (isOver()) return true;
       const now = counters();
       if (now !== before || (this.#running?.operator.health().status !== "stopped" && isBusy()))
-        [before, looks] = [now, 0];
-      return ++looks > QUIET_MS / INTERVAL_MS;
+        [before, since, looks] = [now, performance.now(), 0];
+      return ++looks > QUIET_LOOKS && performance.now() - since > QUIET_MS;
     };
     await this.until("the operator is at rest", isAtRest, INTERVAL_MS);
   }
