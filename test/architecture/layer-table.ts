@@ -29,7 +29,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     memory: { values: ["input", "output", "package-file", "parts"], types: ["diagnostic"] },
     // The rooms of commands.
     add: { values: ["generate", "input", "output", "diagnostic", "system-error"] },
-    diff: { values: ["move", "input", "model", "output", "diagnostic"] },
+    diff: {
+      values: ["move", "input", "model", "output", "diagnostic", "@gen-operator/schema", "@gen-operator/schema/cel"],
+    },
     doctor: {
       values: [
         ...["generate", "diff", "input", "model", "output", "diagnostic", "package-file", "system-error"],

@@ -14,16 +14,37 @@ export interface Change {
   /** The field or dependent; absent if it is about the subject as a whole. */
   readonly path?: string;
   readonly message: string;
+  /** What a breaking change of a CRD does. */
+  readonly consequence?: Consequence;
+  /** The check of crdify that finds a change of a CRD; `unhandled` if crdify has none for it. */
+  readonly check?: string;
   /** Where the project says now what the change is about; absent if it says nothing of the subject. */
   readonly position?: SourcePosition;
 }
 
-/** Takes note of a change of a subject. */
-export type AddChange = (effect: Change["effect"], path: string, message: string) => void;
+/**
+ * What a breaking change of a CRD does to objects and to those who read them:
+ *
+ * - `newValuesRefused`: the API server refuses new values that break the schema. Stored objects stay writable since Kubernetes 1.30.
+ * - `everyWriteRefused`: the API server refuses every write of a stored object that breaks the schema.
+ * - `valuesDropped`: the API server drops stored values.
+ * - `readersTypesChange`: an object may have a value, or lack one, that code written for the former schema does not expect.
+ * - `behaviorChanges`: the same request has another result, or a client no longer finds what it uses.
+ * - `unjudged`: no rule knows what the change does.
+ */
+export type Consequence =
+  "newValuesRefused" | "everyWriteRefused" | "valuesDropped" | "readersTypesChange" | "behaviorChanges" | "unjudged";
+
+/** What is known of a change besides its effect and its message. */
+export type ChangeDetails = Pick<Change, "consequence" | "check">;
+
+/** Adds a change of a subject. */
+export type AddChange = (effect: Change["effect"], path: string, message: string, details?: ChangeDetails) => void;
 
 /** Returns a function that collects the changes of a subject. */
 export function collectInto(changes: Change[], subject: string): AddChange {
-  return (effect, path, message) => void changes.push({ effect, subject, ...(path === "" ? {} : { path }), message });
+  return (effect, path, message, details) =>
+    void changes.push({ effect, subject, ...(path === "" ? {} : { path }), message, ...details });
 }
 
 /** A state of a project, as far as changes are located in it. */

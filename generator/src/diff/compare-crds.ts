@@ -1,6 +1,9 @@
+import { deepEqual, isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import type { Crd, CrdVersion } from "../input/crd/crd.js";
 import { collectInto, type AddChange, type Change } from "./change.js";
 import { compareSchemas } from "./compare-schemas.js";
+import { changeText, text } from "./keyword-rules.js";
+import { partsOfCrd, partsOfVersion, type Parts } from "./normal-crd.js";
 
 /** Compares the CRDs of two states of a project, version by version. */
 export function compareCrds(before: readonly Crd[], after: readonly Crd[]): Change[] {
@@ -9,70 +12,237 @@ export function compareCrds(before: readonly Crd[], after: readonly Crd[]): Chan
   for (const [name, crd] of former) {
     const now = current.get(name);
     if (now === undefined)
-      collectInto(changes, name)("breaking", "", "removed; deleting the CRD deletes all its objects");
+      collectInto(changes, name)("breaking", "", "removed; deleting the CRD deletes all its objects", {
+        consequence: "valuesDropped",
+        check: "unhandled",
+      });
     else compareCrd(crd, now, changes);
   }
-  for (const name of current.keys()) if (!former.has(name)) collectInto(changes, name)("compatible", "", "added");
+  for (const name of current.keys())
+    if (!former.has(name)) collectInto(changes, name)("compatible", "", "added", { check: "unhandled" });
   return changes;
 }
 
 function compareCrd(before: Crd, after: Crd, changes: Change[]): void {
   const name = nameOf(before);
-  const add = collectInto(changes, name);
-  if (before.scope !== after.scope)
-    add(
-      "breaking",
-      "spec.scope",
-      `${before.scope} → ${after.scope}; the API server refuses it: delete the CRD and its objects first`,
-    );
-  if (before.kind !== after.kind) add("breaking", "spec.names.kind", `${before.kind} → ${after.kind}`);
-  if (before.singular !== after.singular)
-    add("compatible", "spec.names.singular", `${before.singular} → ${after.singular}`);
+  compareParts([partsOfCrd(before), partsOfCrd(after)], CRD_RULES, collectInto(changes, name));
   const versions = new Map(after.versions.map((version) => [version.name, version]));
   const former = new Set(before.versions.map((version) => version.name));
   for (const version of before.versions) {
     const now = versions.get(version.name);
-    const addToVersion = collectInto(changes, `${name} ${version.name}`);
-    if (now !== undefined) compareVersion(version, now, addToVersion);
-    else if (version.isStorage)
-      addToVersion(
-        "breaking",
-        "",
-        "removed; it was the stored version: migrate the objects and status.storedVersions first",
-      );
-    else addToVersion(version.isServed ? "breaking" : "compatible", "", "removed");
+    const add = collectInto(changes, `${name} ${version.name}`);
+    if (now === undefined) reportRemoved(version, add);
+    else {
+      compareParts([partsOfVersion(before, version), partsOfVersion(after, now)], VERSION_RULES, add);
+      compareSchemas(version.schema, now.schema, add);
+    }
   }
   for (const { name: version, isServed } of after.versions)
     if (!former.has(version))
       collectInto(changes, `${name} ${version}`)("compatible", "", isServed ? "added" : "added, and not served");
 }
 
-function compareVersion(before: CrdVersion, after: CrdVersion, add: AddChange): void {
-  if (before.isServed !== after.isServed)
-    add(after.isServed ? "compatible" : "breaking", "", after.isServed ? "is served now" : "is no longer served");
-  if (before.isStorage !== after.isStorage)
+function reportRemoved({ isStorage, isServed }: CrdVersion, add: AddChange): void {
+  if (isStorage)
+    add(
+      "breaking",
+      "",
+      "removed; it was the stored version: migrate the objects and status.storedVersions first, as the API server refuses the CRD before",
+      { consequence: "behaviorChanges", check: "storedVersionRemoval" },
+    );
+  else if (isServed)
+    add("breaking", "", "removed; requests for it fail", { consequence: "behaviorChanges", check: "unhandled" });
+  else add("compatible", "", "removed");
+}
+
+/** Reports a part that differs; `path` names it to readers, and is "" for what a version is as a whole. */
+type PartRule = (
+  change: { readonly before: JsonValue | undefined; readonly after: JsonValue | undefined },
+  add: AddPart,
+) => void;
+type AddPart = (effect: Change["effect"], path: string, message: string) => void;
+
+const FAIL = "commands and scripts that use it fail";
+
+const CRD_RULES: { readonly [path: string]: PartRule } = {
+  "spec.scope": ({ before, after }, add) =>
+    add(
+      "breaking",
+      "spec.scope",
+      `${String(before)} → ${String(after)}; the API server refuses it: delete the CRD and its objects first`,
+    ),
+  "spec.names.kind": ({ before, after }, add) =>
+    add(
+      "breaking",
+      "spec.names.kind",
+      `${String(before)} → ${String(after)}; the API server refuses it: delete the CRD and its objects first`,
+    ),
+  "spec.names.listKind": ({ before, after }, add) =>
+    add(
+      "breaking",
+      "spec.names.listKind",
+      `${String(before)} → ${String(after)}; clients that decode lists by kind fail`,
+    ),
+  "spec.names.singular": ({ before, after }, add) =>
+    add("breaking", "spec.names.singular", `${String(before)} → ${String(after)}; ${FAIL} the former name`),
+  "spec.names.shortNames": (change, add) =>
+    compareSets(change, {
+      removed: (name) => add("breaking", "spec.names.shortNames", `without ${name}; ${FAIL}`),
+      added: (name) => add("compatible", "spec.names.shortNames", `with ${name}`),
+    }),
+  "spec.names.categories": (change, add) =>
+    compareSets(change, {
+      removed: (name) =>
+        add("compatible", "spec.names.categories", `without ${name}; kubectl get ${name} no longer lists the objects`),
+      added: (name) => add("compatible", "spec.names.categories", `with ${name}`),
+    }),
+  "spec.conversion.strategy": ({ before, after }, add) =>
+    add(
+      "breaking",
+      "spec.conversion.strategy",
+      `${String(before)} → ${String(after)}; ${after === "Webhook" ? "requests for another version than the stored one fail unless the webhook answers" : "objects of other versions keep their fields as they are, and only apiVersion changes"}`,
+    ),
+  "spec.conversion.webhook": ({ before, after }, add) => {
+    // That the strategy is another one has been said.
+    const path = "spec.conversion.webhook";
+    if (before === undefined || after === undefined)
+      return add("compatible", path, before === undefined ? "added" : "removed");
+    if (deepEqual(withoutAuthority(before), withoutAuthority(after)))
+      return add("compatible", path, "the certificate authority (caBundle) of the webhook changed");
+    add("breaking", path, `${text(before)} → ${text(after)}; conversions fail unless the webhook answers there`);
+  },
+};
+
+function withoutAuthority(webhook: JsonValue): JsonValue {
+  if (!isJsonObject(webhook) || !isJsonObject(webhook["clientConfig"])) return webhook;
+  const { caBundle: _, ...clientConfig } = webhook["clientConfig"];
+  return { ...webhook, clientConfig };
+}
+
+const VERSION_RULES: { readonly [path: string]: PartRule } = {
+  served: ({ after }, add) =>
+    after === true
+      ? add("compatible", "", "is served now")
+      : add("breaking", "", "is no longer served; requests for it fail"),
+  storage: ({ after }, add) =>
     add(
       "compatible",
       "",
-      after.isStorage
-        ? "is the stored version now; objects are rewritten when somebody writes them"
+      after === true
+        ? "is the stored version now; stored objects are rewritten with their next write"
         : "is no longer the stored version",
-    );
-  if (before.deprecationWarning !== after.deprecationWarning && after.deprecationWarning !== undefined)
-    add("compatible", "", `is deprecated: ${after.deprecationWarning}`);
-  if (before.hasStatusSubresource !== after.hasStatusSubresource)
+    ),
+  deprecated: ({ after }, add) =>
+    add("compatible", "", after === true ? "is deprecated: clients get a warning" : "is no longer deprecated"),
+  deprecationWarning: ({ after }, add) =>
+    add(
+      "compatible",
+      "",
+      after === undefined ? "has no deprecation warning of its own" : `warns clients: ${String(after)}`,
+    ),
+  "subresources.status": ({ after }, add) =>
     add(
       "breaking",
       "status",
-      after.hasStatusSubresource
-        ? "is a subresource now; ordinary writes no longer change it"
-        : "is no longer a subresource; writes of the status fail",
-    );
-  for (const field of before.selectableFields)
-    if (!after.selectableFields.includes(field)) add("breaking", field, "objects can no longer be selected by it");
-  for (const field of after.selectableFields)
-    if (!before.selectableFields.includes(field)) add("compatible", field, "objects can be selected by it");
-  compareSchemas(before.schema, after.schema, add);
+      after === undefined
+        ? "is no longer a subresource; writes of the status fail"
+        : "is a subresource now; ordinary writes no longer change it",
+    ),
+  "subresources.scale": ({ before, after }, add) => {
+    if (before === undefined) return add("compatible", "scale", "is a subresource now");
+    if (after === undefined)
+      return add("breaking", "scale", "is no longer a subresource; kubectl scale and HorizontalPodAutoscalers fail");
+    for (const path of ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"]) {
+      const [former, now] = [before, after].map((scale) => (scale as JsonObject)[path]);
+      if (former === now) continue;
+      const message = changeText(path, former, now);
+      if (former === undefined) add("compatible", "scale", message);
+      else add("breaking", "scale", `${message}; kubectl scale and HorizontalPodAutoscalers use another field`);
+    }
+  },
+  additionalPrinterColumns: ({ before, after }, add) => {
+    const [former, current] = [namedColumns(before), namedColumns(after)];
+    for (const [name, column] of former) {
+      const now = current.get(name);
+      if (now === undefined) add("compatible", "additionalPrinterColumns", `without the column ${name}`);
+      else if (now !== column) add("compatible", "additionalPrinterColumns", `the column ${name}: ${column} → ${now}`);
+    }
+    for (const name of current.keys())
+      if (!former.has(name)) add("compatible", "additionalPrinterColumns", `with the column ${name}`);
+    if (!isSameOrder(former, current)) add("compatible", "additionalPrinterColumns", "in another order");
+  },
+  selectableFields: (change, add) =>
+    compareSets(change, {
+      removed: (field) => add("breaking", fieldName(field), "objects can no longer be selected by it"),
+      added: (field) => add("compatible", fieldName(field), "objects can be selected by it"),
+    }),
+};
+
+/** The checks of crdify, by the path of the part. */
+const CHECKS: ReadonlyMap<string, string> = new Map([["spec.scope", "scope"]]);
+
+/** Reports every part that differs: by its rule, or as unjudged. */
+function compareParts(
+  [before, after]: readonly [Parts, Parts],
+  rules: { readonly [path: string]: PartRule },
+  add: AddChange,
+): void {
+  for (const path of new Set([...before.keys(), ...after.keys()])) {
+    const change = { before: before.get(path), after: after.get(path) };
+    if (deepEqual(change.before, change.after)) continue;
+    const check = CHECKS.get(path) ?? "unhandled";
+    let isJudged = false;
+    const rule = Object.hasOwn(rules, path) ? rules[path] : undefined;
+    rule?.(change, (effect, at, message) => {
+      isJudged = true;
+      add(effect, at, message, { ...(effect === "breaking" ? { consequence: "behaviorChanges" } : {}), check });
+    });
+    if (!isJudged)
+      add("breaking", path, `${text(change.before)} → ${text(change.after)}; no rule says what this does: judge it`, {
+        ...{ consequence: "unjudged", check },
+      });
+  }
+}
+
+interface SetChange {
+  removed(name: string): void;
+  added(name: string): void;
+}
+
+function compareSets(
+  { before, after }: { readonly before: JsonValue | undefined; readonly after: JsonValue | undefined },
+  { removed, added }: SetChange,
+): void {
+  const [former, current] = [before, after].map((values) => (Array.isArray(values) ? values : []).map(wordOf)) as [
+    string[],
+    string[],
+  ];
+  for (const name of former) if (!current.includes(name)) removed(name);
+  for (const name of current) if (!former.includes(name)) added(name);
+}
+
+function wordOf(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function fieldName(field: string): string {
+  const { jsonPath } = (field.startsWith("{") ? JSON.parse(field) : {}) as { jsonPath?: string };
+  return jsonPath?.replace(/^\./, "") ?? field;
+}
+
+function namedColumns(columns: JsonValue | undefined): Map<string, string> {
+  return new Map(
+    (Array.isArray(columns) ? columns : []).map((column) => {
+      const { name, ...others } = isJsonObject(column) ? column : {};
+      return [String(name), text(others)];
+    }),
+  );
+}
+
+function isSameOrder(former: ReadonlyMap<string, string>, current: ReadonlyMap<string, string>): boolean {
+  const common = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>) =>
+    [...one.keys()].filter((name) => other.has(name)).join("\n");
+  return common(former, current) === common(current, former);
 }
 
 function byName(crds: readonly Crd[]): ReadonlyMap<string, Crd> {

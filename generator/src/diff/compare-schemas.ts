@@ -1,195 +1,273 @@
 // Breaking is what may refuse, drop or change the meaning of an object that the schema from before accepts, or what a reader of it takes
-// for granted. The schemas are structural, so they are trees.
+// for granted. The comparison walks every part of both normal forms, and reports each that differs: by a rule, or as unjudged.
+import { deepEqual, type JsonValue } from "@gen-operator/schema";
 import type { RawSchema } from "../model/project-model.js";
-import { isIntOrString, isRecord, ownSchema, schemasOf } from "../model/schema/raw-schema.js";
-import type { AddChange } from "./change.js";
+import type { AddChange, ChangeDetails } from "./change.js";
+import {
+  changeText,
+  isWider,
+  KEYWORD_RULES,
+  READERS,
+  READERS_TEXT,
+  refusalOf,
+  refusalText,
+  type Site,
+} from "./keyword-rules.js";
+import {
+  fieldJson,
+  normalizeSchema,
+  othersJson,
+  schemaJson,
+  type NormalField,
+  type NormalSchema,
+  type OtherFields,
+} from "./normal-schema.js";
 
-/** Compares two schemas of one version, field by field. */
+/** Compares two schemas of one version, part by part. */
 export function compareSchemas(before: RawSchema, after: RawSchema, add: AddChange): void {
-  compareAt("", [withoutOwn(before), withoutOwn(after)], add);
+  compareNodes({ path: "", unit: "", isItem: false, add }, normalizeSchema(before), normalizeSchema(after));
 }
 
-// Every object has these, whatever the schema says of them.
-function withoutOwn(schema: RawSchema): RawSchema {
-  const {
-    apiVersion: _apiVersion,
-    kind: _kind,
-    metadata,
-    ...properties
-  } = Object.fromEntries(schemasOf(schema, "properties"));
-  const isLimited =
-    metadata !== undefined && Object.keys(metadata).some((keyword) => keyword !== "type" && keyword !== "description");
-  return { ...schema, properties: isLimited ? { ...properties, metadata } : properties };
+/** Where a schema is. */
+interface Node {
+  readonly path: string;
+  /** See `Site`. */
+  readonly unit: string;
+  readonly isItem: boolean;
+  readonly add: AddChange;
 }
 
-function compareAt(path: string, [before, after]: readonly [RawSchema, RawSchema], add: AddChange): void {
-  const [typeBefore, typeAfter] = [typeOf(before), typeOf(after)];
-  if (typeBefore !== typeAfter) {
-    const wider = isWider(typeBefore, typeAfter);
-    add(wider ? "compatible" : "breaking", path, `type ${typeBefore ?? "any"} → ${typeAfter ?? "any"}`);
-    if (!wider) return;
+/** Reports a part that differs: by `compare`, or as unjudged if that reports nothing. */
+function judge(node: Node, message: string, compare: (add: AddChange) => void): void {
+  let isJudged = false;
+  compare((...change) => {
+    isJudged = true;
+    node.add(...change);
+  });
+  if (!isJudged)
+    node.add("breaking", node.path, `${message}; no rule says what this does: judge it`, {
+      consequence: "unjudged",
+      check: "unhandled",
+    });
+}
+
+/** Compares two schemas in normal form. */
+function compareNodes(node: Node, before: NormalSchema, after: NormalSchema): void {
+  const [typeBefore, typeAfter] = [before, after].map(({ keywords }) => keywords.get("type"));
+  const isOtherType = typeBefore !== typeAfter;
+  for (const keyword of new Set([...before.keywords.keys(), ...after.keywords.keys()])) {
+    // Nothing else of a value of another type is comparable.
+    if (isOtherType && keyword !== "type" && !isWider(typeBefore, typeAfter)) continue;
+    compareKeyword(node, keyword, before, after);
   }
-  compareValues(before, after, (effect, message) => add(effect, path, message));
-  compareFields(path, [before, after], add);
-  const [items, itemsAfter] = [ownSchema(before, "items"), ownSchema(after, "items")];
-  if (items !== undefined && itemsAfter !== undefined) compareAt(`${path}[]`, [items, itemsAfter], add);
-  const [values, valuesAfter] = [ownSchema(before, "additionalProperties"), ownSchema(after, "additionalProperties")];
-  if (values !== undefined && valuesAfter !== undefined) compareAt(`${path}.*`, [values, valuesAfter], add);
+  if (isOtherType && !isWider(typeBefore, typeAfter)) return;
+  compareFields(node, before, after);
+  compareItems(node, before, after);
+  if (!deepEqual(othersJson(before.others), othersJson(after.others)))
+    judge(node, changeText("unknown fields", othersJson(before.others), othersJson(after.others)), (add) =>
+      compareOthers({ ...node, add }, before.others, after.others),
+    );
 }
 
-function compareFields(path: string, [before, after]: readonly [RawSchema, RawSchema], add: AddChange): void {
-  const [former, current] = [schemasOf(before, "properties"), schemasOf(after, "properties")];
-  const [required, requiredAfter] = [namesIn(before, "required"), namesIn(after, "required")];
-  const isOpen = after["x-kubernetes-preserve-unknown-fields"] === true || after["additionalProperties"] !== undefined;
-  for (const [name, field] of former) {
-    const at = path === "" ? name : `${path}.${name}`;
-    const now = current.get(name);
-    if (now === undefined) {
+function compareKeyword(node: Node, keyword: string, before: NormalSchema, after: NormalSchema): void {
+  const change = { before: before.keywords.get(keyword), after: after.keywords.get(keyword) };
+  if (deepEqual(change.before, change.after)) return;
+  judge(node, changeText(keyword, change.before, change.after), (add) => {
+    const rule = KEYWORD_RULES.get(keyword);
+    const { path, unit, isItem } = node;
+    const site: Site = {
+      ...{ path, unit, isItem, type: after.keywords.get("type") },
+      add: (effect, message, details) => add(effect, path, message, { ...details, check: rule?.check ?? "unhandled" }),
+    };
+    if (keyword === EMBEDDED) compareEmbedded(site, after);
+    else rule?.compare(change, site);
+  });
+}
+
+const EMBEDDED = "x-kubernetes-embedded-resource";
+
+function compareEmbedded(site: Site, after: NormalSchema): void {
+  if (after.keywords.get(EMBEDDED) === true)
+    site.add(
+      "breaking",
+      "is an embedded resource now: every write of an object is refused if apiVersion, kind or metadata are missing or invalid in it",
+      { consequence: "everyWriteRefused" },
+    );
+  else if (after.others.kind === "dropped")
+    site.add(
+      "breaking",
+      "is no longer an embedded resource; the API server drops apiVersion, kind and metadata unless the schema declares them",
+      { consequence: "valuesDropped" },
+    );
+  else site.add("compatible", "is no longer an embedded resource; apiVersion, kind and metadata are not checked");
+}
+
+const ABSENT: NormalField = { isRequired: false };
+
+/** Compares the fields of two schemas: each that one of them declares or requires. */
+function compareFields(node: Node, before: NormalSchema, after: NormalSchema): void {
+  for (const name of new Set([...before.fields.keys(), ...after.fields.keys()])) {
+    const [former, current] = [before.fields.get(name) ?? ABSENT, after.fields.get(name) ?? ABSENT];
+    if (deepEqual(fieldJson(former), fieldJson(current))) continue;
+    const path = node.path === "" ? name : `${node.path}.${name}`;
+    const unit = node.unit === node.path ? path : node.unit;
+    judge({ ...node, path }, "differs", (add) => {
+      const field = { ...node, path, unit, isItem: false, add };
+      compareRequired(field, { node, former, current, after });
+      if (former.schema !== undefined && current.schema !== undefined)
+        compareNodes(field, former.schema, current.schema);
+      else if (former.schema !== undefined) compareRemoved(field, former.schema, after);
+      else if (current.schema !== undefined) compareAdded(field, current, before);
+    });
+  }
+}
+
+interface RequiredChange {
+  /** What the field is in. */
+  readonly node: Node;
+  readonly former: NormalField;
+  readonly current: NormalField;
+  readonly after: NormalSchema;
+}
+
+const REQUIRED = { check: "required" } as const;
+
+function compareRequired(field: Node, { node, former, current }: RequiredChange): void {
+  const { path, add } = field;
+  const hasDefault = current.schema?.keywords.has("default") === true;
+  if (!former.isRequired && current.isRequired) {
+    const isAdded = former.schema === undefined && current.schema !== undefined;
+    // What is missing is wrong with the object around it.
+    const details = { ...refusalOf(node), ...REQUIRED };
+    if (hasDefault)
+      add(
+        "compatible",
+        path,
+        isAdded ? "added, and required with a default" : "is required now, and has a default",
+        REQUIRED,
+      );
+    else
       add(
         "breaking",
-        at,
-        isOpen ? "removed; its values stay, without a type" : "removed; the API server drops its values",
+        path,
+        `${isAdded ? "added, and required without a default" : "is required now"}; ${missingText(node)}`,
+        details,
       );
-      continue;
+  }
+  if (former.isRequired && !current.isRequired && current.schema !== undefined)
+    if (hasDefault) add("compatible", path, "is optional now, and has a default", REQUIRED);
+    else add("breaking", path, `is optional now; ${READERS_TEXT}`, { ...READERS, ...REQUIRED });
+  else if (former.isRequired && !current.isRequired && former.schema === undefined)
+    add("compatible", path, "is optional now", REQUIRED);
+}
+
+function missingText({ path, unit }: Node): string {
+  if (unit === "") return "every write of an object without it is refused";
+  const around = unit === path ? path : unit;
+  return `new objects without it are refused; stored ones stay writable since Kubernetes 1.30 while ${around} stays the same`;
+}
+
+const FORBIDDEN: ChangeDetails = { consequence: "everyWriteRefused" };
+const REMOVED: ChangeDetails = { check: "existingFieldRemoval" };
+
+function compareRemoved(field: Node, former: NormalSchema, { others }: NormalSchema): void {
+  const { path, add } = field;
+  switch (others.kind) {
+    case "dropped":
+      return add("breaking", path, "removed; the API server drops its values", {
+        consequence: "valuesDropped",
+        ...REMOVED,
+      });
+    case "refused":
+      return add("breaking", path, "removed; every write of an object with the field is refused", {
+        ...FORBIDDEN,
+        ...REMOVED,
+      });
+    case "checked": {
+      let isOther = false;
+      compareNodes({ ...field, add: (...change) => ((isOther = true), add(...change)) }, former, others.schema);
+      if (!isOther)
+        add("compatible", path, "removed; it is one of the other fields now, with the same schema", REMOVED);
+      return;
     }
-    if (!required.has(name) && requiredAfter.has(name))
-      if (now["default"] === undefined) add("breaking", at, "is required now; objects without it are refused");
-      else add("compatible", at, "is required now, and has a default");
-    if (required.has(name) && !requiredAfter.has(name)) add("compatible", at, "is optional now");
-    compareAt(at, [field, now], add);
-  }
-  for (const [name, field] of current) {
-    if (former.has(name)) continue;
-    const at = path === "" ? name : `${path}.${name}`;
-    if (requiredAfter.has(name) && field["default"] === undefined)
-      add("breaking", at, "added, and required without a default; objects without it are refused");
-    else add("compatible", at, "added");
+    default:
+      return add("breaking", path, `removed; its values stay, without a type; ${READERS_TEXT}`, {
+        ...READERS,
+        ...REMOVED,
+      });
   }
 }
 
-type AddValueChange = (effect: "breaking" | "compatible", message: string) => void;
-
-function compareValues(before: RawSchema, after: RawSchema, add: AddValueChange): void {
-  compareEnums(before["enum"], after["enum"], add);
-  for (const keyword of ["pattern", "format", "multipleOf", "uniqueItems"] as const)
-    compareChecks(keyword, [before[keyword], after[keyword]], add);
-  for (const keyword of ["minimum", "minLength", "minItems", "minProperties"] as const)
-    compareLimits(keyword, [before[keyword], after[keyword]], { isLower: true, add });
-  for (const keyword of ["maximum", "maxLength", "maxItems", "maxProperties"] as const)
-    compareLimits(keyword, [before[keyword], after[keyword]], { isLower: false, add });
-  for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"] as const)
-    if ((before[keyword] === true) !== (after[keyword] === true))
-      add(
-        after[keyword] === true ? "breaking" : "compatible",
-        `${keyword} ${text(before[keyword])} → ${text(after[keyword])}`,
-      );
-  compareDefaults(before["default"], after["default"], add);
-  compareMerging(before, after, add);
-  if ((before["nullable"] === true) !== (after["nullable"] === true))
+function compareAdded(field: Node, { schema, isRequired }: NormalField, { others }: NormalSchema): void {
+  const { path, add } = field;
+  if (schema === undefined) return;
+  if (others.kind === "checked") {
+    let isOther = false;
+    compareNodes({ ...field, add: (...change) => ((isOther = true), add(...change)) }, others.schema, schema);
+    if (!isOther) add("compatible", path, "added, with the schema that other fields had");
+  } else if (others.kind === "dropped" || others.kind === "refused" || isOpen(schema)) {
+    // That it is required has been said.
+    if (!isRequired) add("compatible", path, "added");
+  } else
     add(
-      after["nullable"] === true ? "compatible" : "breaking",
-      after["nullable"] === true ? "may be null now" : "may no longer be null",
+      "breaking",
+      path,
+      `added to an object with unknown fields: values of another type are possible; ${refusalText(field)}`,
+      { ...refusalOf(field), check: "unhandled" },
     );
-  const keeps = (schema: RawSchema) => schema["x-kubernetes-preserve-unknown-fields"] === true;
-  if (keeps(before) !== keeps(after))
-    add(
-      keeps(after) ? "compatible" : "breaking",
-      keeps(after) ? "keeps unknown fields now" : "unknown fields are dropped now",
-    );
-  for (const keyword of ["oneOf", "anyOf", "allOf", "not"] as const)
-    compareChecks(keyword, [before[keyword], after[keyword]], add);
-  const [rules, rulesAfter] = [rulesOf(before), rulesOf(after)];
-  for (const rule of rulesAfter) if (!rules.has(rule)) add("breaking", addedRuleText(rule));
-  for (const rule of rules) if (!rulesAfter.has(rule)) add("compatible", `validation rule removed: ${rule}`);
 }
 
-// A rule about the value before refuses changes, and no object as it is.
-function addedRuleText(rule: string): string {
-  if (/^\s*(self == oldSelf|oldSelf == self)\s*$/.test(rule))
-    return `is immutable now (${rule.trim()}); writes that change it are refused`;
-  return /\boldSelf\b/.test(rule)
-    ? `validation rule for changes added: ${rule}; objects as they are stay valid`
-    : `validation rule added: ${rule}`;
+/** Tells whether a schema takes and keeps every value. */
+function isOpen({ keywords, fields, others }: NormalSchema): boolean {
+  return keywords.size === 0 && fields.size === 0 && others.kind === "kept";
 }
 
-function compareEnums(before: unknown, after: unknown, add: AddValueChange): void {
-  if (!Array.isArray(before) || !Array.isArray(after)) {
-    if (Array.isArray(after)) add("breaking", `only these values now: ${after.map(text).join(", ")}`);
-    if (Array.isArray(before)) add("compatible", "any value now, where there was an enum");
-    return;
+function compareItems(node: Node, before: NormalSchema, after: NormalSchema): void {
+  const { path, unit } = node;
+  const [items, now] = [before.items, after.items];
+  if (items !== undefined && now !== undefined) {
+    const isKeyed = [before, after].every(({ keywords }) => isMap(keywords.get("x-kubernetes-list-type")));
+    const inner = `${path}[]`;
+    // Items of a list without keys are not recognized: they are forgiven only if the whole list stays as it is.
+    const isWithinList = unit !== path || !isKeyed;
+    return compareNodes({ ...node, path: inner, unit: isWithinList ? unit : inner, isItem: true }, items, now);
   }
-  const [former, current] = [before.map(text), after.map(text)];
-  const removed = former.filter((value) => !current.includes(value));
-  const added = current.filter((value) => !former.includes(value));
-  if (removed.length > 0) add("breaking", `enum without ${removed.join(", ")}; objects with it are refused`);
-  if (added.length > 0)
-    add("compatible", `enum with ${added.join(", ")}; code that tells all values apart has one more`);
+  const json = (schema: NormalSchema | undefined) => (schema === undefined ? undefined : schemaJson(schema));
+  if (items !== undefined || now !== undefined)
+    judge(node, changeText("items", json(items), json(now)), () => undefined);
 }
 
-function compareChecks(keyword: string, [before, after]: readonly [unknown, unknown], add: AddValueChange): void {
-  if (text(before) === text(after)) return;
-  if (after === undefined) add("compatible", `${keyword} removed`);
-  else if (before === undefined) add("breaking", `${keyword} added: ${text(after)}`);
-  else add("breaking", `${keyword} ${text(before)} → ${text(after)}`);
+function isMap(listType: JsonValue | undefined): boolean {
+  return typeof listType === "object" && listType !== null && !Array.isArray(listType) && listType["type"] === "map";
 }
 
-interface LimitOptions {
-  readonly isLower: boolean;
-  readonly add: AddValueChange;
-}
+const DROPPED: ChangeDetails = { consequence: "valuesDropped", check: "unhandled" };
 
-function compareLimits(
-  keyword: string,
-  [before, after]: readonly [unknown, unknown],
-  { isLower, add }: LimitOptions,
-): void {
-  if (before === after) return;
-  const isTighter =
-    typeof after === "number" && (typeof before !== "number" || (isLower ? after > before : after < before));
-  add(isTighter ? "breaking" : "compatible", `${keyword} ${text(before)} → ${text(after)}`);
-}
-
-function compareDefaults(before: unknown, after: unknown, add: AddValueChange): void {
-  if (text(before) === text(after)) return;
-  if (before === undefined) add("compatible", `default added: ${text(after)}; it also fills in objects that exist`);
-  else if (after === undefined) add("breaking", `default removed: ${text(before)}; the field may be absent now`);
-  else add("breaking", `default ${text(before)} → ${text(after)}; objects that never stated the field change`);
-}
-
-// How server-side apply merges decides who owns what.
-function compareMerging(before: RawSchema, after: RawSchema, add: AddValueChange): void {
-  for (const keyword of ["x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"] as const)
-    if (text(before[keyword]) !== text(after[keyword]))
-      add(
-        "breaking",
-        `${keyword.slice("x-kubernetes-".length)} ${text(before[keyword])} → ${text(after[keyword])}; server-side apply merges it in another way`,
-      );
-}
-
-function typeOf(schema: RawSchema): string | undefined {
-  if (isIntOrString(schema)) return "int-or-string";
-  return typeof schema["type"] === "string" ? schema["type"] : undefined;
-}
-
-function isWider(before: string | undefined, after: string | undefined): boolean {
-  if (after === undefined) return true;
-  if (after === "number") return before === "integer";
-  return after === "int-or-string" && (before === "integer" || before === "string");
-}
-
-function namesIn(schema: RawSchema, keyword: string): ReadonlySet<string> {
-  const names = schema[keyword];
-  return new Set(Array.isArray(names) ? names.filter((name) => typeof name === "string") : []);
-}
-
-function rulesOf(schema: RawSchema): ReadonlySet<string> {
-  const rules = schema["x-kubernetes-validations"];
-  if (!Array.isArray(rules)) return new Set();
-  return new Set(
-    rules.flatMap((each: unknown) => (isRecord(each) && typeof each["rule"] === "string" ? [each["rule"]] : [])),
-  );
-}
-
-function text(value: unknown): string {
-  return value === undefined ? "none" : JSON.stringify(value);
+function compareOthers(node: Node, before: OtherFields, after: OtherFields): void {
+  const { path, add } = node;
+  const say = (effect: "breaking" | "compatible", message: string, details: ChangeDetails = {}) =>
+    add(effect, path, message, { ...details, check: "unhandled" });
+  const keeps = ({ kind }: OtherFields) => kind === "kept" || kind === "any";
+  if (before.kind === "checked" && after.kind === "checked") {
+    const inner = `${path}.*`;
+    const unit = node.unit === path ? inner : node.unit;
+    return compareNodes({ ...node, path: inner, unit, isItem: false }, before.schema, after.schema);
+  }
+  if (after.kind === "dropped") {
+    if (before.kind === "refused") say("compatible", "unknown fields are dropped now, and no longer refused");
+    else if (before.kind === "checked")
+      say("breaking", "is no longer a map (additionalProperties removed); the API server drops its values", DROPPED);
+    else say("breaking", "unknown fields are dropped now", DROPPED);
+  } else if (after.kind === "refused") {
+    // The API server forgives nothing here (1.36).
+    const message = "unknown fields are refused now (additionalProperties: false)";
+    if (before.kind === "dropped")
+      say("breaking", `${message} and no longer dropped`, { consequence: "newValuesRefused" });
+    else say("breaking", `${message}; every write of an object with such a field is refused`, FORBIDDEN);
+  } else if (after.kind === "checked") {
+    if (before.kind === "refused") say("compatible", "is a map now");
+    else if (before.kind === "dropped") say("compatible", "keeps unknown fields now if they fit additionalProperties");
+    else say("breaking", `unknown fields must fit additionalProperties now; ${refusalText(node)}`, refusalOf(node));
+  } else if (before.kind === "checked") say("breaking", `may have fields of any type now; ${READERS_TEXT}`, READERS);
+  else if (!keeps(before)) say("compatible", "keeps unknown fields now");
 }

@@ -12,6 +12,7 @@ export { applyConfigurationOf, jsonPatchOf } from "./patch-values.js";
 export { RequestExpressions, type ExpressionResult } from "./request-expressions.js";
 export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
 export { checkRules } from "./rules/check-rules.js";
+export { canonicalExpression } from "./syntax/canonical-expression.js";
 export { findSyntaxProblems, type SyntaxProblem } from "./syntax/find-problems.js";
 export { findFailures, type CheckedObject, type RuleFailure } from "./rules/find-failures.js";
 export { parseFieldPath, type Step } from "./rules/field-path.js";
