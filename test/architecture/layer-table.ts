@@ -75,18 +75,20 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
   },
   apiserver: {
-    json: { values: ["@gen-operator/schema"] },
+    json: { values: ["@gen-operator/schema/definitions"] },
     clock: { values: [] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
     "protobuf-writer": { values: [] },
-    errors: { values: ["json", "@gen-operator/schema", "@gen-operator/schema/cel"] },
+    errors: { values: ["@gen-operator/schema", "@gen-operator/schema/definitions"] },
     // How code that runs within one turn waits for the forms of other versions.
     "pending-conversion": { values: ["errors"], types: ["json"] },
     storage: { values: ["errors"], types: ["json"] },
     // What is kept on disk.
     persistence: { values: [], types: ["storage"] },
-    builtin: { values: ["package-file", "errors", "json", "@gen-operator/schema"] },
+    builtin: {
+      values: ["package-file", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/definitions"],
+    },
     object: { values: ["clock", "builtin", "errors", "json"] },
     decode: {
       values: ["yaml-library", "package-file", "builtin", "errors", "json", "@gen-operator/schema"],
@@ -94,7 +96,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     patch: { values: ["builtin", "errors", "json", "@gen-operator/schema"] },
     ssa: { values: ["errors", "json"] },
-    // What CustomResourceDefinitions may say, and what objects of their kinds are checked against.
+    // The life of CustomResourceDefinitions, and of objects of their kinds; what they may say is in @gen-operator/schema.
     definitions: {
       values: [
         "clock",
@@ -104,7 +106,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "errors",
         "json",
         "@gen-operator/schema",
-        "@gen-operator/schema/cel",
+        "@gen-operator/schema/definitions",
       ],
       types: ["registry"],
     },
@@ -202,5 +204,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     values: { values: ["texts"] },
     patches: { values: ["values"] },
     cel: { values: ["values", "texts"], types: ["patches"] },
+    // Not for operators: what becomes a part of their bundles stands in the rooms above.
+    definitions: { values: ["cel", "values", "texts"] },
   },
 };

@@ -17,10 +17,11 @@ const ownPackages: Record<(typeof packages)[number], string[]> = {
     "@gen-operator/runtime/codegen",
     "@gen-operator/schema",
     "@gen-operator/schema/cel",
+    "@gen-operator/schema/definitions",
     "@gen-operator/templates/package.json",
   ],
   runtime: ["@gen-operator/schema", "@gen-operator/schema/cel"],
-  apiserver: ["@gen-operator/schema", "@gen-operator/schema/cel"],
+  apiserver: ["@gen-operator/schema", "@gen-operator/schema/cel", "@gen-operator/schema/definitions"],
   schema: [],
 };
 

@@ -1,8 +1,8 @@
 // The controllers that accept a CRD's names and then establish it. Two writes, because clients wait for the changes.
+import { approvalState, approvalTextOf, isProtectedGroup } from "@gen-operator/schema/definitions";
 import { serverTime, timestampOf } from "../clock.js";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { approvalState, approvalTextOf, isProtectedGroup } from "./check/check-names.js";
 
 /** What the naming controller writes into a CRD's status. */
 export interface NamesStatus {

@@ -1,3 +1,10 @@
+import {
+  applyDefaults,
+  dropNulls,
+  evaluateRules,
+  misfitOfEmbedded,
+  pruneUnknownFields,
+} from "@gen-operator/schema/definitions";
 import type { ServedType } from "../builtin/served-type.js";
 import { fieldErrorText, type FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/quote.js";
@@ -7,9 +14,7 @@ import { finalizerWarnings } from "../object/object-meta.js";
 import { checkScaleOf } from "../object/scale-paths.js";
 import type { TypeRules } from "../registry/type-rules.js";
 import { mergeTypeOfCustomResource } from "../ssa/types/merge-type.js";
-import { misfitOfEmbedded, misfitOfMetadata } from "./schema/embedded-resource.js";
-import { evaluateRules } from "./schema/rules.js";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "./schema/structural.js";
+import { METADATA_RULES, misfitOfMetadata } from "./metadata-rules.js";
 import { validateCustomResource, validateStatus } from "./schema/validate.js";
 
 /** Returns the rules of a custom resource. */
@@ -34,7 +39,7 @@ export function customRules(type: ServedType): TypeRules {
     decode(object, { keepsNulls } = { keepsNulls: false }) {
       const { metadata } = object;
       const own = isObject(metadata) ? misfitOfMetadata(metadata) : undefined;
-      const embedded = own === undefined ? misfitOfEmbedded(schema, object) : undefined;
+      const embedded = own === undefined ? misfitOfEmbedded(schema, object, { metadata: METADATA_RULES }) : undefined;
       const error = own ?? (embedded && fieldErrorText(embedded));
       if (error !== undefined) {
         throw badRequest(

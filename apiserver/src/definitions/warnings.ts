@@ -1,5 +1,5 @@
 import { isKnownFormat } from "@gen-operator/schema";
-import { unevaluatedRules } from "./check/check-rules.js";
+import { unevaluatedRules } from "@gen-operator/schema/definitions";
 import { quote } from "../errors/quote.js";
 import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
 

@@ -1,8 +1,8 @@
+import { checkOneOf, checkRequired, checkRequiredOneOf } from "@gen-operator/schema/definitions";
 import {
   duplicateError,
   forbiddenError,
   invalidError,
-  notSupportedError,
   requiredError,
   tooLongError,
   tooManyError,
@@ -29,33 +29,18 @@ import {
   subdomainProblems,
 } from "./name-syntax.js";
 
+export { checkOneOf, checkRequired, checkRequiredOneOf };
+
 const PERCENT_RULE =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
-
-/** Demands that text is there. */
-export function checkRequired(field: string, value: JsonValue | undefined): FieldError[] {
-  return value === undefined || value === null || value === "" ? [requiredError(field)] : [];
-}
 
 /** Demands that a number, if given, is not negative. */
 export function checkNotNegative(field: string, value: JsonValue | undefined): FieldError[] {
   return typeof value === "number" && value < 0
     ? [invalidError(field, value, "must be greater than or equal to 0")]
     : [];
-}
-
-/** Demands that text, if given, is one of a few. */
-export function checkOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
-  if (value === undefined || (typeof value === "string" && supported.includes(value))) return [];
-  return [notSupportedError(field, value, supported)];
-}
-
-/** Demands text that is one of a few. */
-export function checkRequiredOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
-  const missing = checkRequired(field, value);
-  return missing.length > 0 ? missing : checkOneOf(field, value, supported);
 }
 
 /** Demands a DNS subdomain. */

@@ -1,6 +1,6 @@
+import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "@gen-operator/schema/definitions";
 import { duplicateError, invalidError, type FieldError } from "../../errors/field-error.js";
 import { canonicalJson, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
-import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
 
 /** Checks that sets hold no value twice and keyed lists no key. */
 export function checkUniqueItems(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {

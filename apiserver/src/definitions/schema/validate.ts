@@ -1,14 +1,23 @@
+import {
+  checkEmbeddedResources,
+  memberSchema,
+  propertiesOf,
+  validateSchema,
+  type StructuralSchema,
+} from "@gen-operator/schema/definitions";
 import type { FieldError } from "../../errors/field-error.js";
 import { isObject, memberOf, type JsonObject } from "../../json.js";
-import { checkEmbeddedResources } from "./embedded-resource.js";
-import { memberSchema, propertiesOf, type StructuralSchema } from "./structural.js";
+import { METADATA_RULES } from "../metadata-rules.js";
 import { checkUniqueItems } from "./unique-items.js";
-import { validateSchema } from "./validate-schema.js";
 
 /** Validates a custom resource against its schema; with `old`, what an update leaves as it was is not held against it. */
 export function validateCustomResource(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
   const { errors } = validateSchema(withoutMetadata(schema), { path: "", value: object, old });
-  return [...errors, ...checkEmbeddedResources(schema, object), ...checkRepeated(schema, object, old)];
+  return [
+    ...errors,
+    ...checkEmbeddedResources(schema, object, { metadata: METADATA_RULES }),
+    ...checkRepeated(schema, object, old),
+  ];
 }
 
 /**

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "#apiserver/definitions/schema/structural.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
 import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";

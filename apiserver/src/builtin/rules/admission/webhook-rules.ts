@@ -8,14 +8,13 @@ import {
 } from "../../../errors/field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
-import { checkLabelSelector, checkOneOf, checkRequired } from "../field-rules.js";
+import { checkLabelSelector, checkOneOf } from "../field-rules.js";
 import { checkMatchConditions } from "./condition-rules.js";
+import { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "@gen-operator/schema/definitions";
 import { checkRule } from "./resource-rules.js";
-import { dns1035Problems, subdomainProblems } from "../name-syntax.js";
+import { subdomainProblems } from "../name-syntax.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
-const REVIEW_VERSIONS = ["v1", "v1beta1"];
-const URL_FORM = "desired format: https://host[/path]";
 
 /** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
 export function checkWebhooks(configuration: JsonObject): FieldError[] {
@@ -58,19 +57,6 @@ function checkName(field: string, name: string): FieldError[] {
   return name.split(".").length < 3 ? [invalidError(field, name, detail)] : [];
 }
 
-/** Checks the versions of the reviews that a webhook understands; `missing` says what an empty list lacks. */
-export function checkReviewVersions(field: string, value: JsonValue | undefined, missing: string): FieldError[] {
-  const versions = Array.isArray(value) ? value.map(String) : [];
-  if (versions.length === 0) return [requiredError(field, missing)];
-  const each = versions.flatMap((version, index) => {
-    const at = `${field}[${index}]`;
-    if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
-    return dns1035Problems(version).map((problem) => invalidError(at, version, problem));
-  });
-  if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return each;
-  return [...each, invalidError(field, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`)];
-}
-
 function checkSideEffects(field: string, value: JsonValue | undefined): FieldError[] {
   if (value === undefined) return [requiredError(field, `must specify one of ${SIDE_EFFECTS.join(", ")}`)];
   return SIDE_EFFECTS.includes(String(value)) ? [] : [notSupportedError(field, value, SIDE_EFFECTS)];
@@ -79,60 +65,4 @@ function checkSideEffects(field: string, value: JsonValue | undefined): FieldErr
 function checkTimeout(field: string, value: JsonValue | undefined): FieldError[] {
   if (typeof value !== "number" || (value >= 1 && value <= 30)) return [];
   return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
-}
-
-/** Checks where a webhook is. */
-export function checkClientConfig(field: string, config: JsonObject): FieldError[] {
-  const url = stringAt(config, "url");
-  const service = objectAt(config, "service");
-  if ((url === undefined) === (service === undefined)) {
-    return [requiredError(field, "exactly one of url or service is required")];
-  }
-  return service === undefined ? checkUrl(`${field}.url`, url ?? "") : checkService(`${field}.service`, service);
-}
-
-function checkUrl(field: string, text: string): FieldError[] {
-  const match = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/i.exec(text);
-  if (match === null || (match[1] === undefined && text.split("/")[0]?.includes(":") === true)) {
-    const detail = `url must be a valid URL: parse ${JSON.stringify(text)}: missing protocol scheme; ${URL_FORM}`;
-    return [requiredError(field, detail)];
-  }
-  const [, scheme = "", authority = "", , query, fragment] = match;
-  const [host = "", user] = authority.split("@").reverse();
-  return [
-    ...(scheme === "https" ? [] : [invalidError(field, scheme, `'https' is the only allowed URL scheme; ${URL_FORM}`)]),
-    ...(host === "" ? [invalidError(field, host, `host must be specified; ${URL_FORM}`)] : []),
-    ...(user === undefined ? [] : [invalidError(field, user, "user information is not permitted in the URL")]),
-    ...(fragment === undefined ? [] : [invalidError(field, fragment, "fragments are not permitted in the URL")]),
-    ...(query === undefined ? [] : [invalidError(field, query, "query parameters are not permitted in the URL")]),
-  ];
-}
-
-function checkService(field: string, service: JsonObject): FieldError[] {
-  const { port } = service;
-  const isPort = port === undefined || (typeof port === "number" && port >= 1 && port <= 65535);
-  const detail = "port is not valid: must be between 1 and 65535, inclusive";
-  return [
-    // Kubernetes mistakes one for the other.
-    ...checkRequired(`${field}.name`, service["namespace"]),
-    ...checkRequired(`${field}.namespace`, service["name"]),
-    ...checkPath(`${field}.path`, stringAt(service, "path")),
-    ...(isPort ? [] : [invalidError(`${field}.port`, port, detail)]),
-  ];
-}
-
-function checkPath(field: string, path: string | undefined): FieldError[] {
-  if (path === undefined || path === "" || path === "/") return [];
-  const wrong = (detail: string) => invalidError(field, path, detail);
-  if (path === "//") return [wrong("segment[0] may not be empty")];
-  // The first byte is taken for a slash.
-  const segments = Buffer.from(path).subarray(1).toString("latin1").replace(/\/$/, "").split("/");
-  return [
-    ...(path.startsWith("/") ? [] : [wrong("must start with a '/'")]),
-    ...segments.flatMap((segment, index) =>
-      segment === ""
-        ? [wrong(`segment[${index}] may not be empty`)]
-        : subdomainProblems(segment).map((problem) => wrong(`segment[${index}]: ${problem}`)),
-    ),
-  ];
 }

@@ -1,7 +1,7 @@
 // What the defaults of a structural schema may be: values that an object of the schema may have.
-import { fieldErrorText, invalidError, type FieldError } from "../../errors/field-error.js";
-import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
-import { checkEmbeddedResources, misfitOfEmbedded } from "../schema/embedded-resource.js";
+import { fieldErrorText, invalidError, type FieldError } from "../errors/field-error.js";
+import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
+import { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "../schema/embedded-resource.js";
 import { itemSchema, propertiesOf, pruneUnknownFields, type StructuralSchema } from "../schema/structural.js";
 import { evaluateRules } from "../schema/rules.js";
 import { validateSchema } from "../schema/validate-schema.js";
@@ -15,19 +15,20 @@ interface Place {
   readonly objectOf: (value: JsonValue) => JsonObject;
   /** Whether it describes the metadata of that resource, or its type. */
   readonly isMeta: boolean;
+  readonly metadata: MetadataRules;
 }
 
 /** Checks the defaults of a structural schema. */
-export function checkDefaults(schema: StructuralSchema, path: string): FieldError[] {
-  return checkBelow({ ...schema, [EMBEDDED]: true }, { path, objectOf: resourceWith, isMeta: false });
+export function checkDefaults(schema: StructuralSchema, path: string, metadata: MetadataRules): FieldError[] {
+  return checkBelow({ ...schema, [EMBEDDED]: true }, { path, objectOf: resourceWith, isMeta: false, metadata });
 }
 
 function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
-  const { path, isMeta } = place;
+  const { path, isMeta, metadata } = place;
   const isResource = schema[EMBEDDED] === true && !isMeta;
   const objectOf = isResource ? resourceWith : place.objectOf;
   const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
-    isObject(child) ? checkBelow(child, { objectOf, isMeta, ...more, path: `${path}.${name}` }) : [];
+    isObject(child) ? checkBelow(child, { objectOf, isMeta, metadata, ...more, path: `${path}.${name}` }) : [];
   return [
     ...checkDefault(schema, place),
     ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
@@ -40,12 +41,12 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   ];
 }
 
-function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Place): FieldError[] {
+function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta, metadata }: Place): FieldError[] {
   const fallback = memberOf(schema, "default") ?? null;
   if (fallback === null) return [];
   const field = `${path}.default`;
   if (isMeta) {
-    const problem = problemOfMeta(objectOf(fallback));
+    const problem = problemOfMeta(objectOf(fallback), metadata);
     if (problem !== undefined) return [invalidError(field, fallback, `must result in valid metadata: ${problem}`)];
     return checkValue(schema, field, fallback);
   }
@@ -55,9 +56,9 @@ function checkDefault(schema: StructuralSchema, { path, objectOf, isMeta }: Plac
   pruneUnknownFields(wrapper, wrapped);
   const isPruned = deepEqual(wrapped["value"], fallback);
   const ofFields = isPruned ? [] : [invalidError(field, fallback, "must not have unknown fields")];
-  const misfit = misfitOfEmbedded(schema, fallback, field);
+  const misfit = misfitOfEmbedded(schema, fallback, { path: field, metadata });
   if (misfit !== undefined) return [...ofFields, misfit];
-  const ofResources = checkEmbeddedResources(schema, fallback, field);
+  const ofResources = checkEmbeddedResources(schema, fallback, { path: field, metadata });
   if (ofResources.length > 0) return [...ofFields, ...ofResources];
   return [...ofFields, ...checkValue(schema, field, fallback)];
 }
@@ -83,11 +84,11 @@ function withoutIntOrString<Value extends JsonValue>(value: Value): Value {
   return Object.fromEntries(entries.map(([name, member]) => [name, withoutIntOrString(member)])) as Value;
 }
 
-function problemOfMeta(resource: JsonObject): string | undefined {
+function problemOfMeta(resource: JsonObject, metadata: MetadataRules): string | undefined {
   const schema = { [EMBEDDED]: true };
-  const misfit = misfitOfEmbedded(schema, resource);
+  const misfit = misfitOfEmbedded(schema, resource, { metadata });
   if (misfit !== undefined) return fieldErrorText(misfit);
-  const errors = checkEmbeddedResources(schema, resource).map(fieldErrorText);
+  const errors = checkEmbeddedResources(schema, resource, { metadata }).map(fieldErrorText);
   return errors.length > 1 ? `[${errors.join(", ")}]` : errors[0];
 }
 

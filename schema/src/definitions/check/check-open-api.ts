@@ -1,6 +1,6 @@
 // What every schema in a definition may say, wherever it stands, before anybody asks whether it is structural.
-import { forbiddenError, invalidError, textNotSupportedError, type FieldError } from "../../errors/field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { forbiddenError, invalidError, textNotSupportedError, type FieldError } from "../errors/field-error.js";
+import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 import { checkListType } from "./check-list-type.js";
 import { checkRuleFields } from "./check-rules.js";

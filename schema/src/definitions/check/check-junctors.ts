@@ -1,6 +1,6 @@
 // Inside anyOf, oneOf, allOf and not a schema may constrain values but not declare anything.
-import { forbiddenError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, type JsonObject } from "../../json.js";
+import { forbiddenError, requiredError, type FieldError } from "../errors/field-error.js";
+import { deepEqual, isObject, memberOf, type JsonObject } from "../json.js";
 import { itemSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const DECLARING = [

@@ -1,8 +1,8 @@
 // What the rules of a definition may cost, estimated from the sizes that its schema bounds, in the words of kube-apiserver 1.36.
-import type { Schema } from "@gen-operator/schema";
-import { estimateCost, LARGEST_REQUEST, sizedTypeOf, type CheckedExpression } from "@gen-operator/schema/cel";
-import { forbiddenError, type FieldError } from "../../errors/field-error.js";
-import { memberOf, type JsonObject } from "../../json.js";
+import type { Schema } from "../../values/schema.js";
+import { estimateCost, LARGEST_REQUEST, sizedTypeOf, type CheckedExpression } from "../../cel/index.js";
+import { forbiddenError, type FieldError } from "../errors/field-error.js";
+import { memberOf, type JsonObject } from "../json.js";
 
 const EXPRESSION_LIMIT = 10_000_000;
 const TOTAL_LIMIT = 100_000_000;

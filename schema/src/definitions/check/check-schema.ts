@@ -1,7 +1,8 @@
 // What the schema of a version may say, in the order in which kube-apiserver 1.36 looks at it.
-import { forbiddenError, invalidError, type FieldError } from "../../errors/field-error.js";
-import { stringAt } from "../../json.js";
+import { forbiddenError, invalidError, type FieldError } from "../errors/field-error.js";
+import { stringAt } from "../json.js";
 import { internalSchema, setFields } from "../internal-form.js";
+import type { MetadataRules } from "../schema/embedded-resource.js";
 import type { StructuralSchema } from "../schema/structural.js";
 import { checkDefaults } from "./check-defaults.js";
 import { checkOpenApi } from "./check-open-api.js";
@@ -16,7 +17,7 @@ const ROOT_FIELDS =
 /** Checks the schema of a version. */
 export function checkVersionSchema(
   schema: StructuralSchema,
-  { path, hasStatus }: { path: string; hasStatus: boolean },
+  { path, hasStatus, metadata }: { path: string; hasStatus: boolean; metadata: MetadataRules },
 ): FieldError[] {
   const ofNull =
     schema["nullable"] === true ? [forbiddenError(`${path}.nullable`, "nullable cannot be true at the root")] : [];
@@ -25,7 +26,7 @@ export function checkVersionSchema(
   const ofStructure = conversion.isPossible ? checkStructure(schema, path) : [];
   // Values are only looked at where there is a structure, and expressions only where the values are right.
   const isStructural = conversion.isPossible && ofStructure.length === 0;
-  const ofDefaults = isStructural ? checkDefaults(schema, path) : [];
+  const ofDefaults = isStructural ? checkDefaults(schema, path, metadata) : [];
   const ofSchema = checkOpenApi(schema, { path, isRoot: true });
   const ofRules = isStructural && ofDefaults.length === 0 ? checkExpressions(schema, { path, errors: ofSchema }) : [];
   const errors = [...ofRoot, ...ofStructure, ...ofDefaults, ...ofSchema, ...ofRules];

@@ -1,11 +1,5 @@
-import {
-  duplicateError,
-  invalidError,
-  requiredError,
-  tooManyError,
-  type FieldError,
-} from "../../errors/field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { duplicateError, invalidError, requiredError, tooManyError, type FieldError } from "../errors/field-error.js";
+import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];

@@ -1,7 +1,7 @@
 // The names that a definition gives its kind, and the approval that those in Kubernetes' own groups need.
-import { dns1035Problems } from "../../builtin/rules/name-syntax.js";
-import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { dns1035Problems } from "../name-syntax.js";
+import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 

@@ -4,8 +4,8 @@ import {
   notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, stringAt } from "../../json.js";
+} from "../errors/field-error.js";
+import { arrayAt, isObject, memberOf, stringAt } from "../json.js";
 import { itemSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 
 const KEYS = "x-kubernetes-list-map-keys";

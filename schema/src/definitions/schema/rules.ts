@@ -1,6 +1,6 @@
 // Evaluates the rules of a CRD's schema (`x-kubernetes-validations`), in Kubernetes' words.
-import type { Schema } from "@gen-operator/schema";
-import { findFailures, hasRules, type RuleFailure, type Step } from "@gen-operator/schema/cel";
+import type { Schema } from "../../values/schema.js";
+import { findFailures, hasRules, type RuleFailure, type Step } from "../../cel/index.js";
 import {
   duplicateError,
   fieldErrorText,
@@ -9,8 +9,8 @@ import {
   requiredError,
   withoutValue,
   type FieldError,
-} from "../../errors/field-error.js";
-import type { JsonObject, JsonValue } from "../../json.js";
+} from "../errors/field-error.js";
+import type { JsonObject, JsonValue } from "../json.js";
 import type { StructuralSchema } from "./structural.js";
 
 /** What the rules of a schema find wrong with an object: errors, and warnings of what an update left as it was. */

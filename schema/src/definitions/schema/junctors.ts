@@ -1,5 +1,5 @@
-import { quote } from "../../errors/quote.js";
-import { isObject, memberOf, type JsonObject } from "../../json.js";
+import { quote } from "../../texts/quote.js";
+import { isObject, memberOf, type JsonObject } from "../json.js";
 import { unattributed, type SchemaResult } from "../check/schema-messages.js";
 import type { StructuralSchema } from "./structural.js";
 

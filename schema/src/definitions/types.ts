@@ -1,5 +1,5 @@
-import type { FieldError } from "../errors/field-error.js";
-import { memberOf, type JsonValue } from "../json.js";
+import type { FieldError } from "./errors/field-error.js";
+import { memberOf, type JsonValue } from "./json.js";
 import { wrongType } from "./check/schema-messages.js";
 import type { StructuralSchema } from "./schema/structural.js";
 

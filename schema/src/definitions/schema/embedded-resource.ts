@@ -1,52 +1,77 @@
-import { decodeBuiltin } from "../../builtin/decode.js";
-import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { goTypeOf } from "../../errors/go-format.js";
-import { isObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../../json.js";
-import { checkEmbeddedMeta } from "../../object/object-meta.js";
+import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
+import { isObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../json.js";
 import { dns1035Problem } from "../check/check-names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural.js";
 
-const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/** What ObjectMeta may be, which this package does not know. */
+export interface MetadataRules {
+  /** Returns why metadata cannot be decoded. */
+  misfitOf(metadata: JsonValue): string | undefined;
+  /** Checks metadata that can be decoded. */
+  check(metadata: JsonObject, path: string): FieldError[];
+}
+
+/** Where a value is, and what metadata may be. */
+interface EmbeddedOptions {
+  readonly path?: string;
+  readonly metadata: MetadataRules;
+}
 
 /** Checks that embedded resources name their type, and their metadata. */
-export function checkEmbeddedResources(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
+export function checkEmbeddedResources(
+  schema: StructuralSchema,
+  value: JsonValue,
+  { path = "", metadata }: EmbeddedOptions,
+): FieldError[] {
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
-    return items ? value.flatMap((item, index) => checkEmbeddedResources(items, item, `${path}[${index}]`)) : [];
+    return items
+      ? value.flatMap((item, index) => checkEmbeddedResources(items, item, { path: `${path}[${index}]`, metadata }))
+      : [];
   }
   if (!isObject(value)) return [];
-  const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path) : [];
+  const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path, metadata) : [];
   const below = Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
-    return inner ? checkEmbeddedResources(inner, value[name] as JsonValue, memberPathOf(schema, path, name)) : [];
+    return inner
+      ? checkEmbeddedResources(inner, value[name] as JsonValue, { path: memberPathOf(schema, path, name), metadata })
+      : [];
   });
   return [...own, ...below];
 }
 
 /** Returns why the type or the metadata of an embedded resource cannot be decoded, for the first that cannot. */
-export function misfitOfEmbedded(schema: StructuralSchema, value: JsonValue, path = ""): FieldError | undefined {
+export function misfitOfEmbedded(
+  schema: StructuralSchema,
+  value: JsonValue,
+  { path = "", metadata }: EmbeddedOptions,
+): FieldError | undefined {
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
-    return items && firstDefined(value, (item, index) => misfitOfEmbedded(items, item, `${path}[${index}]`));
+    return (
+      items &&
+      firstDefined(value, (item, index) => misfitOfEmbedded(items, item, { path: `${path}[${index}]`, metadata }))
+    );
   }
   if (!isObject(value)) return undefined;
-  const own = schema["x-kubernetes-embedded-resource"] === true ? misfitOf(schema, value, path) : undefined;
+  const own =
+    schema["x-kubernetes-embedded-resource"] === true ? misfitOf(schema, value, { path, metadata }) : undefined;
   return (
     own ??
     firstDefined(Object.keys(value), (name) => {
       const inner = memberSchema(schema, name);
-      return inner && misfitOfEmbedded(inner, value[name] as JsonValue, memberPathOf(schema, path, name));
+      return (
+        inner && misfitOfEmbedded(inner, value[name] as JsonValue, { path: memberPathOf(schema, path, name), metadata })
+      );
     })
   );
 }
 
-/** Returns why metadata cannot be decoded. */
-export function misfitOfMetadata(metadata: JsonValue): string | undefined {
-  if (!isObject(metadata)) return `json: cannot unmarshal ${goTypeOf(metadata)} into Go value of type v1.ObjectMeta`;
-  return decodeBuiltin({ schemaName: OBJECT_META }, metadata).error;
-}
-
-function misfitOf(schema: StructuralSchema, object: JsonObject, path: string): FieldError | undefined {
+function misfitOf(
+  schema: StructuralSchema,
+  object: JsonObject,
+  { path = "", metadata: rules }: EmbeddedOptions,
+): FieldError | undefined {
   const odd = firstDefined(["kind", "apiVersion"], (name) => {
     const value = memberOf(object, name);
     if (value === undefined || typeof value === "string") return undefined;
@@ -57,7 +82,7 @@ function misfitOf(schema: StructuralSchema, object: JsonObject, path: string): F
   });
   const metadata = memberOf(object, "metadata") ?? null;
   if (odd !== undefined || metadata === null) return odd;
-  const misfit = misfitOfMetadata(metadata);
+  const misfit = rules.misfitOf(metadata);
   return misfit === undefined ? undefined : invalidError(childPath(path, "metadata"), sortedJson(metadata), misfit);
 }
 
@@ -76,11 +101,11 @@ function firstDefined<Item, Result>(
   return undefined;
 }
 
-function checkTypeMeta(object: JsonObject, path: string): FieldError[] {
+function checkTypeMeta(object: JsonObject, path: string, metadata: MetadataRules): FieldError[] {
   return [
     ...checkMember({ field: childPath(path, "apiVersion"), value: memberOf(object, "apiVersion") }, checkApiVersion),
     ...checkMember({ field: childPath(path, "kind"), value: memberOf(object, "kind") }, checkKind),
-    ...checkEmbeddedMeta(objectAt(object, "metadata") ?? {}, childPath(path, "metadata")),
+    ...metadata.check(objectAt(object, "metadata") ?? {}, childPath(path, "metadata")),
   ];
 }
 

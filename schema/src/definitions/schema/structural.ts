@@ -1,5 +1,5 @@
 // What a CRD's schema does to an object before anything is validated: unknown fields go, nulls go, defaults come.
-import { clone, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../../json.js";
+import { clone, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
 
 /** The openAPIV3Schema of a CRD version, or a part of it. */
 export type StructuralSchema = JsonObject;

@@ -1,7 +1,7 @@
 // The rules for structural schemas: every field has one declared shape, and only values are constrained by anyOf and the like.
-import { findPatternProblem } from "@gen-operator/schema";
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { findPatternProblem } from "../../texts/pattern.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
+import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { propertiesOf, type StructuralSchema } from "../schema/structural.js";
 import { checkCompleteness, checkJunctorSchemas, schemasInJunctors } from "./check-junctors.js";
 

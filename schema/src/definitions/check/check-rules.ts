@@ -1,15 +1,15 @@
 // What a definition may say in x-kubernetes-validations.
-import type { Schema } from "@gen-operator/schema";
-import { compileExpression, parseFieldPath, typeOfSchema } from "@gen-operator/schema/cel";
-import { checkText, type CheckedText } from "../../errors/expression-problem.js";
+import type { Schema } from "../../values/schema.js";
+import { compileExpression, parseFieldPath, typeOfSchema } from "../../cel/index.js";
+import { checkText, type CheckedText } from "../errors/expression-problem.js";
 import {
   internalError,
   invalidError,
   notSupportedError,
   requiredError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+} from "../errors/field-error.js";
+import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "../schema/structural.js";
 

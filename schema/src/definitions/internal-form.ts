@@ -1,5 +1,5 @@
 // How the Go types behind a definition print in a message: every field by its Go name, in the order of the struct, absent ones too.
-import { isObject, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, type JsonObject, type JsonValue } from "./json.js";
 
 /** What a field of a Go struct holds: how an absent value prints, and how a present one does. */
 interface Field {

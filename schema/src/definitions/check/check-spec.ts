@@ -1,8 +1,8 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
-import { checkClientConfig, checkReviewVersions } from "../../builtin/rules/admission/webhook-rules.js";
-import { checkRequiredOneOf } from "../../builtin/rules/field-rules.js";
-import { subdomainProblems } from "../../builtin/rules/name-syntax.js";
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
+import { checkRequiredOneOf } from "../errors/required-rules.js";
+import { checkClientConfig, checkReviewVersions } from "../webhook-client.js";
+import { subdomainProblems } from "../name-syntax.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
 import {
   arrayAt,
   deepEqual,
@@ -12,8 +12,8 @@ import {
   stringAt,
   type JsonObject,
   type JsonValue,
-} from "../../json.js";
-import { hasCondition } from "../../object/conditions.js";
+} from "../json.js";
+import type { MetadataRules } from "../schema/embedded-resource.js";
 import { checkVersionSchema } from "./check-schema.js";
 import { checkColumns, checkDeprecation, checkScale, checkSelectableFields } from "./check-version.js";
 import { internalVersion } from "../internal-form.js";
@@ -23,21 +23,34 @@ const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
 const PRUNED_TEXT = "must be false in order to use defaults in the schema";
 
-/** Checks a CRD's spec; `old` is the definition that it replaces. */
-export function checkSpec(crd: JsonObject, spec: JsonObject, old: JsonObject | undefined): FieldError[] {
+/** What the check of a definition knows besides it. */
+export interface DefinitionContext {
+  /** The definition that it replaces. */
+  readonly old?: JsonObject | undefined;
+  readonly metadata: MetadataRules;
+}
+
+/** Checks a CRD's spec. */
+export function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: DefinitionContext): FieldError[] {
   const names = objectAt(spec, "names") ?? {};
   return [
     ...checkGroup(spec),
     ...checkRequiredOneOf("spec.scope", stringAt(spec, "scope") ?? "", ["Cluster", "Namespaced"]),
     ...checkVersions(spec),
-    ...checkVersionParts(spec),
+    ...checkVersionParts(spec, metadata),
     ...checkPreserve(spec),
     ...checkMissingNames(names),
     ...checkNames(names, "spec.names"),
-    ...checkConversion(objectAt(spec, "conversion"), old !== undefined && hasCondition(old, "Established")),
+    ...checkConversion(objectAt(spec, "conversion"), isEstablished(old)),
     ...checkConvertible(spec),
     ...checkApproval(crd, old),
   ];
+}
+
+/** Tells whether objects of a definition can exist. */
+export function isEstablished(crd: JsonObject | undefined): boolean {
+  const conditions = (arrayAt(objectAt(crd, "status"), "conditions") ?? []).filter(isObject);
+  return conditions.some(({ type, status }) => type === "Established" && status === "True");
 }
 
 /** Checks that the versions of stored objects stay known. */
@@ -92,7 +105,7 @@ function checkVersions(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-function checkVersionParts(spec: JsonObject): FieldError[] {
+function checkVersionParts(spec: JsonObject, metadata: MetadataRules): FieldError[] {
   const versions = versionsOf(spec);
   const missing = versions.flatMap((version, index) => {
     const schema = objectAt(objectAt(version, "schema"), "openAPIV3Schema");
@@ -102,7 +115,9 @@ function checkVersionParts(spec: JsonObject): FieldError[] {
     const schema = isObject(part) ? objectAt(part, "openAPIV3Schema") : undefined;
     const holders = isShared(spec, "schema") ? versions : [version];
     const hasStatus = holders.some((holder) => objectAt(objectAt(holder, "subresources"), "status") !== undefined);
-    return schema === undefined ? [] : checkVersionSchema(schema, { path: `${path}.openAPIV3Schema`, hasStatus });
+    return schema === undefined
+      ? []
+      : checkVersionSchema(schema, { path: `${path}.openAPIV3Schema`, hasStatus, metadata });
   });
   const subresources = placedParts(spec, "subresources", "subresources").flatMap(({ part, path }) => {
     const scale = isObject(part) ? objectAt(part, "scale") : undefined;

@@ -1,5 +1,6 @@
 // Validates one value against one schema node, in the order in which Kubernetes runs its checks.
-import { hasFormat, hasMatch } from "@gen-operator/schema";
+import { hasFormat } from "../../texts/formats.js";
+import { hasMatch } from "../../texts/pattern.js";
 import {
   notSupportedError,
   textNotSupportedError,
@@ -7,8 +8,8 @@ import {
   tooLongError,
   tooManyError,
   type FieldError,
-} from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../../json.js";
+} from "../errors/field-error.js";
+import { deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
 import { brokenRule, wrongType, type SchemaResult } from "../check/schema-messages.js";
 import { checkType } from "../types.js";
 import { checkJunctors } from "./junctors.js";

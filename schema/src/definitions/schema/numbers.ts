@@ -1,6 +1,6 @@
-import { invalidError, type FieldError } from "../../errors/field-error.js";
-import { floatText } from "../../errors/go-format.js";
-import { memberOf } from "../../json.js";
+import { invalidError, type FieldError } from "../errors/field-error.js";
+import { floatText } from "../errors/go-format.js";
+import { memberOf } from "../json.js";
 import { brokenNumberRule, brokenRule, unattributed } from "../check/schema-messages.js";
 import { isInt64 } from "../types.js";
 import type { StructuralSchema } from "./structural.js";

@@ -1,0 +1,131 @@
+// The syntax of names, labels, addresses and keys, with the words of Kubernetes 1.36 for what is wrong.
+
+const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE = `(${QUALIFIED})?`;
+const SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const QUALIFIED_RULE =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+  `(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${QUALIFIED}')`;
+const LABEL_VALUE_RULE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " +
+  "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is " +
+  `'${LABEL_VALUE}')`;
+const SUBDOMAIN_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " +
+  `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${SUBDOMAIN}')`;
+
+const UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*";
+const UNDERSCORED_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and " +
+  `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${UNDERSCORED}')`;
+
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const LABEL_RULE =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_RULE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an " +
+  "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY = /^[-._a-zA-Z0-9]+$/;
+const CONFIG_KEY_RULE =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
+  "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+const underscoredPattern = new RegExp(`^${UNDERSCORED}$`);
+const qualifiedPattern = new RegExp(`^${QUALIFIED}$`);
+const labelValuePattern = new RegExp(`^${LABEL_VALUE}$`);
+const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
+
+/** Lists what is wrong with the key of a label or the name of a finalizer: `[prefix/]name`. */
+export function qualifiedNameProblems(key: string): string[] {
+  const parts = key.split("/");
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const name = parts.at(-1) as string;
+  const problems = parts.length === 2 ? prefixProblems(parts[0] as string) : [];
+  if (name === "") problems.push("name part must be non-empty");
+  else if (byteLength(name) > 63) problems.push("name part must be no more than 63 bytes");
+  if (!qualifiedPattern.test(name)) problems.push(`name part ${QUALIFIED_RULE}`);
+  return problems;
+}
+
+function prefixProblems(prefix: string): string[] {
+  if (prefix === "") return ["prefix part must be non-empty"];
+  // A prefix is counted in bytes, a name in characters.
+  return subdomainProblems(prefix).map((problem) => `prefix part ${problem.replace(/characters$/, "bytes")}`);
+}
+
+/** Lists what is wrong with the value of a label. */
+export function labelValueProblems(value: string): string[] {
+  return [
+    ...(byteLength(value) > 63 ? ["must be no more than 63 bytes"] : []),
+    ...(labelValuePattern.test(value) ? [] : [LABEL_VALUE_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a DNS-1123 subdomain, the name of most objects. */
+export function subdomainProblems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
+    ...(subdomainPattern.test(name) ? [] : [SUBDOMAIN_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a DNS-1123 subdomain in which underscores may be. */
+export function underscoredProblems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 253 ? ["must be no more than 253 characters"] : []),
+    ...(underscoredPattern.test(name) ? [] : [UNDERSCORED_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a name, or its beginning, that has to fit into a path. */
+export function pathSegmentProblems(name: string, { isPrefix = false } = {}): string[] {
+  if (!isPrefix && (name === "." || name === "..")) return [`may not be '${name}'`];
+  return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
+}
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
+/** Lists what is wrong with a DNS label. */
+export function labelNameProblems(name: string): string[] {
+  const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
+  return [
+    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : LABEL_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a DNS label of the older kind, which starts with a letter. */
+export function dns1035Problems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(DNS_1035.test(name) ? [] : [DNS_1035_RULE]),
+  ];
+}
+
+/** Lists what is wrong with the name of a port. */
+export function portNameProblems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 15 ? ["must be no more than 15 characters"] : []),
+    ...(/^[-a-z0-9]+$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
+    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
+    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
+    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
+  ];
+}
+
+/** Lists what is wrong with a key that is to be the name of a file. */
+export function configKeyProblems(key: string): string[] {
+  const isParent = key === "." || key === "..";
+  return [
+    ...(key.length > 253 ? ["must be no more than 253 characters"] : []),
+    ...(CONFIG_KEY.test(key) ? [] : [CONFIG_KEY_RULE]),
+    ...(isParent ? [`must not be '${key}'`] : key.startsWith("..") ? ["must not start with '..'"] : []),
+  ];
+}
