@@ -8,7 +8,7 @@ import { compareCrds } from "./compare-crds.js";
 import { compareStubs } from "./compare-stubs.js";
 import { compareWorkflows } from "./compare-workflows.js";
 import { openBaseline } from "./read-baseline.js";
-import { readProject, type ProjectInput } from "../input/read-project.js";
+import { readProject, type ProjectInput, type ReadOptions } from "../input/read-project.js";
 import { readSources } from "../input/read-sources.js";
 import { rememberDependents } from "../model/project-memory.js";
 import type { ProjectModel } from "../model/project-model.js";
@@ -52,7 +52,7 @@ export async function diffProject({ project, against, onStep = () => {} }: DiffO
   await using baseline = opened;
   const now = await readState(root);
   if ("diagnostics" in now) return { kind: "rejected", state: "now", ...now };
-  const before = await readState(baseline.folder);
+  const before = await readState(baseline.folder, { checksDefinitions: false });
   if ("diagnostics" in before) return { kind: "rejected", state: "before", ...before };
   const stubsOf = ({ files }: State) => files.flatMap(({ path, owner }) => (owner === "user" ? [path] : []));
   const [former, current] = [stubsOf(before), stubsOf(now)];
@@ -86,8 +86,12 @@ interface State {
   readonly files: readonly OutputFile[];
 }
 
-async function readState(root: string): Promise<State | { readonly diagnostics: readonly Diagnostic[] }> {
-  const input = await readProject(root);
+// Nobody can correct an earlier state any more, so it may have CRDs that no API server takes.
+async function readState(
+  root: string,
+  options: Pick<ReadOptions, "checksDefinitions"> = {},
+): Promise<State | { readonly diagnostics: readonly Diagnostic[] }> {
+  const input = await readProject(root, options);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
   const { model, diagnostics } = await buildModel(input);
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };

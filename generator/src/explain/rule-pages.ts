@@ -72,15 +72,29 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the name.",
       example: "crd-name",
     },
+    "crd-rule": {
+      meaning:
+        "The API server refuses a rule of a CRD (`x-kubernetes-validations`): its CEL does not compile or can cost too much, or its message, reason or fieldPath is invalid. It is an error for the CRD of a primary, and a warning for any other.",
+      remedy:
+        "Correct the rule. Against its cost, add maxItems, maxProperties and maxLength to the lists, maps and strings that it reads.",
+      example: "crd-rule",
+    },
     "crd-schema": {
-      meaning: "The schema of a CRD is not structural, so the API server refuses it.",
+      meaning:
+        "The API server refuses the schema of a CRD: it is not structural, or a default breaks it. It is an error for the CRD of a primary, and a warning for any other.",
       remedy: "Correct the keyword that the message names. A schema has no `$ref`, and a type for every field.",
-      example: "crd-ref",
+      example: "crd-structure",
     },
     "crd-subresource": {
       meaning: "A subresource of a CRD is described in a way that the API server refuses or ignores.",
       remedy: "Correct `subresources` of the version.",
       example: "warning-crd-subresource",
+    },
+    "crd-unknown-field": {
+      meaning:
+        "A CRD has a field, or its schema a keyword, that Kubernetes does not know. The API server drops it, so a misspelt limit limits nothing; kubectl refuses it. It is an error for the CRD of a primary, and a warning for any other.",
+      remedy: "Correct the name, or remove the field.",
+      example: "crd-unknown-field",
     },
     "crd-version": {
       meaning: "The document is not a CustomResourceDefinition of apiextensions.k8s.io/v1.",

@@ -46,12 +46,20 @@ export interface ReadOptions {
   digestOf?(file: string): string | undefined;
   /** Called with what is being read, as it begins: for somebody who waits. */
   readonly onStep?: (step: string) => void;
+  /** Reports what an API server refuses of the CRDs. Default: true */
+  readonly checksDefinitions?: boolean;
 }
 
 /** Reads the workflow specs of a project, and all CRDs below `crds`. */
 export async function readProject(
   project: string,
-  { texts = new Map(), parts = new RunParts(), digestOf = () => undefined, onStep = () => {} }: ReadOptions = {},
+  {
+    texts = new Map(),
+    parts = new RunParts(),
+    digestOf = () => undefined,
+    onStep = () => {},
+    checksDefinitions = true,
+  }: ReadOptions = {},
 ): Promise<ProjectInput> {
   const isDefinition = (file: string) => file.startsWith("crds/");
   const specTexts = new Map([...texts].filter(([file]) => isSpecFile(file)));
@@ -83,6 +91,7 @@ export async function readProject(
     ]),
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
+  if (checksDefinitions) diagnostics.push(...definitionProblems(crds, specs.workflows));
   const described = read.flatMap(({ content }) => content?.kinds ?? []);
   const externalFiles = await readExternalFiles(project, specs.workflows, texts);
   return {
@@ -94,6 +103,16 @@ export async function readProject(
     externalFiles,
     diagnostics,
   };
+}
+
+/** What an API server refuses of a primary's CRD is an error; the CRDs of other projects are not yours to correct. */
+function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSpec[]): Diagnostic[] {
+  const primaries = new Set(workflows.map(({ primary }) => primary.replace(/\/[^/]*\//, "/")));
+  return crds.flatMap((crd) => {
+    const problems = crd.findProblems();
+    const isOwn = primaries.has(`${crd.group}/${crd.kind}`);
+    return isOwn ? problems : problems.map((problem) => ({ ...problem, severity: "warning" as const }));
+  });
 }
 
 async function readSpecs(

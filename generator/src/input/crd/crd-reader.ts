@@ -1,9 +1,8 @@
 import { didYouMean, hasErrors, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
-import { checkExpressions } from "./schema/check-expressions.js";
+import { findDefinitionProblems } from "./check-definition.js";
+import { checkShape } from "./check-shape.js";
+import { findUselessScalePaths } from "./check-subresources.js";
 import { checkSchema, withoutNulls } from "./schema/check-schema.js";
-import { checkStructure } from "./schema/check-structure.js";
-import { checkSubresources, leadsNowhere } from "./check-subresources.js";
-import { checkSpec, checkVersion } from "./check-version.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -19,10 +18,6 @@ const DOMAIN = {
   pattern: /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/,
   words: "be a domain such as example.com",
 };
-
-const SIMPLE_PATH = /^(?:\.[A-Za-z_][\w-]*)+$/;
-
-const UNCHECKED = "the API server checks it at every write";
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -60,7 +55,8 @@ export class CrdReader {
         "apiextensions.k8s.io/v1 has no preserveUnknownFields: true",
         "write x-kubernetes-preserve-unknown-fields: true at the root of the schema",
       );
-    for (const problem of checkSpec(spec)) this.#fail(["spec", ...problem.path], "crd-field", problem.message);
+    for (const { kind, path, message } of checkShape(crd))
+      if (kind === "type" && !isReadHere(path)) this.#fail(path, "crd-field", `${String(path.at(-1))} ${message}`);
     const singular = this.#optionalName(names, { field: "singular", in: at, ...LABEL });
     const listKind = this.#optionalName(names, { field: "listKind", in: at, ...KIND });
     const versions = this.#versions(spec);
@@ -77,6 +73,7 @@ export class CrdReader {
       // Positions are costly, and few definitions are ever named by a message.
       placeOf: () => document.valueAt([...root, "metadata", "name"]),
       keyAt: (path) => document.keyAt([...root, ...path]),
+      findProblems: () => findDefinitionProblems({ crd, document, root }),
     };
   }
 
@@ -137,41 +134,19 @@ export class CrdReader {
       if (typeof value !== "boolean")
         this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
-    for (const problem of checkVersion(version)) this.#fail([...path, ...problem.path], "crd-field", problem.message);
-    for (const problem of checkSubresources(subresources, schema))
-      this.#add(problem.severity, [...path, "subresources", ...problem.path], ["crd-subresource", problem.message]);
+    for (const problem of findUselessScalePaths(subresources, schema))
+      this.#add("warning", [...path, "subresources", ...problem.path], ["crd-subresource", problem.message]);
     return {
       name,
       schema,
       isServed: served === true,
       isStorage: storage === true,
       hasStatusSubresource: isRecord(subresources) && isRecord(subresources["status"]),
-      selectableFields: this.#selectableFields(version, path, schema),
+      selectableFields: selectableFieldsOf(version),
       ...(deprecated === true
         ? { deprecationWarning: typeof deprecationWarning === "string" ? deprecationWarning : `${name} is deprecated` }
         : {}),
     };
-  }
-
-  #selectableFields({ selectableFields }: Fields, path: YamlPath, schema: Fields): string[] {
-    if (selectableFields === undefined) return [];
-    const at: YamlPath = [...path, "selectableFields"];
-    if (!Array.isArray(selectableFields)) {
-      this.#fail(at, "crd-field", `expected a list of fields, found ${describeValue(selectableFields)}`);
-      return [];
-    }
-    return selectableFields.flatMap((field: unknown, index) => {
-      const jsonPath = isRecord(field) ? field["jsonPath"] : undefined;
-      if (typeof jsonPath === "string" && SIMPLE_PATH.test(jsonPath)) {
-        const names = jsonPath.slice(1).split(".");
-        if (names[0] !== "metadata" && !leadsNowhere(schema, names)) return [jsonPath.slice(1)];
-        this.#fail([...at, index, "jsonPath"], "crd-field", `${quote(jsonPath)} leads to no field of the schema`);
-        return [];
-      }
-      const words = "expected a simple path such as .spec.color";
-      this.#fail([...at, index, "jsonPath"], "crd-field", `${words}, found ${describeValue(jsonPath)}`);
-      return [];
-    });
   }
 
   #schema(version: Fields, path: YamlPath, name: string): Fields | undefined {
@@ -186,17 +161,8 @@ export class CrdReader {
       return undefined;
     }
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
-    const wrong = checkSchema(root);
-    const problems = wrong.length > 0 ? wrong : checkStructure(root);
-    for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
-    if (problems.length === 0) this.#checkExpressions(root, at);
+    for (const { path: rest, message } of checkSchema(root)) this.#fail([...at, ...rest], "crd-schema", message);
     return root;
-  }
-
-  #checkExpressions(schema: Fields, path: YamlPath): void {
-    for (const { kind, path: rest, message } of checkExpressions(schema))
-      if (kind === "pattern") this.#fail([...path, ...rest], "crd-schema", message);
-      else this.#add("warning", [...path, ...rest], ["unchecked-rule", message, UNCHECKED]);
   }
 
   #checkName({ metadata }: Fields, expected: string): void {
@@ -248,4 +214,22 @@ interface NameRule {
   readonly in: YamlPath;
   readonly pattern: RegExp;
   readonly words: string;
+}
+
+/** Tells whether the reader itself says what is wrong with a field. */
+function isReadHere(path: YamlPath): boolean {
+  const field = path.filter((step) => typeof step === "string").join(".");
+  return READ_HERE.has(field);
+}
+
+const READ_HERE: ReadonlySet<string> = new Set([
+  ...["apiVersion", "kind", "spec", "spec.group", "spec.scope", "spec.versions"],
+  ...["spec.names", "spec.names.kind", "spec.names.plural", "spec.names.singular", "spec.names.listKind"],
+  ...["spec.versions.name", "spec.versions.served", "spec.versions.storage", "spec.versions.schema"],
+]);
+
+function selectableFieldsOf({ selectableFields }: Fields): string[] {
+  return (Array.isArray(selectableFields) ? selectableFields : []).flatMap((field: unknown) =>
+    isRecord(field) && typeof field["jsonPath"] === "string" ? [field["jsonPath"].replace(/^\./, "")] : [],
+  );
 }

@@ -1,3 +1,4 @@
+import type { Diagnostic } from "../../diagnostic.js";
 import type { Place, YamlPath } from "../yaml/yaml-document.js";
 
 /** A CustomResourceDefinition whose names and versions were checked. */
@@ -18,6 +19,8 @@ export interface Crd {
   placeOf(): Place;
   /** Returns where the key of something in the definition is, or of the nearest thing around it that is there. */
   keyAt(path: YamlPath): Place;
+  /** Lists what an API server refuses or drops of the definition, as errors, and rules that `parse` skips, as warnings. */
+  findProblems(): readonly Diagnostic[];
 }
 
 /** One version of a CustomResourceDefinition. */

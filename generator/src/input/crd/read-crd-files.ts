@@ -23,10 +23,17 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: 
     ...parsed.flatMap((each) => [...each.diagnostics, ...(each.hasDefinitions ? [] : [passedOver(each)])]),
   ];
   const crds = parsed.flatMap((each) => each.crds);
+  diagnostics.push(...crds.flatMap(problemsOf));
   const kinds = parsed.flatMap((each) => each.kinds);
   if (crds.length + kinds.length === 0 && !hasErrors(diagnostics))
     diagnostics.push({ severity: "error", rule: "no-crds", message: "the files hold no CustomResourceDefinition" });
   return { crds, kinds, diagnostics };
+}
+
+// A CRD of a cluster was taken by an API server, whatever the rules here say.
+function problemsOf(crd: Crd): Diagnostic[] {
+  const isServed = crd.file.startsWith("<cluster>");
+  return crd.findProblems().map((problem) => (isServed ? { ...problem, severity: "warning" as const } : problem));
 }
 
 /** Says that a file was read for nothing. */

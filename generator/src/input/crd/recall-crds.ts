@@ -5,7 +5,7 @@ import type { Crd, CrdVersion } from "./crd.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 
 /** What is known of a CRD without its schemas. */
-interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf" | "keyAt"> {
+interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf" | "keyAt" | "findProblems"> {
   readonly versions: readonly Omit<CrdVersion, "schema">[];
 }
 
@@ -43,12 +43,21 @@ export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
   if (hasKinds) return read();
   const crds = outlines.map((outline, index) => {
     const placeOf = () => parts.recall("place", digestOf(key, String(index)), (): Place => crdAt(index).placeOf());
-    return completed(outline, { crd: () => crdAt(index), placeOf });
+    const findProblems = () =>
+      parts.recall("definition", digestOf(key, String(index)), () => crdAt(index).findProblems());
+    return completed(outline, { crd: () => crdAt(index), placeOf, findProblems });
   });
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
 }
 
-function outlineOf({ versions, document, placeOf: _placeOf, keyAt: _keyAt, ...outline }: Crd): CrdOutline {
+function outlineOf({
+  versions,
+  document,
+  placeOf: _placeOf,
+  keyAt: _keyAt,
+  findProblems: _,
+  ...outline
+}: Crd): CrdOutline {
   return {
     ...outline,
     digest: digestOf(JSON.stringify(document)),
@@ -56,7 +65,11 @@ function outlineOf({ versions, document, placeOf: _placeOf, keyAt: _keyAt, ...ou
   };
 }
 
-function completed(outline: CrdOutline, { crd, placeOf }: { crd(): Crd; placeOf(): Place }): Crd {
+interface Completion extends Pick<Crd, "placeOf" | "findProblems"> {
+  crd(): Crd;
+}
+
+function completed(outline: CrdOutline, { crd, placeOf, findProblems }: Completion): Crd {
   return {
     ...outline,
     versions: outline.versions.map((version, index) => ({
@@ -69,6 +82,7 @@ function completed(outline: CrdOutline, { crd, placeOf }: { crd(): Crd; placeOf(
       return crd().document;
     },
     placeOf,
+    findProblems,
     keyAt: (path) => crd().keyAt(path),
   };
 }

@@ -68,9 +68,14 @@ suite("hostile texts", (test) => {
           (await typesOf(`{ type: object, properties: { a: { type: integer, format: int64, ${field} } } }`)).messages,
           /a\.yaml:14:\d+: error crd-schema: (?:default|enum) has a whole number beyond 2\^53/,
         );
-    const limit =
-      "{ type: object, properties: { a: { type: integer, maximum: 9223372036854775807, default: 9007199254740991 } } }";
-    assert.is((await typesOf(limit)).messages, "");
+    const limits = "type: integer, maximum: 9223372036854775807";
+    const within = `{ type: object, properties: { a: { ${limits} }, b: { type: integer, default: 9007199254740991 } } }`;
+    assert.is((await typesOf(within)).messages, "");
+    // The API server takes no default beside such a limit.
+    assert.match(
+      (await typesOf(`{ type: object, properties: { a: { ${limits}, default: 1 } } }`)).messages,
+      "Maximum boundary value must be of type integer",
+    );
   });
 
   test("the problems of one file that are shown are counted, and errors come before warnings", () => {

@@ -104,8 +104,6 @@ const COUNT: Expectation = ["a whole number", (value) => Number.isInteger(value)
 const NAMES: Expectation = ["a list of names", isTexts];
 const SCHEMA: Expectation = ["a schema", isRecord];
 const SCHEMA_LIST: Expectation = ["a list of schemas", Array.isArray];
-// The API server takes false for a mistake: it is the same as leaving the keyword out.
-const TRUE: Expectation = ["true or left out", (value) => value === true];
 
 /** What apiextensions.k8s.io/v1 says of each keyword. */
 const EXPECTED: { readonly [keyword: string]: Expectation } = {
@@ -116,7 +114,7 @@ const EXPECTED: { readonly [keyword: string]: Expectation } = {
   format: TEXT,
   pattern: TEXT,
   nullable: BOOLEAN,
-  uniqueItems: ["false or left out", (value) => value === false],
+  uniqueItems: BOOLEAN,
   minimum: NUMBER,
   maximum: NUMBER,
   multipleOf: NUMBER,
@@ -138,7 +136,7 @@ const EXPECTED: { readonly [keyword: string]: Expectation } = {
   anyOf: SCHEMA_LIST,
   oneOf: SCHEMA_LIST,
   externalDocs: ["an object", isRecord],
-  "x-kubernetes-preserve-unknown-fields": TRUE,
+  "x-kubernetes-preserve-unknown-fields": BOOLEAN,
   "x-kubernetes-embedded-resource": BOOLEAN,
   "x-kubernetes-int-or-string": BOOLEAN,
   "x-kubernetes-list-type": oneOf("atomic", "set", "map"),
@@ -146,6 +144,9 @@ const EXPECTED: { readonly [keyword: string]: Expectation } = {
   "x-kubernetes-list-map-keys": NAMES,
   "x-kubernetes-validations": ["a list of rules, each with a rule", isRules],
 };
+
+/** All keywords that a schema may have, and those that the API server refuses. */
+export const SCHEMA_KEYWORDS: readonly string[] = [...Object.keys(EXPECTED), ...FORBIDDEN, "default", "example"];
 
 const EXPECTATIONS: ReadonlyMap<string, Expectation> = new Map(Object.entries(EXPECTED));
 

@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { cp, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Diagnostic } from "#generator/diagnostic.js";
+import { readCrdFiles } from "#generator/input/crd/read-crd-files.js";
+import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readProject } from "#generator/input/read-project.js";
+import { RunParts } from "#generator/parts/part-memory.js";
+import { crdWith } from "../../../support/crds/crd-changes.js";
+import { readRefusedCrds } from "../../../support/crds/refused-crds.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("a CRD that no API server takes", (test) => {
+  for (const { name, crd, says } of readRefusedCrds())
+    test(`is reported at its place with the words of the API server: ${name}`, () => {
+      const text = JSON.stringify(crd, undefined, 2);
+      const { crds, diagnostics } = readCrds({ file: "things.json", text });
+      const found = [...diagnostics, ...crds.flatMap((each) => each.findProblems())];
+      const messages = found.map(({ message }) => message);
+      const lines = found.map(({ message, path }) => `${path}: ${message}`).join("\n");
+      const [start = "", ...rest] = says;
+      const isSaid = messages.some((each) => each.includes(says) || each.includes(start.toLowerCase() + rest.join("")));
+      assert.ok(isSaid, lines);
+      for (const { severity, position, path } of found)
+        assert.ok(severity === "error" && position !== undefined && (path ?? "").length > 0, lines);
+    });
+});
+
+suite("what an API server refuses of a CRD", (test) => {
+  const createProject = async (primary: string) => {
+    const folder = await createTemporaryFolder();
+    await mkdir(join(folder.path, "crds"));
+    await cp(join(repositoryRoot, "fixtures/rejected/crd-rule/crds"), join(folder.path, "crds"), { recursive: true });
+    const spec = `apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: a }\nspec: { primary: ${primary} }\n`;
+    await writeFile(join(folder.path, "workflow.yaml"), spec);
+    return folder;
+  };
+  const severitiesOf = (diagnostics: readonly Diagnostic[]) => [
+    ...new Set(diagnostics.filter(({ rule }) => rule === "crd-rule").map(({ severity }) => severity)),
+  ];
+
+  test("is an error if the CRD is a primary's, in any of its versions", async () => {
+    for (const primary of ["example.com/v1/Thing", "example.com/v2/Thing"]) {
+      await using project = await createProject(primary);
+      assert.equal(severitiesOf((await readProject(project.path)).diagnostics), ["error"]);
+    }
+  });
+
+  test("is a warning if the CRD is another project's", async () => {
+    await using project = await createProject("apps/v1/Deployment");
+    const { diagnostics, crds } = await readProject(project.path);
+    assert.equal(severitiesOf(diagnostics), ["warning"]);
+    assert.is(crds.length, 1);
+  });
+
+  test("is an error for types of a file, and a warning for a CRD of a cluster, which has taken it", () => {
+    const text = readFileSync(join(repositoryRoot, "fixtures/rejected/crd-rule/crds/things.yaml"), "utf8");
+    const found = (file: string) => readCrdFiles({ files: [{ file, text }], diagnostics: [] }).diagnostics;
+    assert.equal(severitiesOf(found("things.yaml")), ["error"]);
+    assert.equal(severitiesOf(found("<cluster>/things.example.com.yaml")), ["warning"]);
+  });
+
+  test("is found once, and remembered with the file", async () => {
+    await using project = await createProject("example.com/v1/Thing");
+    const parts = new RunParts();
+    const first = await readProject(project.path, { parts });
+    const second = await readProject(project.path, { parts });
+    assert.equal(second.diagnostics, first.diagnostics);
+  });
+
+  test("does not keep diff from comparing with a state that had it", async () => {
+    await using before = await createProject("example.com/v1/Thing");
+    const { diagnostics } = await readProject(before.path, { checksDefinitions: false });
+    assert.equal(severitiesOf(diagnostics), []);
+  });
+});
+
+suite("a CRD that an API server takes", (test) => {
+  test("has no problems, whatever its names are", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties: {
+            "a.b": { type: "string", default: "x" },
+            "a[0]": { type: "integer" },
+            __proto__x: { type: "boolean" },
+          },
+        },
+      },
+    };
+    const { crds, diagnostics } = readCrds({ file: "a.json", text: JSON.stringify(crdWith(schema)) });
+    assert.equal([...diagnostics, ...crds.flatMap((crd) => crd.findProblems())], []);
+  });
+
+  test("has its problems at fields whose names have dots and brackets", () => {
+    const schema = {
+      type: "object",
+      properties: {
+        spec: { type: "object", properties: { a: { type: "string" }, "a.b[0]": { type: "string", default: 1 } } },
+      },
+    };
+    const { crds } = readCrds({ file: "a.json", text: JSON.stringify(crdWith(schema)) });
+    const [problem] = crds.flatMap((crd) => crd.findProblems());
+    assert.match(problem?.path ?? "", '.properties["a.b[0]"].default');
+  });
+});
