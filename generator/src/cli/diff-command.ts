@@ -2,10 +2,12 @@ import type { Change } from "../diff/change.js";
 import type { DiffResult, ProjectDiff } from "../diff/diff-project.js";
 import { formatPosition, quote, type Diagnostic } from "../diagnostic.js";
 import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, printOutcome, type Outcome } from "./frame/format.js";
+import { FORMAT_OPTION, FORMATS, printOutcome, type Outcome } from "./frame/format.js";
 import { printDiagnostics, printProblem } from "./frame/print.js";
 import { painterFor, withProgress } from "./frame/terminal.js";
-import { printLine } from "./frame/output.js";
+import { printJson, printLine } from "./frame/output.js";
+
+const CRDIFY = "crdify";
 
 /** Adds `gen-operator diff`. */
 export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
@@ -32,15 +34,26 @@ export const addDiffCommand: AddCommand = (parser, { summary, end }) => {
           default: "HEAD",
           describe: "A commit, branch or tag of git, or a folder with the earlier state",
         })
-        .option("format", FORMAT_OPTION)
+        .option("format", {
+          ...FORMAT_OPTION,
+          choices: [...FORMATS, CRDIFY] as const,
+          describe: `${FORMAT_OPTION.describe}; ${CRDIFY}: changes of CRDs as the report of crdify, with the names of its checks`,
+        })
         .example("$0 diff", "what is not committed")
         .example("$0 diff --against origin/main", "in a pull request")
         .example("$0 diff --against origin/main --format github", "the same, with annotations")
-        .example("$0 diff --against v1.2.0 --format json", "since a release, for a program"),
+        .example("$0 diff --against v1.2.0 --format json", "since a release, for a program")
+        .example("$0 diff --against origin/main --format crdify", "for what reads the report of crdify"),
     async ({ project, against, format }) => {
       const { diffProject } = await import("../diff/diff-project.js");
       const result = await withProgress((onStep) => diffProject({ project, against, onStep }));
-      end(await printOutcome(format, outcomeOf(result, { project, against }), () => printDiff(result, against)));
+      const outcome = outcomeOf(result, { project, against });
+      if (format === CRDIFY && result.kind === "compared") {
+        const { crdifyReportOf } = await import("../diff/crdify-report.js");
+        printJson(crdifyReportOf(result.diff.changes));
+        return end(outcome.exitCode ?? 0);
+      }
+      end(await printOutcome(format === CRDIFY ? "text" : format, outcome, () => printDiff(result, against)));
     },
   );
 };

@@ -47,6 +47,11 @@ export function collectInto(changes: Change[], subject: string): AddChange {
     void changes.push({ effect, subject, ...(path === "" ? {} : { path }), message, ...details });
 }
 
+/** Tells whether a change of a version is about something beside its schema. */
+export function isVersionPart(path: string): boolean {
+  return /^(?:subresources\.|additionalPrinterColumns$)/.test(path);
+}
+
 /** A state of a project, as far as changes are located in it. */
 export interface LocatedState {
   readonly input: Pick<ProjectInput, "crds" | "workflows">;
@@ -88,6 +93,7 @@ function placeInCrd(crd: Crd, versionName: string, path: string | undefined): Pl
     return versionName === "" && path !== undefined ? crd.keyAt(path.split(".")) : crd.placeOf();
   const at = ["spec", "versions", index];
   if (path === undefined) return crd.keyAt([...at, "name"]);
+  if (isVersionPart(path)) return crd.keyAt([...at, ...path.split(".")]);
   return crd.keyAt([...at, "schema", "openAPIV3Schema", ...stepsTo(path, version.schema)]);
 }
 

@@ -143,21 +143,30 @@ const VERSION_RULES: { readonly [path: string]: PartRule } = {
   "subresources.status": ({ after }, add) =>
     add(
       "breaking",
-      "status",
+      "subresources.status",
       after === undefined
         ? "is no longer a subresource; writes of the status fail"
         : "is a subresource now; ordinary writes no longer change it",
     ),
   "subresources.scale": ({ before, after }, add) => {
-    if (before === undefined) return add("compatible", "scale", "is a subresource now");
+    if (before === undefined) return add("compatible", "subresources.scale", "is a subresource now");
     if (after === undefined)
-      return add("breaking", "scale", "is no longer a subresource; kubectl scale and HorizontalPodAutoscalers fail");
+      return add(
+        "breaking",
+        "subresources.scale",
+        "is no longer a subresource; kubectl scale and HorizontalPodAutoscalers fail",
+      );
     for (const path of ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"]) {
       const [former, now] = [before, after].map((scale) => (scale as JsonObject)[path]);
       if (former === now) continue;
       const message = changeText(path, former, now);
-      if (former === undefined) add("compatible", "scale", message);
-      else add("breaking", "scale", `${message}; kubectl scale and HorizontalPodAutoscalers use another field`);
+      if (former === undefined) add("compatible", "subresources.scale", message);
+      else
+        add(
+          "breaking",
+          "subresources.scale",
+          `${message}; kubectl scale and HorizontalPodAutoscalers use another field`,
+        );
     }
   },
   additionalPrinterColumns: ({ before, after }, add) => {

@@ -53,6 +53,12 @@ suite("the difference of releases", (declareTest) => {
       assert.is(upgrade.status, 1, upgrade.stderr);
       const printed = upgrade.stdout.split("\n").filter((line) => /^ {2}(breaking|compatible) /.test(line));
       assert.is(printed.length, compareCrds(crdsOf(before), crdsOf(after)).length);
+      const crdify = await runCommand(now.path, "diff", "--against", old.path, "--format", "crdify");
+      assert.is(crdify.status, 1, crdify.stderr);
+      assert.equal(
+        Object.keys(JSON.parse(crdify.stdout) as object),
+        crdsOf(before).map(({ plural, group }) => `${plural}.${group}`),
+      );
       const same = await runCommand(old.path, "diff", "--against", old.path);
       assert.is(same.status, 0, same.stderr);
       assert.match(same.stdout, "no CRD and no spec differs");
