@@ -188,6 +188,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Remove the name from `formerNames` of one of the controllers.",
       example: "former-name",
     },
+    "helm-template": {
+      meaning: "A file with CRDs is a template of a Helm chart, so it is no YAML before Helm has rendered it.",
+      remedy: "Render the chart, `helm template CHART --include-crds`, and take the CRDs of the result.",
+      example: "helm-template",
+    },
     "item-dependency": {
       meaning: "`itemsDependOn` is about items, and one of the two dependents has none.",
       remedy: "Make both dependents `bulk`, or use `dependsOn`.",

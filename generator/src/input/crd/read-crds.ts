@@ -36,7 +36,26 @@ export function readCrds({ file, text }: ProjectFile): CrdFile {
       diagnostics.push(...reader.diagnostics);
       if (crd !== undefined) crds.push(crd);
     }
+  const template = hasErrors(diagnostics) ? helmTemplateProblem({ file, text }) : undefined;
+  if (template !== undefined) return { file, crds: [], kinds: [], hasDefinitions: true, diagnostics: [template] };
   return { file, crds, kinds: [], hasDefinitions, diagnostics };
+}
+
+/** An action of a template where YAML has a line or a value; descriptions may have them, too, in the middle of a text. */
+const HELM_ACTION = /^[ \t]*(?:- )?(?:[^\s#'"]+:[ \t]+)?(?=\{\{)/m;
+
+/** Returns what is wrong with a template of Helm, in place of all the errors that YAML has for it. */
+function helmTemplateProblem({ file, text }: ProjectFile): Diagnostic | undefined {
+  const found = HELM_ACTION.exec(text);
+  if (found === null) return undefined;
+  const before = text.slice(0, found.index + found[0].length).split("\n");
+  return {
+    severity: "error",
+    rule: "helm-template",
+    message: `"{{" belongs to Helm: the file is a template, and no manifest`,
+    position: { file, line: before.length, column: (before.at(-1) ?? "").length + 1 },
+    hint: "render the chart and read the result: helm template CHART --include-crds | gen-operator types --out DIR -",
+  };
 }
 
 /** Returns the objects of a document: itself, or the items if it is a list. */
