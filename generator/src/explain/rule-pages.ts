@@ -62,6 +62,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the condition, or remove it.",
       example: "warning-constant-condition",
     },
+    "crd-empty-object": {
+      meaning:
+        "The schema of a primary's CRD has an object without fields. It looks as if it took any content, but the API server drops everything in it, and `parse` refuses it.",
+      remedy:
+        "Declare `properties` or `additionalProperties`. Set `x-kubernetes-preserve-unknown-fields: true` if the object may have any fields.",
+      example: "warning-crd-empty-object",
+    },
     "crd-field": {
       meaning: "A field of a CRD is missing or has a value that the API server refuses.",
       remedy: "Correct the field, or fetch the CRD again.",

@@ -1,5 +1,6 @@
 import { quote, type Diagnostic } from "../diagnostic.js";
 import { readBuiltinKinds, withKinds, type BuiltinKinds } from "./crd/builtin-kinds.js";
+import { EMPTY_OBJECT } from "./crd/check-definition.js";
 import type { Crd } from "./crd/crd.js";
 import {
   findCrdFiles,
@@ -111,7 +112,10 @@ function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSp
   return crds.flatMap((crd) => {
     const problems = crd.findProblems();
     const isOwn = primaries.has(`${crd.group}/${crd.kind}`);
-    return isOwn ? problems : problems.map((problem) => ({ ...problem, severity: "warning" as const }));
+    if (isOwn) return problems;
+    return problems
+      .filter(({ rule }) => rule !== EMPTY_OBJECT)
+      .map((problem) => ({ ...problem, severity: "warning" as const }));
   });
 }
 

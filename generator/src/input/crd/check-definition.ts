@@ -5,7 +5,7 @@ import type { FieldError, JsonObject, MetadataRules } from "@gen-operator/schema
 import { didYouMean, MOST_FOUND, type Diagnostic } from "../../diagnostic.js";
 import { packageFile } from "../../package-file.js";
 import { isRecord } from "../yaml/json.js";
-import { formatPath, type YamlDocument, type YamlPath } from "../yaml/yaml-document.js";
+import { formatPath, type Place, type YamlDocument, type YamlPath } from "../yaml/yaml-document.js";
 import { checkShape, findUnknownKeywords, type ShapeProblem } from "./check-shape.js";
 import type * as DefinitionChecker from "./definition-checker.js";
 import { visitSchemasIn, withoutNulls } from "./schema/check-schema.js";
@@ -60,7 +60,43 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
       }));
     return [{ severity: "error", rule: ruleOf(path), message: messageOf(error, path), ...locate(path) }];
   });
-  return [...unknown, ...found, ...uncheckedRules(decoded, { document, root, found })].slice(0, MOST_FOUND);
+  return [
+    ...[...unknown, ...found, ...(found.length > 0 ? [] : emptyObjects(decoded, locate))],
+    ...uncheckedRules(decoded, { document, root, found }),
+  ].slice(0, MOST_FOUND);
+}
+
+/** Lists the objects whose content the API server drops: a schema without fields is often meant to keep all. */
+function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place): Diagnostic[] {
+  const diagnostics: Diagnostic[] = [];
+  const visit = (node: unknown, path: (string | number)[]): void => {
+    if (!isRecord(node)) return;
+    const isMetadata = path.length === ROOT_LENGTH + 2 && path.at(-1) === "metadata";
+    if (!isMetadata && path.length > ROOT_LENGTH && isEmptyObject(node))
+      diagnostics.push({
+        ...{ severity: "warning", rule: EMPTY_OBJECT, ...locate(path) },
+        message: `${formatPath(path.slice(-1))} is an object without fields: the API server drops everything in it`,
+        hint: "declare properties or additionalProperties, or set x-kubernetes-preserve-unknown-fields: true",
+      });
+    visitSchemasIn(node, path, (child) => visit(child, path));
+  };
+  versionsOf(definition).forEach((version, index) => {
+    const schema = isRecord(version) && isRecord(version["schema"]) ? version["schema"]["openAPIV3Schema"] : undefined;
+    visit(schema, ["spec", "versions", index, "schema", "openAPIV3Schema"]);
+  });
+  return diagnostics;
+}
+
+/** The rule of a warning that only the author of a CRD can act on. */
+export const EMPTY_OBJECT = "crd-empty-object";
+const ROOT_LENGTH = ["spec", "versions", 0, "schema", "openAPIV3Schema"].length;
+
+function isEmptyObject(node: { readonly [keyword: string]: unknown }): boolean {
+  const { type, properties, additionalProperties } = node;
+  if (type !== "object" || additionalProperties !== undefined) return false;
+  if (node["x-kubernetes-preserve-unknown-fields"] === true || node["x-kubernetes-embedded-resource"] === true)
+    return false;
+  return !isRecord(properties) || Object.keys(properties).length === 0;
 }
 
 interface FoundProblems extends Pick<LocatedDefinition, "document" | "root"> {

@@ -1,5 +1,6 @@
 import { hasErrors, type Diagnostic } from "../../diagnostic.js";
 import type { BuiltinKind } from "./builtin-kinds.js";
+import { EMPTY_OBJECT } from "./check-definition.js";
 import type { Crd } from "./crd.js";
 import type { Inputs } from "../source/read-inputs.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
@@ -33,7 +34,10 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: 
 // A CRD of a cluster was taken by an API server, whatever the rules here say.
 function problemsOf(crd: Crd): Diagnostic[] {
   const isServed = crd.file.startsWith("<cluster>");
-  return crd.findProblems().map((problem) => (isServed ? { ...problem, severity: "warning" as const } : problem));
+  return crd
+    .findProblems()
+    .filter(({ rule }) => rule !== EMPTY_OBJECT)
+    .map((problem) => (isServed ? { ...problem, severity: "warning" as const } : problem));
 }
 
 /** Says that a file was read for nothing. */

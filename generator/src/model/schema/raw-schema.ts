@@ -18,6 +18,13 @@ export function hasFields(schema: RawSchema): boolean {
   return isRecord(value) && Object.keys(value).length > 0;
 }
 
+/** Tells whether the API server drops the fields of an object that its schema does not declare. */
+export function dropsFields(schema: RawSchema): boolean {
+  const isKept =
+    schema["x-kubernetes-preserve-unknown-fields"] === true || schema["x-kubernetes-embedded-resource"] === true;
+  return schema["type"] === "object" && !isKept && schema["additionalProperties"] === undefined;
+}
+
 /** Returns the schema below a keyword; undefined if there is none, or if it is a boolean or a list. */
 export function ownSchema(schema: RawSchema, keyword: "items" | "additionalProperties"): RawSchema | undefined {
   const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;

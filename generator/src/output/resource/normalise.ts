@@ -126,7 +126,7 @@ class Normaliser {
     const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
     if (isEmbedded || hasFields(schema)) return this.#shapeOf(schema, place, definition);
     const values = ownSchema(schema, "additionalProperties");
-    // An object of which nothing is said is free-form: the server keeps or prunes it, either way any field is accepted.
+    // The API server drops all of an object without fields, or keeps it; built-in kinds have free-form ones, too.
     if (values === undefined) return { kind: "map", values: { kind: "any" } };
     return { kind: "map", values: this.#typeOf(values, () => inner(place(), "Value", "{}")) };
   }

@@ -2,7 +2,14 @@ import type { Schema, ValidationRule } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { NameAllocator } from "../naming.js";
-import { hasFields, isIntOrString, isRecord, ownSchema, schemasOf } from "../../model/schema/raw-schema.js";
+import {
+  dropsFields,
+  hasFields,
+  isIntOrString,
+  isRecord,
+  ownSchema,
+  schemasOf,
+} from "../../model/schema/raw-schema.js";
 import { withUnstatedFacts } from "./unstated-facts.js";
 
 const COPIED = [
@@ -126,6 +133,10 @@ export function hasRules({ definitions = {}, ...schema }: Schema): boolean {
   );
 }
 
+function isEmptyObject(schema: RawSchema): boolean {
+  return schema !== METADATA && !hasFields(schema) && dropsFields(schema);
+}
+
 class SchemaBuilder {
   readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
   readonly #resource: ResourceModel;
@@ -197,6 +208,8 @@ class SchemaBuilder {
       copied["properties"] = Object.fromEntries(
         properties.map(([name, child]) => [name, this.schemaOf(child, depth + 1)]),
       );
+    // Of an object without fields the API server drops all. Those of built-in kinds are types of their own, such as FieldsV1.
+    else if (this.#resource.isCustom && isEmptyObject(schema)) copied["properties"] = {};
     const additional = ownSchema(schema, "additionalProperties");
     if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional, depth + 1);
     else if (typeof schema["additionalProperties"] === "boolean")

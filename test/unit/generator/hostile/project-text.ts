@@ -38,7 +38,7 @@ spec:
 
 /** A schema with nothing wrong. */
 export const PLAIN_SCHEMA =
-  "{ type: object, properties: { spec: { type: object, properties: { a: { type: boolean } } }, status: { type: object } } }";
+  "{ type: object, properties: { spec: { type: object, properties: { a: { type: boolean } } }, status: { type: object, properties: { b: { type: boolean } } } } }";
 
 /** Creates a folder with files of these texts. */
 export async function createFolderWith(files: { readonly [path: string]: string }): Promise<TemporaryFolder> {

@@ -63,6 +63,19 @@ suite("parse", (test) => {
 
   const intOrString = { "x-kubernetes-int-or-string": true };
   const invalid: [title: string, schema: object, value: unknown, path: string][] = [
+    ["a field of an object without fields, which the API server drops", { type: "object" }, { a: 1 }, "spec.a"],
+    [
+      "a field of an item without fields",
+      { type: "array", items: { type: "object", nullable: true } },
+      [null, { a: 1 }],
+      "spec[1].a",
+    ],
+    [
+      "a field of a value without fields",
+      { type: "object", additionalProperties: { type: "object", properties: {} } },
+      { b: { a: 1 } },
+      "spec.b.a",
+    ],
     [
       "an inherited member in place of a required one",
       { type: "object", required: ["toString"], properties: { toString: text } },
