@@ -1,5 +1,6 @@
 import type { FieldError } from "./errors/field-error.js";
 import { memberOf, type JsonValue } from "./json.js";
+import { isInt64 } from "../values/number-limits.js";
 import { wrongType } from "./check/schema-messages.js";
 import type { StructuralSchema } from "./schema/structural.js";
 
@@ -9,11 +10,6 @@ export function actualType(value: JsonValue): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") return isInt64(value) ? "integer" : "number";
   return typeof value;
-}
-
-/** True for a number that Go reads as an int64. */
-export function isInt64(value: number): boolean {
-  return Number.isInteger(value) && Math.abs(value) < 2 ** 63;
 }
 
 /** Checks a value's JSON type; a fraction where an integer format is declared is named by its Go type. */

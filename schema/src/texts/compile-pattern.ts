@@ -35,10 +35,59 @@ export function patternOrThrow(pattern: string): RE2JS {
 
 function compile(pattern: string): RE2JS | string {
   library ??= loadLibrary();
+  const odd = classesIn(pattern).find((name) => classOf(name) === undefined);
+  if (odd !== undefined) return `invalid character class range: \`\\p{${odd}}\``;
   try {
-    return library.RE2JS.compile(pattern);
+    return library.RE2JS.compile(
+      pattern.replace(CLASS, (text, sign: string, name: string) =>
+        name === undefined ? text : `\\${sign}{${name.startsWith("^") ? "^" : ""}${classOf(name) ?? name}}`,
+      ),
+    );
   } catch (error) {
     return (error as Error).message.replace("error parsing regexp: ", "");
+  }
+}
+
+/** A class by its name, after what is quoted or escaped: in `\\\\p{L}` none. */
+const CLASS = /\\Q[^]*?(?:\\E|$)|\\(?![pP]\{)[^]|\\([pP])\{([^}]*)\}/g;
+
+function classesIn(pattern: string): string[] {
+  return [...pattern.matchAll(CLASS)].flatMap(([, , name]) => (name === undefined ? [] : [name]));
+}
+
+/** The long names of the general categories. */
+const CATEGORIES: { readonly [name: string]: string } = {
+  ...{ other: "C", control: "Cc", cntrl: "Cc", format: "Cf", unassigned: "Cn", privateuse: "Co", surrogate: "Cs" },
+  ...{ letter: "L", casedletter: "LC", lowercaseletter: "Ll", modifierletter: "Lm", otherletter: "Lo" },
+  ...{ titlecaseletter: "Lt", uppercaseletter: "Lu", mark: "M", combiningmark: "M", spacingmark: "Mc" },
+  ...{ enclosingmark: "Me", nonspacingmark: "Mn", number: "N", decimalnumber: "Nd", digit: "Nd" },
+  ...{ letternumber: "Nl", othernumber: "No", punctuation: "P", punct: "P", connectorpunctuation: "Pc" },
+  ...{ dashpunctuation: "Pd", closepunctuation: "Pe", finalpunctuation: "Pf", initialpunctuation: "Pi" },
+  ...{ otherpunctuation: "Po", openpunctuation: "Ps", symbol: "S", currencysymbol: "Sc", modifiersymbol: "Sk" },
+  ...{ mathsymbol: "Sm", othersymbol: "So", separator: "Z", lineseparator: "Zl", paragraphseparator: "Zp" },
+  spaceseparator: "Zs",
+};
+
+/**
+ * Returns a class as RE2JS names it: a general category, a script or `Any`. Go takes names in any case, with blanks and hyphens (1.25), and not
+ * the properties that RE2JS takes besides, such as Emoji.
+ */
+function classOf(given: string): string | undefined {
+  const name = given.replace(/^\^/, "");
+  const plain = name.replace(/[\s_-]/g, "").toLowerCase();
+  if (plain === "any") return "Any";
+  const category = CATEGORIES[plain] ?? plain.charAt(0).toUpperCase() + plain.slice(1);
+  if (category.length <= 2 && isClass(`gc=${category}`)) return category;
+  const words = name.trim().split(/[\s_-]+/);
+  const script = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase()).join("_");
+  return isClass(`Script=${script}`) ? script : undefined;
+}
+
+function isClass(name: string): boolean {
+  try {
+    return new RegExp(`\\p{${name}}`, "u").source !== "";
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,6 @@
 // The string formats that Kubernetes checks; any other is ignored. https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
 import { isIPv4, isIPv6 } from "node:net";
+import { findUrlProblem } from "./url-problem.js";
 
 type FormatCheck = (text: string) => boolean;
 
@@ -8,7 +9,7 @@ const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0
 // One label with a hyphen at most after its first character, or several of which the last has two letters or more.
 const HOST_LABEL = "[0-9\\p{L}\\p{S}]([-0-9\\p{L}\\p{S}]{0,61}[0-9\\p{L}\\p{S}])?";
 const HOSTNAME = new RegExp(`^([0-9\\p{L}\\p{S}](-?[0-9\\p{L}\\p{S}]{0,62})?|(${HOST_LABEL}\\.)+\\p{L}{2,63})$`, "u");
-const EMAIL = /^([^<>]*<)?[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+>?$/;
+const EMAIL = /^([^<>]*<)?(?:[^\s@<>()[\],;:\\"]+|"(?:[^"\\]|\\[^])*")@[^\s@<>()[\],;:\\"]+>?$/;
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/;
 const SEPARATED_MAC = /^[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}((\1[0-9a-f]{2}){2})?$/i;
 const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
@@ -23,10 +24,10 @@ const MAX_INT64 = 2n ** 63n - 1n;
 
 const checks = new Map<string, FormatCheck>([
   ["bsonobjectid", (text) => /^[0-9a-f]{24}$/i.test(text)],
-  ["uri", isRequestUri],
+  ["uri", (text) => findUrlProblem(text) === undefined],
   ["email", (text) => EMAIL.test(text)],
   ["hostname", (text) => text.length <= 255 && HOSTNAME.test(text)],
-  ["ipv4", isLooseIPv4],
+  ["ipv4", isDottedAddress],
   ["ipv6", isZonelessIPv6],
   ["cidr", isCidr],
   ["mac", (text) => SEPARATED_MAC.test(text) || DOTTED_MAC.test(text)],
@@ -72,14 +73,14 @@ export function isKnownFormat(format: string, type: unknown = "string"): boolean
   return typeof type === "string" && NUMBER_FORMATS[type]?.includes(format) === true;
 }
 
-function isRequestUri(text: string): boolean {
-  if (text.startsWith("/")) return !/[\s\u0000-\u001f]/.test(text);
-  return /^[a-z][a-z0-9+.-]*:/i.test(text) && URL.canParse(text.replace(/^([a-z][a-z0-9+.-]*):(?!\/)/i, "$1:/"));
-}
-
 function isLooseIPv4(text: string): boolean {
   // Kubernetes still reads leading zeros as decimal.
   return isIPv4(text.replace(/\b0+(?=\d)/g, ""));
+}
+
+// Also an address of IPv6 that ends in one of IPv4 has dots.
+function isDottedAddress(text: string): boolean {
+  return isLooseIPv4(text) || (isZonelessIPv6(text) && text.includes("."));
 }
 
 function isZonelessIPv6(text: string): boolean {
@@ -108,8 +109,7 @@ function isDuration(text: string): boolean {
 }
 
 function isBase64(text: string): boolean {
-  const body = text.replace(/[\r\n]/g, "");
-  return body !== "" && body.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(body);
+  return text !== "" && text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 }
 
 function isDate(text: string): boolean {

@@ -1,3 +1,4 @@
+import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "./number-limits.js";
 import type { Schema } from "./schema.js";
 import { hasFormat } from "../texts/formats.js";
 import { hasMatch } from "../texts/pattern.js";
@@ -8,20 +9,26 @@ export type Fail = (message: string) => void;
 /** The limits of a count, and what is counted. */
 export type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
 
-const FLOAT32_MAX = 3.4028234663852886e38;
-
 /** Checks the range of a number. */
 export function checkNumber(value: number, schema: Schema, fail: Fail): void {
-  const { minimum, maximum, multipleOf } = schema;
-  const isInteger = schema.type === "integer" || schema["x-kubernetes-int-or-string"] === true;
-  const limit = isInteger ? (schema.format === "int32" ? 2 ** 31 : 2 ** 63) : Infinity;
-  if (value < -limit || value >= limit) fail(`must fit into ${schema.format ?? "int64"}, is ${value}`);
-  if (schema.format === "float" && Math.abs(value) > FLOAT32_MAX) fail(`must fit into float, is ${value}`);
-  if (minimum !== undefined && (value < minimum || (schema.exclusiveMinimum === true && value === minimum)))
-    fail(`must be ${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${minimum}, is ${value}`);
-  if (maximum !== undefined && (value > maximum || (schema.exclusiveMaximum === true && value === maximum)))
-    fail(`must be ${schema.exclusiveMaximum === true ? "less than" : "at most"} ${maximum}, is ${value}`);
-  if (multipleOf !== undefined && !isMultiple(value, multipleOf))
+  const { minimum, maximum, multipleOf, format, type } = schema;
+  if (!fitsFormat(value, schema))
+    fail(`must fit into ${format ?? (type === "integer" ? "int64" : "double")}, is ${value}`);
+  else if (schema["x-kubernetes-int-or-string"] === true && !isInt64(value)) fail(`must fit into int64, is ${value}`);
+  for (const [keyword, limit] of Object.entries({ minimum, maximum }))
+    if (limit !== undefined && !fitsFormat(limit, schema))
+      fail(`is refused, as the ${keyword} ${limit} of the schema is no ${format ?? type ?? "number"}`);
+  if (minimum !== undefined) {
+    const least = comparedLimit(value, minimum, schema);
+    if (value < least || (schema.exclusiveMinimum === true && value === least))
+      fail(`must be ${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${least}, is ${value}`);
+  }
+  if (maximum !== undefined) {
+    const most = comparedLimit(value, maximum, schema);
+    if (value > most || (schema.exclusiveMaximum === true && value === most))
+      fail(`must be ${schema.exclusiveMaximum === true ? "less than" : "at most"} ${most}, is ${value}`);
+  }
+  if (multipleOf !== undefined && isMultipleOf(value, multipleOf) !== true)
     fail(`must be a multiple of ${multipleOf}, is ${value}`);
 }
 
@@ -37,12 +44,4 @@ export function checkText(value: string, { minLength, maxLength, pattern, format
 export function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
   if (min !== undefined && count < min) fail(`must have at least ${min} ${what}, has ${count}`);
   if (max !== undefined && count > max) fail(`must have at most ${max} ${what}, has ${count}`);
-}
-
-// As the API server, which forgives rounding errors: 0.3 is a multiple of 0.1.
-function isMultiple(value: number, factor: number): boolean {
-  const quotient = factor < 1 ? (1 / factor) * value : value / factor;
-  const nearest = Math.round(quotient);
-  if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
-  return quotient === nearest || Math.abs(quotient - nearest) / (Math.abs(quotient) + Math.abs(nearest)) < 1e-9;
 }

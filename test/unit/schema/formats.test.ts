@@ -11,10 +11,11 @@ const TEXTS: { readonly [format: string]: { readonly has: readonly string[]; rea
     has: ["a", "a-b", "a.example", "a-b-c.example", "ö.example"],
     lacks: ["", "a-b-c", "a.e", "-a", "a_b", "a.example.", `${"a".repeat(64)}.example`],
   },
-  ipv4: { has: ["10.0.0.1", "010.0.0.001"], lacks: ["10.0.0", "10.0.0.256", "::1"] },
+  uri: { has: ["ftp:", "/a b", "*", "http://"], lacks: ["a", "http://[", "http://a/%zz", "/a%zz", "http://a\u0001"] },
+  ipv4: { has: ["10.0.0.1", "010.0.0.001", "::ffff:1.2.3.4"], lacks: ["10.0.0", "10.0.0.256", "::1"] },
   ipv6: { has: ["::1"], lacks: ["fe80::1%eth0", "10.0.0.1"] },
   cidr: { has: ["10.0.0.0/8", "::/0"], lacks: ["10.0.0.0/33", "10.0.0.0"] },
-  byte: { has: ["YQ==", "YW\nI="], lacks: ["", "YQ", "Y Q="] },
+  byte: { has: ["YQ==", "YWI="], lacks: ["", "YQ", "Y Q=", "YW\nI=", "YQ==\n"] },
   "date-time": {
     has: ["2026-11-24T15:00:00Z", "2026-11-24t15:00:00.5+01:00"],
     lacks: ["2026-11-24", "2026-02-30T00:00:00Z"],

@@ -137,6 +137,23 @@ function isEmptyObject(schema: RawSchema): boolean {
   return schema !== METADATA && !hasFields(schema) && dropsFields(schema);
 }
 
+/** Leaves out the junctor by which older tools recognize an integer or a string. */
+function withoutAlternatives(schema: RawSchema): RawSchema {
+  const { anyOf, allOf, ...others } = schema;
+  const [first, ...more]: unknown[] = Array.isArray(allOf) ? allOf : [];
+  const isSpelling = isRecord(first) && Object.keys(first).length === 1 && hasAlternatives(first["anyOf"]);
+  const rest = isSpelling ? more : allOf;
+  return {
+    ...others,
+    ...(anyOf === undefined || hasAlternatives(anyOf) ? {} : { anyOf }),
+    ...(rest === undefined || (Array.isArray(rest) && rest.length === 0) ? {} : { allOf: rest }),
+  };
+}
+
+function hasAlternatives(value: unknown): boolean {
+  return JSON.stringify(value) === '[{"type":"integer"},{"type":"string"}]';
+}
+
 class SchemaBuilder {
   readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
   readonly #resource: ResourceModel;
@@ -197,7 +214,8 @@ class SchemaBuilder {
       for (const keyword of COPIED)
         if (keyword !== "type" && keyword !== "format" && schema[keyword] !== undefined)
           copied[keyword] = schema[keyword];
-      if (this.#resource.isCustom) Object.assign(copied, rulesOf(schema));
+      if (this.#resource.isCustom)
+        Object.assign(copied, this.#junctorsOf(withoutAlternatives(schema), depth), rulesOf(schema));
       return copied as Schema;
     }
     for (const keyword of copiedOf(schema)) copied[keyword] = schema[keyword];

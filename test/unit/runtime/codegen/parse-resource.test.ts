@@ -56,6 +56,15 @@ suite("parse", (test) => {
       { type: "object", properties: { a: text, b: text }, oneOf: [{ required: ["a"] }, { required: ["b"] }] },
       { b: "x" },
     ],
+    ["a class in lower case", { ...text, pattern: "^\\p{greek}$" }, "α"],
+    ["a class by its long name", { ...text, pattern: "^\\p{Lowercase_Letter}$" }, "a"],
+    ["an address of IPv4 in one of IPv6", { ...text, format: "ipv4" }, "::ffff:1.2.3.4"],
+    ["a scheme alone", { ...text, format: "uri" }, "ftp:"],
+    ["a path with a blank", { ...text, format: "uri" }, "/a b"],
+    ["a quoted name of an address", { ...text, format: "email" }, '"a b"@c'],
+    ["an integer at the integral part of a minimum", { type: "number", minimum: 0.5 }, 0],
+    ["a fraction above a minimum", { type: "number", minimum: 0.5 }, 0.6],
+    ["an int-or-string that meets the rest", { "x-kubernetes-int-or-string": true, not: { enum: [1] } }, 2],
     ["a free-form object", { type: "object", "x-kubernetes-preserve-unknown-fields": true }, { a: [{ b: null }] }],
   ];
   for (const [title, schema, value] of valid)
@@ -63,6 +72,23 @@ suite("parse", (test) => {
 
   const intOrString = { "x-kubernetes-int-or-string": true };
   const invalid: [title: string, schema: object, value: unknown, path: string][] = [
+    ["a bad escape in a URL", { ...text, format: "uri" }, "http://a/%zz", "spec"],
+    ["a line break in base64", { ...text, format: "byte" }, "YQ==\n", "spec"],
+    ["what an int-or-string must not be", { "x-kubernetes-int-or-string": true, not: { enum: [1] } }, 1, "spec"],
+    ["allOf of an int-or-string", { "x-kubernetes-int-or-string": true, allOf: [{ minimum: 2 }] }, 1, "spec"],
+    [
+      "allOf of an int-or-string beside its alternatives",
+      {
+        "x-kubernetes-int-or-string": true,
+        allOf: [{ anyOf: [{ type: "integer" }, { type: "string" }] }, { pattern: "^a" }],
+      },
+      "b",
+      "spec",
+    ],
+    ["any integer, where the minimum is none", { type: "integer", minimum: 0.5 }, 3, "spec"],
+    ["any integer, where the maximum is beyond int64", { type: "integer", maximum: 2 ** 63 }, 3, "spec"],
+    ["any integer, where the maximum of numbers is beyond int64", { type: "number", maximum: 2 ** 63 }, 3, "spec"],
+    ["an integer that is no multiple of the integral part", { type: "number", multipleOf: 2.5 }, 5, "spec"],
     ["a field of an object without fields, which the API server drops", { type: "object" }, { a: 1 }, "spec.a"],
     [
       "a field of an item without fields",
