@@ -200,6 +200,12 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Render the chart, `helm template CHART --include-crds`, and take the CRDs of the result.",
       example: "helm-template",
     },
+    "inexact-number": {
+      meaning:
+        "A default or an enum of a CRD has an integer beyond 2^53. JavaScript has no such number: an operator reads, compares and writes the nearest one that it has.",
+      remedy: "Do nothing if the operator never uses the field. Otherwise make the field a string.",
+      example: "warning-inexact-number",
+    },
     "item-dependency": {
       meaning: "`itemsDependOn` is about items, and one of the two dependents has none.",
       remedy: "Make both dependents `bulk`, or use `dependsOn`.",

@@ -2,7 +2,7 @@ import { didYouMean, hasErrors, MOST_FOUND, quote, type Diagnostic } from "../..
 import { findDefinitionProblems } from "./check-definition.js";
 import { checkShape } from "./check-shape.js";
 import { findUselessScalePaths } from "./check-subresources.js";
-import { checkSchema, withoutNulls } from "./schema/check-schema.js";
+import { checkSchema, findInexactNumbers, withoutNulls } from "./schema/check-schema.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -161,7 +161,11 @@ export class CrdReader {
       return undefined;
     }
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
-    for (const { path: rest, message } of checkSchema(root)) this.#fail([...at, ...rest], "crd-schema", message);
+    const problems = checkSchema(root);
+    for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
+    if (problems.length === 0)
+      for (const { path: rest, message } of findInexactNumbers(root))
+        this.#add("warning", [...at, ...rest], ["inexact-number", message]);
     return root;
   }
 

@@ -96,6 +96,34 @@ suite("a CRD that an API server takes", (test) => {
     assert.equal([...diagnostics, ...crds.flatMap((crd) => crd.findProblems())], []);
   });
 
+  test("may have an empty type, as Go programs write it, and a scale path with an index", () => {
+    const properties = {
+      any: { type: "", "x-kubernetes-preserve-unknown-fields": true },
+      port: { type: "", "x-kubernetes-int-or-string": true },
+      type: { type: "string" },
+      pools: { type: "array", items: { type: "object", properties: { replicas: { type: "integer" } } } },
+    };
+    const schema = { type: "object", properties: { spec: { type: "object", properties } } };
+    const scale = { specReplicasPath: ".spec.pools[0].replicas", statusReplicasPath: ".status.replicas" };
+    const text = JSON.stringify(crdWith(schema, { subresources: { scale } }));
+    const { crds, diagnostics } = readCrds({ file: "a.json", text });
+    const found = [...diagnostics, ...crds.flatMap((crd) => crd.findProblems())];
+    assert.equal(
+      found.map(({ severity, message }) => [severity, message]),
+      [
+        [
+          "warning",
+          'statusReplicasPath leads to ".status.replicas", which the schema lacks, so the subresource scale is without that value',
+        ],
+      ],
+    );
+    const fields = (crds[0]?.versions[0]?.schema as { properties: { spec: { properties: typeof properties } } })
+      .properties.spec;
+    assert.equal(Object.keys(fields.properties.any), ["x-kubernetes-preserve-unknown-fields"]);
+    assert.equal(Object.keys(fields.properties.port), ["x-kubernetes-int-or-string"]);
+    assert.equal(fields.properties.type, { type: "string" });
+  });
+
   test("has its problems at fields whose names have dots and brackets", () => {
     const schema = {
       type: "object",

@@ -19,8 +19,8 @@ const SINGLE_SCHEMAS = ["items", ...SCHEMAS];
 const MAX_DEPTH = 200;
 
 /**
- * Returns a schema without keywords whose value is null, which the API server takes for absent; an example may be null, and so may the default
- * of a nullable field.
+ * Returns a schema without keywords that the API server takes for absent: those whose value is null, and an empty type. An example may be null,
+ * and so may the default of a nullable field.
  *
  * The names of fields are no keywords.
  */
@@ -29,7 +29,7 @@ export function withoutNulls(schema: unknown): unknown {
   const clean: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     const mayBeNull = keyword === "example" || (keyword === "default" && schema["nullable"] === true);
-    if (value === null && !mayBeNull) continue;
+    if ((value === null && !mayBeNull) || isNoType(keyword, value)) continue;
     clean[keyword] = cleanBelow(keyword, value);
   }
   return clean;
@@ -37,7 +37,16 @@ export function withoutNulls(schema: unknown): unknown {
 
 // Few schemas have any, and those that have none need no copy.
 function hasNulls(value: unknown): boolean {
-  return value === null || (typeof value === "object" && Object.values(value).some(hasNulls));
+  return value === null || (typeof value === "object" && Object.entries(value).some(isAbsent));
+}
+
+function isAbsent([key, value]: readonly [string, unknown]): boolean {
+  return isNoType(key, value) || hasNulls(value);
+}
+
+// Go programs that write CRDs write an absent type so.
+function isNoType(keyword: string, value: unknown): boolean {
+  return keyword === "type" && value === "";
 }
 
 function cleanBelow(keyword: string, value: unknown): unknown {
@@ -60,14 +69,13 @@ function checkBelow(schema: unknown, path: (string | number)[], problems: Schema
   if (!isRecord(schema)) return fail(`expected a schema, found ${describeValue(schema)}`);
   if (path.length > MAX_DEPTH) return fail("the schema is nested too deeply");
   if (Object.entries(schema).some(isWrong))
-    problems.push(...forbiddenKeywords(schema, path), ...inexactNumbers(schema, path), ...checkKeywords(schema, path));
+    problems.push(...forbiddenKeywords(schema, path), ...checkKeywords(schema, path));
   visitSchemasIn(schema, path, (child) => checkBelow(child, path, problems));
 }
 
 /** Tells whether a keyword may be a problem; most schemas have none, and need no closer look. */
 function isWrong([keyword, value]: readonly [string, unknown]): boolean {
   if (FORBIDDEN.includes(keyword)) return true;
-  if ((keyword === "default" || keyword === "enum") && hasInexactNumber(value)) return true;
   return value !== undefined && EXPECTATIONS.get(keyword)?.[1](value) === false;
 }
 
@@ -78,15 +86,21 @@ function forbiddenKeywords(schema: { readonly [keyword: string]: unknown }, path
   }));
 }
 
-// An operator would write another number than the schema says.
-function inexactNumbers(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
-  if (schema["type"] === "number") return [];
-  return ["default", "enum"].flatMap((keyword) => {
-    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
-    if (!hasInexactNumber(value)) return [];
-    const message = `${keyword} has a whole number beyond 2^53, which JavaScript cannot hold exactly; leave it out of this copy of the CRD`;
-    return [{ path: [...path, keyword], message }];
-  });
+/** Lists the defaults and enums of a schema with an integer that JavaScript rounds. */
+export function findInexactNumbers(schema: unknown): SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const visit = (node: unknown, path: (string | number)[]): void => {
+    if (!isRecord(node)) return;
+    for (const keyword of ["default", "enum"])
+      if (node["type"] !== "number" && Object.hasOwn(node, keyword) && hasInexactNumber(node[keyword]))
+        problems.push({
+          path: [...path, keyword],
+          message: `${keyword} has an integer beyond 2^53, which JavaScript rounds: an operator reads and writes another number`,
+        });
+    visitSchemasIn(node, path, (child) => visit(child, path));
+  };
+  visit(schema, []);
+  return problems;
 }
 
 function hasInexactNumber(value: unknown): boolean {
