@@ -8,6 +8,7 @@ export { generateName, NAME_CHARACTERS } from "./texts/generate-name.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
 export { MOST_CHARACTERS, printableJson, printableLine, printableText, truncateText } from "./texts/printable.js";
 export { quote } from "./texts/quote.js";
+export { subdomainProblems } from "./texts/name-syntax.js";
 export { RESERVED_WORDS } from "./texts/reserved-words.js";
 export { parseVersion, type Version } from "./texts/version.js";
 export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";
@@ -28,5 +29,5 @@ export { applyJsonPatch, PatchFailure, type PatchOperation } from "./patches/jso
 export { applyMergePatch } from "./patches/merge-patch.js";
 
 // Values
-export { checkValue, type Place, type SchemaProblem } from "./values/check-value.js";
+export { checkMetadata, checkValue, type Place, type SchemaProblem } from "./values/check-value.js";
 export { fillDefaults, type Definitions } from "./values/fill-defaults.js";

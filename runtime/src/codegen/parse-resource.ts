@@ -1,7 +1,14 @@
-import { checkValue, fillDefaults, isJsonObject, type Definitions, type SchemaProblem } from "@gen-operator/schema";
+import {
+  checkMetadata,
+  checkValue,
+  fillDefaults,
+  isJsonObject,
+  subdomainProblems,
+  type Definitions,
+  type SchemaProblem,
+} from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
-import { METADATA_SCHEMA } from "./metadata-schema.js";
 
 export type { SchemaProblem } from "@gen-operator/schema";
 
@@ -52,20 +59,34 @@ export function parseResource<Resource extends KubernetesObject>(
     if (value[name] !== definition[name])
       problems.push({ path: name, message: `must be "${definition[name]}", is ${describe(value[name])}` });
   const filled = definition.isCustom ? fillDefaults(value, schema, definitions) : value;
-  const { apiVersion: _1, kind: _2, metadata, ...rest } = filled as Record<string, unknown>;
+  const { metadata, ...rest } = filled as Record<string, unknown>;
   const placed = placedMetadata(metadata, { ...options, scope: definition.scope }, problems);
-  const { apiVersion: _3, kind: _4, metadata: _5, ...properties } = schema.properties ?? {};
-  const required = (schema.required ?? []).filter((name) => Object.hasOwn(properties, name));
-  if (isJsonObject(metadata)) checkValue(metadata, METADATA_SCHEMA, { path: "metadata", definitions: {}, problems });
-  for (const [name, property] of Object.entries(schema.properties?.["metadata"]?.properties ?? {}))
-    if (isJsonObject(metadata))
-      checkValue(metadata[name], property, { path: `metadata.${name}`, definitions, problems });
-  checkValue(rest, { ...schema, properties, required }, { path: "", definitions, problems });
+  if (isJsonObject(metadata)) {
+    checkMetadata(metadata, { path: "metadata", problems });
+    if (definition.isCustom && isText(metadata["name"]))
+      for (const message of subdomainProblems(metadata["name"])) problems.push({ path: "metadata.name", message });
+  }
+  const { apiVersion, kind } = definition;
+  const object = { ...rest, apiVersion, kind, ...(isJsonObject(metadata) ? { metadata } : {}) };
+  checkValue(object, withIdentity(schema), { path: "", definitions, problems });
   if (problems.length === 0 && checkRules !== undefined)
     problems.push(...checkRules(filled as Record<string, unknown>, schema, definitions));
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   const isSame = filled === value && placed === metadata;
   return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Resource;
+}
+
+const TEXT: Schema = { type: "string" };
+
+// An object has its type and metadata, of which the schema says nothing or what only some values meet.
+function withIdentity(schema: Schema): Schema {
+  const { metadata, ...properties } = schema.properties ?? {};
+  const open: Schema = { ...metadata, type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  return {
+    ...schema,
+    properties: { apiVersion: TEXT, kind: TEXT, ...properties, metadata: open },
+    required: (schema.required ?? []).filter((name) => name !== "metadata"),
+  };
 }
 
 // The types promise a name, and of a namespaced kind a namespace.

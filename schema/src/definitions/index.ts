@@ -24,7 +24,7 @@ export {
 export { validateSchema } from "./schema/validate-schema.js";
 
 // Names, and the addresses of webhooks
-export * from "./name-syntax.js";
+export * from "../texts/name-syntax.js";
 export { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "./webhook-client.js";
 
 // Messages

@@ -2,7 +2,7 @@
 import { invalidError, requiredError, type FieldError } from "./errors/field-error.js";
 import { checkRequired } from "./errors/required-rules.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "./json.js";
-import { dns1035Problems, subdomainProblems } from "./name-syntax.js";
+import { dns1035Problems, subdomainProblems } from "../texts/name-syntax.js";
 
 /** The versions of reviews that kube-apiserver sends. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"];

@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Schema } from "./schema.js";
 import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
 import { followRef, memberSchema, type Definitions } from "./fill-defaults.js";
+import { checkMetadataNames, METADATA_SCHEMA } from "./check-metadata.js";
 import { isJsonObject } from "./json.js";
+import { dns1035Problems } from "../texts/name-syntax.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
 export interface SchemaProblem {
@@ -129,10 +131,24 @@ function checkObject(object: Record<string, unknown>, schema: Schema, place: Pla
 
 const IMPLIED: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
-function checkIdentity(object: Record<string, unknown>, { path, problems }: Place): void {
-  for (const name of ["apiVersion", "kind"])
-    if (object[name] !== undefined && (typeof object[name] !== "string" || object[name] === ""))
+function checkIdentity(object: Record<string, unknown>, place: Place): void {
+  const { path, problems } = place;
+  const { apiVersion, kind, metadata } = object;
+  for (const [name, text] of Object.entries({ apiVersion, kind }))
+    if (text !== undefined && (typeof text !== "string" || text === ""))
       problems.push({ path: join(path, name), message: "must be a text that is not empty" });
+  if (typeof apiVersion === "string" && apiVersion.split("/").length > 2)
+    problems.push({ path: join(path, "apiVersion"), message: "must be VERSION or GROUP/VERSION" });
+  if (typeof kind === "string" && kind !== "")
+    for (const message of dns1035Problems(kind.toLowerCase())) problems.push({ path: join(path, "kind"), message });
+  if (metadata !== undefined && metadata !== null) checkMetadata(metadata, { ...place, path: join(path, "metadata") });
+}
+
+/** Checks the metadata of an object, or of an embedded resource, of which the schemas of kinds say nothing. */
+export function checkMetadata(metadata: unknown, { path, problems }: Pick<Place, "path" | "problems">): void {
+  checkValue(metadata, METADATA_SCHEMA, { path, definitions: {}, problems });
+  if (isJsonObject(metadata))
+    checkMetadataNames(metadata, (member, message) => problems.push({ path: `${path}.${member}`, message }));
 }
 
 // What the branches say of a value is no whole schema: it names fields that the schema beside it declares.

@@ -1,5 +1,5 @@
 // The names that a definition gives its kind, and the approval that those in Kubernetes' own groups need.
-import { dns1035Problems } from "../name-syntax.js";
+import { dns1035Problems } from "../../texts/name-syntax.js";
 import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 

@@ -1,7 +1,7 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
 import { checkRequiredOneOf } from "../errors/required-rules.js";
 import { checkClientConfig, checkReviewVersions } from "../webhook-client.js";
-import { subdomainProblems } from "../name-syntax.js";
+import { subdomainProblems } from "../../texts/name-syntax.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
 import {
   arrayAt,

@@ -236,6 +236,61 @@ suite("parse", (test) => {
       assert.throws(() => parse(metadata), problem);
   });
 
+  test("checks names, labels, annotations and finalizers of metadata as the API server does", () => {
+    const parse = (metadata: object) =>
+      parseResource(definitionOf({ type: "object" }), { ...identity, metadata: { ...identity.metadata, ...metadata } });
+    const taken = { labels: { "a.b/c": "", d: "E-1" }, annotations: { "A.b/c": "any text" }, finalizers: ["a.b/c"] };
+    assert.equal(parse(taken).metadata, { ...identity.metadata, ...taken });
+    for (const [metadata, problem] of [
+      [{ name: "A" }, "metadata.name: a lowercase RFC 1123 subdomain"],
+      [{ namespace: "a.b" }, "metadata.namespace: must not contain dots"],
+      [{ labels: { "a/b/c": "" } }, "metadata.labels[a/b/c]: a valid label key"],
+      [{ labels: { "A.b/c": "" } }, "metadata.labels[A.b/c]: prefix part"],
+      [{ labels: { a: "b c" } }, "metadata.labels[a]: a valid label must"],
+      [{ annotations: { "": "" } }, "metadata.annotations[]: name part must be non-empty"],
+      [{ annotations: { a: "b".repeat(262_144) } }, "metadata.annotations: must have at most 262144 bytes"],
+      [{ finalizers: ["a b"] }, "metadata.finalizers[0]: name part"],
+      [{ generation: -1 }, "metadata.generation: must be at least 0"],
+    ] as const)
+      assert.throws(() => parse(metadata), problem);
+  });
+
+  test("checks the metadata and the type of an embedded resource as the API server does", () => {
+    const embedded = { type: "object", "x-kubernetes-embedded-resource": true };
+    const open = { ...embedded, "x-kubernetes-preserve-unknown-fields": true };
+    const item = { type: "array", items: { ...embedded, properties: { spec: { type: "object" } } } };
+    const object = { apiVersion: "v1", kind: "ConfigMap" };
+    const taken = { ...object, metadata: { name: "A_b", labels: null, newField: 1 } };
+    assert.equal(problemsOf(open, taken), []);
+    assert.equal(problemsOf(item, [taken, object]), []);
+    for (const [resource, problem] of [
+      [{ ...object, metadata: "a" }, "spec.metadata must be object, is string"],
+      [{ ...object, metadata: { labels: { a: 1 } } }, "spec.metadata.labels.a must be string, is number"],
+      [{ ...object, metadata: { labels: { a: "b c" } } }, "spec.metadata.labels[a] a valid label must"],
+      [{ ...object, metadata: { name: "a/b" } }, "spec.metadata.name may not contain '/'"],
+      [{ ...object, apiVersion: "a/b/c" }, "spec.apiVersion must be VERSION or GROUP/VERSION"],
+      [{ ...object, kind: "Config_Map" }, "spec.kind a DNS-1035 label must"],
+    ] as const) {
+      const starts = (problems: readonly string[], start: string) => problems.some((each) => each.startsWith(start));
+      assert.ok(starts(problemsOf(open, resource), problem), problemsOf(open, resource).join("; "));
+      assert.ok(starts(problemsOf(item, [resource]), problem.replace("spec", "spec[0]")), problem);
+    }
+  });
+
+  test("checks the root with its type and metadata", () => {
+    const rootOf = (schema: object) => {
+      const definition = definitionOf({ type: "object" });
+      return { ...definition, schema: { ...definition.schema, ...schema } } as typeof definition;
+    };
+    const kind = { properties: { kind: { ...text, enum: ["Other"] } } };
+    assert.throws(() => parseResource(rootOf(kind), identity), 'kind: must be one of "Other"');
+    const version = { properties: { apiVersion: { ...text, pattern: "^v1$" } } };
+    assert.throws(() => parseResource(rootOf(version), identity), "apiVersion: must match ^v1$");
+    assert.equal(parseResource(rootOf({ minProperties: 3 }), identity).kind, "Thing");
+    assert.throws(() => parseResource(rootOf({ maxProperties: 2 }), identity), "must have at most 2 fields, has 3");
+    assert.equal(parseResource(rootOf({ anyOf: [{ required: ["metadata"] }] }), identity).kind, "Thing");
+  });
+
   test("takes no time for the formats of long texts", () => {
     const formats = ["uri", "email", "hostname", "ipv4", "cidr", "byte", "duration", "date-time", "rgbcolor", "isbn"];
     const started = performance.now();
