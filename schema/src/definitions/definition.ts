@@ -26,8 +26,7 @@ function defaultNames(spec: JsonObject): void {
 }
 
 function defaultConversion(spec: JsonObject): void {
-  const conversion = objectAt(spec, "conversion") ?? {};
-  conversion["strategy"] ??= "None";
+  const conversion = objectAt(spec, "conversion") ?? { strategy: "None" };
   const service = objectAt(objectAt(objectAt(conversion, "webhook"), "clientConfig"), "service");
   if (service !== undefined) service["port"] ??= 443;
   spec["conversion"] = conversion;

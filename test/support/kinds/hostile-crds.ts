@@ -137,7 +137,18 @@ const COLUMNS: readonly unknown[] = [
 ];
 
 const SPECS: readonly object[] = [
-  ...[{ strategy: "None" }, { strategy: "Webhook" }, { strategy: "x" }, {}].map((conversion) => ({ conversion })),
+  ...[
+    { strategy: "None" },
+    { strategy: "Webhook" },
+    { strategy: "x" },
+    { strategy: "" },
+    { strategy: null },
+    {},
+    null,
+  ].map((conversion) => ({ conversion })),
+  ...[{ strategy: "Webhook" }, { strategy: "" }, {}, null].map((conversion) => ({
+    ...{ conversion, preserveUnknownFields: true },
+  })),
   { names: { kind: "Thing", plural: "things", listKind: "Thing" } },
   ...["Example.com", "example", ""].map((group) => ({ group })),
   ...[{ kind: "thing", plural: "things" }, { kind: "Thing", plural: "Things" }, { kind: "Thing" }].map((names) => ({

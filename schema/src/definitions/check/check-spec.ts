@@ -195,7 +195,7 @@ function hasDefault(schema: JsonValue | undefined): boolean {
 }
 
 function checkConversion(conversion: JsonObject | undefined, isEstablished: boolean): FieldError[] {
-  const strategy = stringAt(conversion, "strategy") ?? "None";
+  const strategy = strategyOf(conversion);
   const webhook = objectAt(conversion, "webhook");
   const config = objectAt(webhook, "clientConfig");
   const reviews = arrayAt(webhook, "conversionReviewVersions") ?? [];
@@ -219,13 +219,18 @@ function checkConversion(conversion: JsonObject | undefined, isEstablished: bool
   ];
 }
 
+/** The strategy is only optional together with the whole conversion. */
+function strategyOf(conversion: JsonObject | undefined): string {
+  return conversion === undefined ? "None" : (stringAt(conversion, "strategy") ?? "");
+}
+
 function checkAuthorities(field: string, bundle: string): FieldError[] {
   if (bundle === "" || Buffer.from(bundle, "base64").includes("-----BEGIN ")) return [];
   return [invalidError(field, bundle, "unable to load root certificates: unable to parse bytes as PEM block")];
 }
 
 function checkConvertible(spec: JsonObject): FieldError[] {
-  const strategy = stringAt(objectAt(spec, "conversion"), "strategy") ?? "None";
+  const strategy = strategyOf(objectAt(spec, "conversion"));
   if (spec["preserveUnknownFields"] !== true || strategy === "None") return [];
   return [invalidError("spec.conversion.strategy", strategy, "must be None if spec.preserveUnknownFields is true")];
 }
