@@ -66,7 +66,7 @@ export interface EventSource<Resource = unknown> {
   start(context: EventSourceContext): Promise<void>;
   /** Stops; what is known may be forgotten. */
   stop(): Promise<void>;
-  /** The resources that belong to a primary, as far as they are known. */
+  /** The resources that belong to a primary, as far as they are known; those of the runtime's sources are sorted by key or id. */
   secondariesOf(primary: KubernetesObject): readonly Resource[];
   /** The resource of this key, whomever it belongs to. */
   get?(key: ObjectKey): Resource | undefined;

@@ -262,7 +262,8 @@ interface SecondaryOptions {
 }
 
 /**
- * Returns the live dependents and lists of what event sources know, by name, read when they are asked for. While the primary is being deleted,
+ * Returns the live dependents and lists of what event sources know, by name, read when they are asked for; items of bulk dependents are sorted by
+ * their keys. While the primary is being deleted,
  * the last state stands for an object of a dependent that another client deleted: the cleanup may need it.
  */
 export function createSecondary(
@@ -279,7 +280,11 @@ export function createSecondary(
     const single = () => (isHidden ? undefined : (reconciler.find(run, dependent.wanted)?.object ?? lastSeen()));
     const lastSeenItems = () => (isPresent ? [] : (reconciler.lastSeenItems?.(run) ?? []));
     const live = () => (isHidden ? [] : [...lastSeenItems(), ...reconciler.findItems(run)]);
-    const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
+    const items = () => {
+      // A later entry stands for an earlier one: the last states of what exists again.
+      const byKey = new Map(live().map(([key, { object }]) => [key, object]));
+      return Object.freeze(Object.fromEntries([...byKey.keys()].sort().map((key) => [key, byKey.get(key)])));
+    };
     add(definition.name, definition.bulk === undefined ? single : items);
   }
   for (const name of sources?.names() ?? [])

@@ -79,8 +79,10 @@ export class ExternalCache<Resource> {
     return this.#resources.has(primary);
   }
 
+  /** Returns the resources of a primary, sorted by their ids: a service lists them in any order. */
   of(primary: ObjectKey): readonly Resource[] {
-    return [...(this.#resources.get(primary)?.values() ?? [])];
+    const known = this.#of(primary);
+    return [...known.keys()].sort().map((id) => known.get(id)!);
   }
 
   /** Takes the resources of all primaries, fetched at `since`, or pushed; a primary that `all` lacks has none. Returns the primaries with an event. */

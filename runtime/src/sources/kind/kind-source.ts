@@ -179,7 +179,7 @@ export class KindSource implements EventSource<KubernetesObject> {
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
     if (this.#mapping === undefined || this.#options.isInternal === true) return [];
-    return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
+    return [...this.#mapping.secondariesOf(primary)].sort().flatMap((key) => this.get(key) ?? []);
   }
 
   /** Returns the last states of the objects of a primary that other clients deleted since the source started. */

@@ -129,7 +129,7 @@ export interface Context<Primary = KubernetesObject> {
     options?: SecondaryOptions,
   ): Resource | undefined;
   secondary<Resource = unknown>(type: string, options?: SecondaryOptions): Resource | undefined;
-  /** Returns all secondary resources of a type that belong to the primary; throws where `secondary` does for the type. */
+  /** Returns all secondary resources of a type that belong to the primary, of each event source sorted by key; throws where `secondary` does for the type. */
   secondaries<Resource extends KubernetesObject>(
     type: Defined<Resource>,
     options?: SecondariesOptions,

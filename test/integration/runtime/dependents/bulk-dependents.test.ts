@@ -1,5 +1,8 @@
 // What can become of the items of a bulk dependent besides being made as desired.
 import { waitFor } from "#apiserver/wait-for.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byOwnerReference } from "#runtime/sources/mappers.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
@@ -65,6 +68,43 @@ suite("an item of a bulk dependent", (test) => {
       "PATCH configmaps/x-second 201",
       "PATCH configmaps/y 200",
     ]);
+  });
+
+  test("is seen in the order of the keys, whatever was made again and whoever lists it", async () => {
+    await using space = await openSpace();
+    const seen: string[] = [];
+    const dependent = bulkOf("a", {
+      desired: ({ primary: { spec } }) =>
+        Object.fromEntries(
+          (spec.value ?? "").split("").map((key) => [key, { metadata: { name: key }, data: { value: key } }]),
+        ),
+    });
+    const controller = dependentController([dependent], {
+      reconciler: {
+        reconcile: ({ secondary, context }) => {
+          const items = Object.keys(secondary["a"] as object).join("");
+          const names = (objects: unknown) =>
+            (objects as KubernetesObject[]).map(({ metadata }) => metadata.name).join("");
+          seen.push(
+            [items, names(context.secondaries(ConfigMap, { deduplicated: true })), names(secondary["maps"])].join(" "),
+          );
+        },
+      },
+      eventSources: () => [informerSource({ name: "maps", resource: ConfigMap, mapper: byOwnerReference(Sample) })],
+    });
+    const untilSeen = (last: string) => waitFor(`${last} is seen`, () => seen.at(-1) === `${last} ${last} ${last}`);
+    {
+      await using _ = await space.start([controller]);
+      await space.create(Sample, sample(0, "dba"));
+      await untilSeen("abd");
+      await space.patch(Sample, "one", { spec: { value: "db" } });
+      await untilSeen("bd");
+      await space.patch(Sample, "one", { spec: { value: "dcba" } });
+      await untilSeen("abcd");
+    }
+    seen.length = 0;
+    await using _ = await space.start([controller]);
+    await untilSeen("abcd");
   });
 
   for (const mode of ["managed", "createOnly"] as const)

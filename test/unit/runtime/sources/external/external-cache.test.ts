@@ -39,7 +39,7 @@ suite("external cache of a service whose lists are late", (test) => {
     fetchInto(cache, a1, b1);
     const begun = cache.now;
     assert.is(fetchInto(cache, b1), false);
-    assert.equal([cache.of("x"), cache.isUnsure("x"), cache.isUnsure()], [[b1, a1], true, true]);
+    assert.equal([cache.of("x"), cache.isUnsure("x"), cache.isUnsure()], [[a1, b1], true, true]);
     assert.is(cache.replace("x", [b1], begun), false, "it began before the other ended");
     assert.is(fetchInto(cache, a1, b1), false);
     assert.is(cache.isUnsure("x"), false, "it was there all the time");
@@ -170,7 +170,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("home/one"), [a1, b1]);
     assert.is(cache.replace("home/one", [b1, a1]), false, "the order does not matter");
     assert.is(cache.put("home/one", a2), true);
-    assert.equal(cache.of("home/one"), [b1, a2]);
+    assert.equal(cache.of("home/one"), [a2, b1], "sorted by id, whatever was put last");
   });
 
   test("what is missing in everything there is is deleted [deleteImplicitMultipleResourcesHandledOnPartial]", () => {
