@@ -60,22 +60,22 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
 }
 
 async function conditionsStub({ controller, names }: NamedController): Promise<Stub[]> {
-  const used = new Map<string, { name: string; type: string; isExisting: boolean; doc: string }[]>();
+  const file = `src/${names.folder}/conditions.ts`;
+  const used = new Map<string, { name: string; type: string; doc: string }[]>();
   for (const dependent of controller.dependents)
     for (const [kind, condition] of conditionsOf(dependent)) {
       if (!isFunction(condition)) continue;
-      const isExisting = kind === "existing";
-      const doc = isExisting
-        ? `Decides whether ${dependent.name} adopts the object that was found.`
-        : `Decides the ${kind} of ${dependent.name}.`;
-      const use = { name: dependent.name, type: conditionTypesOf(dependent, kind).condition, isExisting, doc };
+      const doc =
+        kind === "existing"
+          ? `Decides whether ${dependent.name} adopts the object that was found.`
+          : `Decides the ${kind} of ${dependent.name}.`;
+      const use = { name: dependent.name, type: conditionTypesOf(dependent, kind).condition, doc };
       used.set(condition.name, [...(used.get(condition.name) ?? []), use]);
     }
   if (used.size === 0) return [];
   const imports = new Set<string>();
   const declarations = [...used].map(([condition, uses]) => {
     const dependents = new Set(uses.map(({ name }) => name));
-    const isExisting = uses.every((use) => use.isExisting);
     // A function that serves several conditions can rely on no more than each of them sees.
     const types = new Set(uses.map(({ type }) => type));
     const isShared = dependents.size > 1 || types.size > 1;
@@ -83,7 +83,7 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
     for (const name of isShared ? [names.primary, names.dependents] : [own]) imports.add(name);
     const type = isShared ? `Condition<${names.primary}, ${names.dependents}>` : own;
     const doc = uses.map((use) => use.doc).join(" ");
-    return { replacements: { condition, Condition: type, doc, result: String(!isExisting) }, isShared };
+    return { replacements: { condition, Condition: type, doc, file }, isShared };
   });
   const texts = await Promise.all(
     declarations.map(({ replacements }) => renderTemplate("stubs/condition.ts", replacements)),
@@ -92,7 +92,7 @@ async function conditionsStub({ controller, names }: NamedController): Promise<S
     ...(declarations.some(({ isShared }) => isShared) ? [`import type { Condition } from "${runtimeModule}";`] : []),
     `import type { ${[...imports].sort().join(", ")} } from "../generated/${names.folder}/types.js";`,
   ];
-  return [{ path: `src/${names.folder}/conditions.ts`, render: async () => [head.join("\n"), ...texts].join("\n\n") }];
+  return [{ path: file, render: async () => [head.join("\n"), ...texts].join("\n\n") }];
 }
 
 function isFunction(condition: ConditionModel): condition is ConditionModel & { kind: "function" } {

@@ -266,7 +266,11 @@ suite("emitted dependents", (declareTest) => {
       /DatabaseNeeds \{ readonly once: Secret; \}/,
       "what an optional edge leads to may be absent",
     );
-    assert.match(textOf("src/shop/conditions.ts"), "export const isDropped: DatabaseDeletionCondition = () => true;");
+    assert.match(
+      textOf("src/shop/conditions.ts"),
+      'export const isDropped: DatabaseDeletionCondition = () => {\n  throw new Error("fill in isDropped() of src/shop/conditions.ts");',
+      "a condition that nobody wrote, as its name is mistyped, decides nothing",
+    );
     const types = textOf("src/generated/shop/types.ts").replace(/\s+/g, " ");
     for (const part of [
       // What a dependent waits for may be gone in a cleanup.
