@@ -48,12 +48,26 @@ suite("the bulk sample", (declareTest) => {
     await createFleet(space, [{ name: "east", replicas: 3 }, { name: "north" }, { name: "west", replicas: 0 }]);
     const { status } = await untilStates(space, readyOf("east", "north", "west"));
     assert.equal([status?.memberCount, status?.readyCount], [3, 3]);
-    const names = ["main-east", "main-north", "main-west"];
+    const names = ["main--east", "main--north", "main--west"];
     assert.equal(await namesIn(space, Deployment), names);
     assert.equal(await namesIn(space, Service), names);
-    assert.is((await space.get(Deployment, "main-east"))?.spec?.replicas, 3);
+    assert.is((await space.get(Deployment, "main--east"))?.spec?.replicas, 3);
     assert.equal(writesOf(running).length, 6);
     assert.ok(running.events.every(({ error, workflow }) => error === undefined && workflow?.error === undefined));
+  });
+
+  thorough("two fleets want no object of one name, however the names of fleets and members are cut", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([fleetController]);
+    for (const [name, ...members] of [
+      ["a", "b-c"],
+      ["a-b", "c"],
+      ["a--b", "c"],
+    ] as const)
+      await space.create(Fleet, { metadata: { name }, spec: { image: "nginx:1.29", members: membersOf(...members) } });
+    for (const name of ["a", "a-b", "a--b"]) await space.until(Fleet, name, ({ status }) => status?.readyCount === 1);
+    assert.equal(await namesIn(space, Deployment), ["a--b--c", "a--b-c", "a-b--c"]);
+    assert.equal(failuresOf(running.events), []);
   });
 
   thorough("a member waits for its own deployment, and for no other", async () => {
@@ -66,7 +80,7 @@ suite("the bulk sample", (declareTest) => {
       [undefined, "0 of 1 pods are ready", undefined],
     );
     await running.quiet();
-    assert.equal(await namesIn(space, Service), ["main-east", "main-west"]);
+    assert.equal(await namesIn(space, Service), ["main--east", "main--west"]);
     const { deployments, services } = running.events.at(-1)!.workflow!.dependents;
     assert.equal(services?.items?.["north"], { kind: "waiting", for: ["deployments[north]"] });
     assert.equal(
@@ -79,7 +93,7 @@ suite("the bulk sample", (declareTest) => {
     );
     await setMembers(space, membersOf("east", "north", "west"));
     await untilStates(space, readyOf("east", "north", "west"));
-    assert.equal(await namesIn(space, Service), ["main-east", "main-north", "main-west"]);
+    assert.equal(await namesIn(space, Service), ["main--east", "main--north", "main--west"]);
   });
 
   test("a member that leaves loses its service, then its deployment; the others are left alone", async () => {
@@ -91,16 +105,16 @@ suite("the bulk sample", (declareTest) => {
     running.requests.length = 0;
     await setMembers(space, membersOf("north", "west"));
     await untilStates(space, readyOf("north", "west"));
-    await space.untilGone(Deployment, "main-east");
+    await space.untilGone(Deployment, "main--east");
     await running.quiet();
     const writes = writesOf(running);
     assert.equal(
       writes.filter((write) => write.startsWith("DELETE")),
-      ["DELETE services/main-east", "DELETE deployments/main-east"],
+      ["DELETE services/main--east", "DELETE deployments/main--east"],
     );
     assert.equal(
       writes.filter((write) => write.startsWith("PATCH")),
-      ["PATCH deployments/main-north", "PATCH services/main-north"],
+      ["PATCH deployments/main--north", "PATCH services/main--north"],
     );
     await setMembers(space, []);
     const { status } = await space.until(Fleet, "main", ({ status }) => status?.memberCount === 0);
@@ -117,17 +131,17 @@ suite("the bulk sample", (declareTest) => {
       spec: { containers: [{ name: "other", image: "other" }] },
     };
     const spec = { selector: { matchLabels: { app: "other" } }, template };
-    await space.create(Deployment, { metadata: { name: "main-north" }, spec });
+    await space.create(Deployment, { metadata: { name: "main--north" }, spec });
     await createFleet(space, membersOf("east", "north", "west"));
     const fleet = await untilStates(space, { east: "Ready", north: "Failed", west: "Ready" });
     const failed = fleet.status?.members?.find(({ name }) => name === "north");
-    assert.match(failed?.message ?? "", /Deployment "[\w-]+\/main-north" exists already/);
-    assert.equal(await namesIn(space, Service), ["main-east", "main-west"]);
+    assert.match(failed?.message ?? "", /Deployment "[\w-]+\/main--north" exists already/);
+    assert.equal(await namesIn(space, Service), ["main--east", "main--west"]);
     assert.equal(failuresOf(running.events), [], "it is in the result alone");
-    await space.delete(Deployment, "main-north");
+    await space.delete(Deployment, "main--north");
     await setMembers(space, [{ name: "east" }, { name: "north" }, { name: "west", replicas: 2 }]);
     await untilStates(space, readyOf("east", "north", "west"));
-    assert.is((await space.get(Deployment, "main-north"))?.metadata.ownerReferences?.[0]?.name, "main");
+    assert.is((await space.get(Deployment, "main--north"))?.metadata.ownerReferences?.[0]?.name, "main");
   });
 
   thorough("what others change or delete is repaired, and nothing else is written", async () => {
@@ -137,19 +151,19 @@ suite("the bulk sample", (declareTest) => {
     await untilStates(space, readyOf("east", "north", "west"));
     await running.quiet();
     running.requests.length = 0;
-    await space.delete(Service, "main-north");
-    await space.until(Service, "main-north", () => true);
-    await space.patch(Deployment, "main-east", {
+    await space.delete(Service, "main--north");
+    await space.until(Service, "main--north", () => true);
+    await space.patch(Deployment, "main--east", {
       spec: { template: { spec: { containers: [{ name: "server", image: "hacked" }] } } },
     });
     await space.until(
       Deployment,
-      "main-east",
+      "main--east",
       ({ spec }) => spec?.template.spec?.containers[0]?.image === "nginx:1.29",
     );
     await untilStates(space, readyOf("east", "north", "west"));
     await running.quiet();
-    assert.equal(new Set(writesOf(running)), new Set(["PATCH services/main-north", "PATCH deployments/main-east"]));
+    assert.equal(new Set(writesOf(running)), new Set(["PATCH services/main--north", "PATCH deployments/main--east"]));
   });
 
   thorough("a large fleet is written a few members at once", async () => {
@@ -190,7 +204,7 @@ suite("the bulk sample", (declareTest) => {
       await using third = await space.start([fleetController]);
       await untilStates(space, readyOf("north", "west"));
       await third.quiet();
-      assert.equal(await namesIn(space, Deployment), ["main-north", "main-west"]);
+      assert.equal(await namesIn(space, Deployment), ["main--north", "main--west"]);
       await setMembers(space, []);
       await space.until(Fleet, "main", ({ status }) => status?.memberCount === 0);
       await third.quiet();

@@ -23,21 +23,22 @@ const controllers = [siteController, previewController];
 // The real garbage collector learns of new kinds every 30 s.
 const COLLECTED = { timeoutMs: 60_000 };
 
+// A Site and a Preview of one name are no trouble to each other.
 const createSite = (space: Space, spec: Partial<SiteInput["spec"]> = {}) =>
-  space.create(Site, { metadata: { name: "site" }, spec: { html: "<h1>hello</h1>", ...spec } });
+  space.create(Site, { metadata: { name: "main" }, spec: { html: "<h1>hello</h1>", ...spec } });
 const createPreview = (space: Space, spec: Partial<PreviewInput["spec"]> = {}) =>
   space.create(Preview, {
-    metadata: { name: "preview" },
+    metadata: { name: "main" },
     spec: { image: "nginx:1.29", settings: { A: "1", B: "2" }, ...spec },
   });
 const untilPhase = (space: Space, phase: string) =>
   space.until(
     Site,
-    "site",
+    "main",
     ({ metadata, status }) => status?.phase === phase && status.observedGeneration === metadata.generation,
   );
 const untilState = (space: Space, state: string) =>
-  space.until(Preview, "preview", ({ status }) => status?.state === state);
+  space.until(Preview, "main", ({ status }) => status?.state === state);
 /** Which of the objects of a primary exist. */
 const kindsOf = async (space: Space, name: string) =>
   [
@@ -64,40 +65,40 @@ suite("the standalone sample", (declareTest) => {
     await createSite(space, { paused: true });
     await untilPhase(space, "Paused");
     await running.quiet();
-    assert.equal(await kindsOf(space, "site"), []);
-    await space.patch(Site, "site", { spec: { paused: false } });
+    assert.equal(await kindsOf(space, "site-main"), []);
+    await space.patch(Site, "main", { spec: { paused: false } });
     await untilPhase(space, "Ready");
-    assert.equal(await kindsOf(space, "site"), ALL);
-    await space.patch(Site, "site", { spec: { paused: true, replicas: 3, html: "<h1>changed</h1>" } });
+    assert.equal(await kindsOf(space, "site-main"), ALL);
+    await space.patch(Site, "main", { spec: { paused: true, replicas: 3, html: "<h1>changed</h1>" } });
     await untilPhase(space, "Paused");
-    await space.delete(Service, "site");
+    await space.delete(Service, "site-main");
     await running.quiet();
-    assert.is((await space.get(Deployment, "site"))?.spec?.replicas, 1);
+    assert.is((await space.get(Deployment, "site-main"))?.spec?.replicas, 1);
     assert.equal(
-      await kindsOf(space, "site"),
+      await kindsOf(space, "site-main"),
       ["ConfigMap", "Deployment"],
       "what somebody does meanwhile is left alone",
     );
-    await space.patch(Site, "site", { spec: { paused: false } });
+    await space.patch(Site, "main", { spec: { paused: false } });
     await untilPhase(space, "Ready");
-    assert.is((await space.get(Deployment, "site"))?.spec?.replicas, 3);
-    assert.is((await space.get(ConfigMap, "site"))?.data?.["index.html"], "<h1>changed</h1>");
-    assert.equal(await kindsOf(space, "site"), ALL);
+    assert.is((await space.get(Deployment, "site-main"))?.spec?.replicas, 3);
+    assert.is((await space.get(ConfigMap, "site-main"))?.data?.["index.html"], "<h1>changed</h1>");
+    assert.equal(await kindsOf(space, "site-main"), ALL);
     assert.equal(failuresOf(running.events), []);
   });
 
   thorough("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
-    await space.create(ConfigMap, { metadata: { name: "site" }, data: { theirs: "yes" } });
+    await space.create(ConfigMap, { metadata: { name: "site-main" }, data: { theirs: "yes" } });
     await createSite(space);
     const { status } = await untilPhase(space, "Failed");
-    assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site" exists already/);
-    await waitFor("the service is there", () => space.get(Service, "site"));
-    assert.equal(await kindsOf(space, "site"), ["ConfigMap", "Service"], "the deployment waits for the document");
+    assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site-main" exists already/);
+    await waitFor("the service is there", () => space.get(Service, "site-main"));
+    assert.equal(await kindsOf(space, "site-main"), ["ConfigMap", "Service"], "the deployment waits for the document");
     assert.ok(running.events.every(({ error, retryAfterMs }) => error === undefined && retryAfterMs === undefined));
-    await space.delete(ConfigMap, "site");
-    await space.patch(Site, "site", { spec: { replicas: 2 } });
+    await space.delete(ConfigMap, "site-main");
+    await space.patch(Site, "main", { spec: { replicas: 2 } });
     const ready = await untilPhase(space, "Ready");
     assert.is(ready.status?.message, undefined);
   });
@@ -107,13 +108,13 @@ suite("the standalone sample", (declareTest) => {
     await using running = await space.start(controllers);
     await createPreview(space);
     const { status } = await untilState(space, "Awake");
-    assert.equal(status, { state: "Awake", url: `http://preview.${space.namespace}.svc/`, readyReplicas: 1 });
+    assert.equal(status, { state: "Awake", url: `http://preview-main.${space.namespace}.svc/`, readyReplicas: 1 });
     assert.equal(
       writesOf(running).filter((write) => write.startsWith("PATCH")),
-      ["PATCH services/preview", "PATCH configmaps/preview", "PATCH deployments/preview"],
+      ["PATCH services/preview-main", "PATCH configmaps/preview-main", "PATCH deployments/preview-main"],
     );
-    const [container] = (await space.get(Deployment, "preview"))?.spec?.template.spec?.containers ?? [];
-    assert.equal(container?.envFrom, [{ configMapRef: { name: "preview" } }]);
+    const [container] = (await space.get(Deployment, "preview-main"))?.spec?.template.spec?.containers ?? [];
+    assert.equal(container?.envFrom, [{ configMapRef: { name: "preview-main" } }]);
     assert.equal(failuresOf(running.events), []);
   });
 
@@ -124,15 +125,15 @@ suite("the standalone sample", (declareTest) => {
     await untilState(space, "Awake");
     await running.quiet();
     running.requests.length = 0;
-    await space.patch(Preview, "preview", { spec: { awake: false } });
+    await space.patch(Preview, "main", { spec: { awake: false } });
     const { status } = await untilState(space, "Asleep");
     assert.is(status?.readyReplicas, 0);
     await running.quiet();
-    assert.equal(writesOf(running), ["DELETE deployments/preview", "DELETE configmaps/preview"]);
-    assert.equal(await kindsOf(space, "preview"), ["Service"]);
-    await space.patch(Preview, "preview", { spec: { awake: true, settings: null } });
+    assert.equal(writesOf(running), ["DELETE deployments/preview-main", "DELETE configmaps/preview-main"]);
+    assert.equal(await kindsOf(space, "preview-main"), ["Service"]);
+    await space.patch(Preview, "main", { spec: { awake: true, settings: null } });
     await untilState(space, "Awake");
-    assert.equal(await kindsOf(space, "preview"), ALL);
+    assert.equal(await kindsOf(space, "preview-main"), ALL);
   });
 
   thorough("what others change or delete is repaired, of all of a controller's workflows", async () => {
@@ -142,25 +143,25 @@ suite("the standalone sample", (declareTest) => {
     await untilState(space, "Awake");
     await running.quiet();
     running.requests.length = 0;
-    await space.delete(Service, "preview");
-    await space.until(Service, "preview", () => true);
-    await space.patch(ConfigMap, "preview", { data: { A: "changed" } });
-    await space.until(ConfigMap, "preview", ({ data }) => data?.["A"] === "1");
+    await space.delete(Service, "preview-main");
+    await space.until(Service, "preview-main", () => true);
+    await space.patch(ConfigMap, "preview-main", { data: { A: "changed" } });
+    await space.until(ConfigMap, "preview-main", ({ data }) => data?.["A"] === "1");
     await running.quiet();
-    assert.equal(writesOf(running), ["PATCH services/preview", "PATCH configmaps/preview"]);
+    assert.equal(writesOf(running), ["PATCH services/preview-main", "PATCH configmaps/preview-main"]);
   });
 
   thorough("an error of a workflow that throws is tried again by the runtime", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
-    await space.create(ConfigMap, { metadata: { name: "preview" }, data: {} });
+    await space.create(ConfigMap, { metadata: { name: "preview-main" }, data: {} });
     await createPreview(space);
     const failed = await waitFor("a reconcile that fails", () =>
       running.events.find(({ error }) => error !== undefined),
     );
-    assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview" exists already/);
+    assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview-main" exists already/);
     assert.ok(failed.retryAfterMs! > 0);
-    await space.delete(ConfigMap, "preview");
+    await space.delete(ConfigMap, "preview-main");
     await untilState(space, "Awake");
   });
 
@@ -177,7 +178,7 @@ suite("the standalone sample", (declareTest) => {
       await first.quiet();
     }
     await using second = await space.start(controllers);
-    await waitFor("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
+    await waitFor("all are reconciled again", () => second.events.length >= 3);
     await second.quiet();
     assert.equal(second.requests, []);
   });
@@ -192,11 +193,11 @@ suite("the standalone sample", (declareTest) => {
       await untilPhase(space, "Ready");
       await untilState(space, "Awake");
       await running.quiet();
-      await space.delete(Site, "site");
-      await space.delete(Preview, "preview");
+      await space.delete(Site, "main");
+      await space.delete(Preview, "main");
       await waitFor(
         "nothing is left",
-        async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
+        async () => [...(await kindsOf(space, "site-main")), ...(await kindsOf(space, "preview-main"))].length === 0,
         COLLECTED,
       );
       assert.equal(failuresOf(running.events), []);

@@ -287,7 +287,7 @@ suite("emitted dependents", (declareTest) => {
       'import type { KeptToken as TokensKept } from "../../user.js";',
     ])
       assert.ok(types.includes(part), part);
-    assert.match(textOf("src/shop/conditions.ts"), "export const isOurs: FoundExisting = () => false;");
+    assert.match(textOf("src/shop/conditions.ts"), 'throw new Error("fill in isOurs() of');
     assert.match(
       textOf("src/shop/dependents/tokens.ts"),
       /export const external: TokensExternal = \{[^]*stateOf: \(\) => \{/,
