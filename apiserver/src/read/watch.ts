@@ -54,7 +54,6 @@ class Watch {
   #unsubscribe: (() => void) | undefined;
   /** The newest revision that the client knows. */
   #sent = 0;
-  #startsAfter = 0;
   /** The latest event that waits for the form of its object; those after it wait for it. */
   #telling: Promise<void> | undefined;
   #isStopped = false;
@@ -130,11 +129,14 @@ class Watch {
     this.#follow(Math.max(revision, store.revision));
   }
 
+  // Events up to the revision are in the state, or were taken from the history. They are left out here, not in #tell: an event that waits for
+  // its conversion is told after the watch has begun to follow.
   #follow(revision: number): void {
-    this.#startsAfter = revision;
     this.#sent = Math.max(this.#sent, revision);
     this.#unsubscribe = this.#resource.store.subscribe({
-      next: (event) => this.#next(event),
+      next: (event) => {
+        if (event.revision > revision) this.#next(event);
+      },
       end: () => this.#sink.end(),
     });
   }
@@ -159,7 +161,7 @@ class Watch {
 
   #tell(event: StoreEvent): void {
     if (this.#isStopped) return;
-    if (event.revision <= this.#startsAfter || !event.key.startsWith(this.#selection.prefix)) return;
+    if (!event.key.startsWith(this.#selection.prefix)) return;
     const { current } = event;
     const wasSelected = this.#selects(event.previous);
     const isSelected = this.#selects(current);

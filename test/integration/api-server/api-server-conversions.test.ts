@@ -78,6 +78,65 @@ const apply = (
     },
   );
 
+const watchPath = (name: string, resourceVersion: string): string =>
+  `${PATHS.v2}?watch=true&timeoutSeconds=5&fieldSelector=metadata.name%3D${name}&resourceVersion=${resourceVersion}`;
+
+/** Follows gadgets in v2 by a prefix of their names, as a reflector of client-go does: resumes after a failure, and lists again after 410. */
+class Informer {
+  readonly #to: Connection;
+  readonly #prefix: string;
+  readonly #known = new Map<string, unknown>();
+  #resourceVersion: string | undefined;
+
+  constructor(to: Connection, prefix: string) {
+    this.#to = to;
+    this.#prefix = prefix;
+  }
+
+  /** Lists, or watches for at most a second; returns what is known then. */
+  async poll(): Promise<string> {
+    if (this.#resourceVersion === undefined) await this.#list();
+    else await this.#watch(1);
+    return [...this.#known].map(([name, length]) => `${name}:${String(length)}`).join(" ");
+  }
+
+  /** Watches, or lists, and ends as that fails. */
+  async fail(): Promise<void> {
+    if (this.#resourceVersion === undefined) await this.#list().catch(() => undefined);
+    else await this.#watch(5);
+  }
+
+  async #list(): Promise<void> {
+    const { items = [], metadata } = await apiRequestOrThrow<ApiObject>(this.#to, `GET ${PATHS.v2}`);
+    this.#known.clear();
+    for (const item of items) this.#note({ type: "ADDED", object: item });
+    this.#resourceVersion = metadata.resourceVersion;
+  }
+
+  async #watch(seconds: number): Promise<void> {
+    const path = `${PATHS.v2}?watch=true&timeoutSeconds=${seconds}&resourceVersion=${this.#resourceVersion}`;
+    using watch = await openWatch(this.#to, path);
+    // While a real server reads its cache again it asks to come back later.
+    if (watch.status !== 200) return;
+    await eventsUntil(watch, (event) => {
+      this.#note(event);
+      return event.type === "ERROR";
+    });
+  }
+
+  #note({ type, object }: Pick<WatchEvent, "type" | "object">): void {
+    if (type === "ERROR") {
+      if (object.code === 410) this.#resourceVersion = undefined;
+      return;
+    }
+    this.#resourceVersion = object.metadata.resourceVersion;
+    const { name } = object.metadata;
+    if (!name.startsWith(this.#prefix)) return;
+    if (type === "DELETED") this.#known.delete(name);
+    else this.#known.set(name, (object.spec as { length?: string })["length"]);
+  }
+}
+
 suite("conversion webhooks", (test) => {
   test("an object is shown in every version, whichever it was written in, and stored in one", async () => {
     const to = await server();
@@ -143,6 +202,47 @@ suite("conversion webhooks", (test) => {
       ["DELETED", `${GROUP}/v2`, { length: "2" }],
     ]);
   });
+
+  test("a watch that resumes shows what was written in between", async () => {
+    const to = await server();
+    const { metadata } = await create(to, "v1", "resumed", { size: 1 });
+    await merge(to, `${PATHS.v1}/resumed`, { spec: { size: 2 } });
+    await apiRequestOrThrow(to, `DELETE ${PATHS.v1}/resumed`);
+    using watch = await openWatch(to, watchPath("resumed", metadata.resourceVersion));
+    const events = await eventsUntil(watch, ({ type }) => type === "DELETED");
+    assert.equal(
+      events.map(({ type, object }) => [type, object.spec]),
+      [
+        ["MODIFIED", { length: "2" }],
+        ["DELETED", { length: "2" }],
+      ],
+    );
+  });
+
+  for (const [title, change] of [
+    ["an update", (to: Connection) => merge(to, `${PATHS.v1}/back-again`, { spec: { size: 2 } })],
+    ["a deletion", (to: Connection) => apiRequestOrThrow(to, `DELETE ${PATHS.v1}/back-again`)],
+    ["a creation", (to: Connection) => create(to, "v1", "back-again-2", { size: 2 })],
+  ] as const) {
+    test(`a watch whose conversion failed shows ${title} once the webhook is back`, async () => {
+      const to = await server();
+      await create(to, "v1", "back-again", { size: 1 });
+      const informer = new Informer(to, "back-again");
+      await waitFor("the object is known", () => informer.poll().then((known) => known === "back-again:1"));
+      await whileAnswering(
+        () => ({ response: { result: { status: "Failed", message: "out of order" } } }),
+        async () => {
+          await change(to);
+          // One watch breaks at the event, the next ones at their start.
+          await informer.fail();
+          await informer.fail();
+        },
+      );
+      const expected = { "an update": "back-again:2", "a deletion": "", "a creation": "back-again:1 back-again-2:2" };
+      await waitFor("the change is known", () => informer.poll().then((known) => known === expected[title]));
+      for (const name of ["back-again", "back-again-2"]) await apiRequest(to, `DELETE ${PATHS.v1}/${name}`);
+    });
+  }
 
   test("a manager owns fields in the terms of the version that it applied", async () => {
     const to = await server();
