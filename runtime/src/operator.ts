@@ -208,7 +208,7 @@ class RunnableOperator implements Operator {
       const leadership = this.#election.createLeadership(connection, { onLost, count });
       session.leadership = leadership;
       await leadership?.checkPermissions(signal);
-      await this.#endpoints.checkRights(client, signal);
+      await this.#endpoints.checkRights(signal);
       if (this.#options.checkCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
       const { metrics } = this.#endpoints;

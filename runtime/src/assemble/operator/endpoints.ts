@@ -86,8 +86,9 @@ export class OperatorEndpoints {
   }
 
   /** Throws an error that names what the operator may not do that its endpoints need. */
-  async checkRights(client: ApiClient, signal: AbortSignal): Promise<void> {
-    if (this.#authenticatesScrapes) await checkScrapeRights(client, signal);
+  async checkRights(signal: AbortSignal): Promise<void> {
+    const client = this.#authenticatesScrapes ? this.#reviewClient() : undefined;
+    if (client !== undefined) await checkScrapeRights(client, signal);
   }
 
   async close(): Promise<void> {
@@ -106,7 +107,7 @@ export class OperatorEndpoints {
     };
   }
 
-  // A review changes nothing, so a replica that stands by asks for it, too.
+  // A review changes nothing, so it passes no fence: a replica sends it before it leads, and while it stands by.
   #reviewClient(): ApiClient | undefined {
     const connection = this.#subject.connection();
     return connection && (this.#reviews ??= new ApiClient(connection));
