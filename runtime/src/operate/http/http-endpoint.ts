@@ -36,13 +36,24 @@ export interface HttpEndpointOptions {
   /** Default: GET and HEAD. */
   readonly methods?: readonly string[];
   readonly logger: Logger;
+  /** Further connections are refused. Default: 100 */
+  readonly maxConnections?: number;
+  /** How long nothing may be sent in either direction. Default: 90 s, longer than a CPU profile takes. */
+  readonly stallTimeoutMs?: number;
 }
 
 const NOT_FOUND = textAnswer(404, "page not found");
+const BAD_TARGET = textAnswer(400, "bad request: the target is neither a path nor an http URL");
 const READS = ["GET", "HEAD"];
 const LISTEN_PROBLEMS = { EADDRINUSE: "another process listens there", EACCES: "this process may not listen there" };
-// The clients are kubelets and Prometheus, which are quick and send little.
-const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
+// The clients are kubelets and Prometheus, which are quick and send little: a request that is not complete after 5 s, checked every second, is
+// ended. Prometheus scrapes every minute at most.
+const LIMITS = {
+  ...{ headersTimeout: 4_000, requestTimeout: 4_000, connectionsCheckingInterval: 1_000 },
+  ...{ keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
+};
+const MAX_CONNECTIONS = 100;
+const STALL_TIMEOUT_MS = 90_000;
 
 /** A small HTTP server for those who operate the operator. */
 export class HttpEndpoint {
@@ -51,8 +62,12 @@ export class HttpEndpoint {
 
   constructor(options: HttpEndpointOptions) {
     this.#options = options;
+    const { maxConnections = MAX_CONNECTIONS, stallTimeoutMs = STALL_TIMEOUT_MS } = options;
     this.#server = createServer(LIMITS, (request, response) => void this.#answer(request, response));
-    this.#server.on("clientError", (_, socket) => socket.destroy());
+    this.#server.maxConnections = maxConnections;
+    // The client that was refused may come again, and then takes the place of one that is idle.
+    this.#server.on("drop", () => this.#server.closeIdleConnections());
+    this.#server.setTimeout(stallTimeoutMs);
   }
 
   /** Listens, if it does not yet; throws an error that names the address and the setting if that is not possible. */
@@ -100,8 +115,10 @@ export class HttpEndpoint {
   async #answerTo(request: IncomingMessage, gone: AbortSignal): Promise<EndpointAnswer> {
     const { what, logger, handle, methods = READS } = this.#options;
     if (!methods.includes(request.method ?? "")) return notAllowed(methods);
+    const url = targetOf(request);
+    if (url === undefined) return BAD_TARGET;
     try {
-      return (await handle(new URL(request.url ?? "/", "http://endpoint"), request, gone)) ?? NOT_FOUND;
+      return (await handle(url, request, gone)) ?? NOT_FOUND;
     } catch (error) {
       if (gone.aborted) this.#reportBroken(error);
       else logger.error({}, `${what} could not be served: ${messageOf(error)}`);
@@ -120,6 +137,16 @@ export class HttpEndpoint {
     const way = `state another address (${setting}), or "0" for none`;
     return new Error(`${what} cannot be served at ${describeAddress(address)}: ${why}; ${way}`);
   }
+}
+
+/** Parses the target of a request: a path, or a whole URL as proxies send it. A path that begins with "//" names no host. */
+function targetOf({ url = "" }: IncomingMessage): URL | undefined {
+  if (url.startsWith("/")) return parsed(`http://endpoint${url}`);
+  return /^https?:\/\//i.test(url) ? parsed(url) : undefined;
+}
+
+function parsed(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
 }
 
 /** Answers with a line that begins with the status. */
