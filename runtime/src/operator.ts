@@ -343,7 +343,7 @@ class RunnableOperator implements Operator {
   }
 
   #connect(given: Connection | ConnectionOptions): ApiClient {
-    const { onRequest, requestTimeoutMs, maxConnections } = this.#options;
+    const { onRequest, requestTimeoutMs, maxConnections, maxResponseBytes, maxEventBytes } = this.#options;
     const connection = completed(given);
     const count = this.#endpoints.requestCounterOf(connection);
     const observed = (request: RequestObservation) => {
@@ -355,7 +355,8 @@ class RunnableOperator implements Operator {
     const { fence } = this.#election;
     if (connection.skipTlsVerify === true) this.#warnOfTls(connection);
     return new ApiClient(connection, {
-      ...{ observe, observeStream: count, logger: this.#logger, requestTimeoutMs, maxConnections },
+      ...{ observe, observeStream: count, logger: this.#logger },
+      ...{ requestTimeoutMs, maxConnections, maxResponseBytes, maxEventBytes },
       fence: fence && ((request) => fence.check(request)),
     });
   }

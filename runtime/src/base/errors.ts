@@ -47,10 +47,16 @@ export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
   /** Whether the request may have reached the server, which then may have carried it out. */
   readonly wasSent: boolean;
+  /** Whether the request is not repeated, as there was an answer, of which the client does not accept more. */
+  readonly isFinal: boolean;
 
-  constructor(message: string, { wasSent = true, ...options }: ErrorOptions & { wasSent?: boolean } = {}) {
+  constructor(
+    message: string,
+    { wasSent = true, isFinal = false, ...options }: ErrorOptions & { wasSent?: boolean; isFinal?: boolean } = {},
+  ) {
     super(message, options);
     this.wasSent = wasSent;
+    this.isFinal = isFinal;
   }
 }
 

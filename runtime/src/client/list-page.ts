@@ -6,6 +6,8 @@ import { failed, type ApiRequest, type ApiRequester } from "./requester.js";
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 const LIST_LIMIT = 500;
+// Five million objects, more than an etcd of 8 GiB holds.
+const MAX_PAGES = 10_000;
 const COMMA = 0x2c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACKET = 0x5b;
@@ -18,7 +20,10 @@ interface PagedList<Page> extends Omit<ApiRequest, "method" | "path"> {
   onRestart(): void;
 }
 
-/** Yields the pages of a list. If the token of a page expired (410), the list begins again, once and as a whole, as in client-go's pager. */
+/**
+ * Yields the pages of a list. If the token of a page expired (410), the list begins again, once and as a whole, as in client-go's pager. A list
+ * that would never end, because a token comes again or there are too many, fails with a ConnectionError.
+ */
 export async function* pagesOf<Page extends { readonly metadata?: { readonly continue?: string } }>(
   requester: ApiRequester,
   list: PagedList<Page>,
@@ -26,7 +31,8 @@ export async function* pagesOf<Page extends { readonly metadata?: { readonly con
 ): AsyncGenerator<Page, void> {
   const { pathOf, read, onRestart, ...request } = list;
   let next: string | undefined;
-  do {
+  const tokens = new Set<string>();
+  for (;;) {
     try {
       const path = pathOf({ limit: isWhole ? undefined : LIST_LIMIT, continue: next });
       const page = read((await requester.send({ ...request, method: "GET", path })).body);
@@ -34,12 +40,19 @@ export async function* pagesOf<Page extends { readonly metadata?: { readonly con
         throw failed(request.what, requester.transport.foreignAnswer({ method: "GET", path }, "with no list"));
       yield page;
       next = page.metadata.continue || undefined;
+      if (next === undefined) return;
+      const problem = tokens.has(next)
+        ? `with a continue token that an earlier page had, after ${tokens.size} pages: the list would never end`
+        : `with a continue token after ${MAX_PAGES} pages, the limit of the client for one list`;
+      if (tokens.has(next) || tokens.size + 1 >= MAX_PAGES)
+        throw failed(request.what, requester.transport.refusedAnswer({ method: "GET", path }, problem));
+      tokens.add(next);
     } catch (error) {
       if (next === undefined || isWhole || !isApiError(error, 410)) throw error;
       onRestart();
       return yield* pagesOf(requester, list, true);
     }
-  } while (next !== undefined);
+  }
 }
 
 /** Finds the items of a page without parsing it; each range may be changed before the next one is asked for. */

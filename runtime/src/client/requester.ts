@@ -132,7 +132,7 @@ function waitAfter(error: Error, { isRepeatable }: ApiRequest, backoff: Backoff)
   if (isApiError(error))
     // To try again at once is what a server that is busy does not need, even if it says 0.
     return isWorthRepeating(error, isRepeatable) ? Math.max(error.retryAfterMs ?? 0, backoff.next()) : undefined;
-  if (error.name !== "ConnectionError") return undefined;
+  if (error.name !== "ConnectionError" || (error as ConnectionError).isFinal) return undefined;
   if (isRepeatable !== false || !(error as ConnectionError).wasSent) return backoff.next();
   error.message += "; it is not repeated, as it may have been carried out";
   return undefined;

@@ -6,7 +6,9 @@ import type { RequestObservation } from "../base/activity.js";
 import { checkNumbers } from "../base/checks.js";
 import { ConnectionError } from "../base/errors.js";
 import { withDeadline } from "../base/promises.js";
-import { impersonationHeaders, type Connection, type Credentials, type PoolLimits } from "./connect/connection.js";
+import { LineSplitter } from "../decode/line-splitter.js";
+import { impersonationHeaders, type Connection } from "./connect/connection.js";
+import type { AnswerLimits, Credentials, PoolLimits } from "./connect/connection.js";
 import { createPools, loadPool, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -38,12 +40,17 @@ export interface StreamConsumer {
 }
 
 /** How a transport differs from the usual one. */
-export interface TransportOptions extends PoolLimits {
+export interface TransportOptions extends PoolLimits, AnswerLimits {
   /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
   readonly credentialsTimeoutMs?: number;
   /** Told of every stream once: when the head of its answer arrives, or when it failed without one, by `status: undefined`. */
   readonly observeStream?: ((stream: Omit<RequestObservation, "durationMs">) => void) | undefined;
 }
+
+// A page has 500 objects; a list that begins again after a 410 has all of a kind.
+const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
+// etcd stores objects of 1.5 MiB by default, and the API server takes requests of 3 MiB; in JSON a character may take six bytes.
+const MAX_EVENT_BYTES = 32 * 2 ** 20;
 
 // The error codes of OpenSSL for a certificate that no trusted authority has signed.
 const DISTRUST = /CERT|SIGNATURE/;
@@ -64,8 +71,11 @@ export class Transport {
   readonly #events = new EventEmitter<{ writesEnded: [] }>();
 
   constructor(connection: Connection, options: TransportOptions = {}) {
-    const { maxConnections, requestTimeoutMs } = options;
-    checkNumbers("the client", { maxConnections: [maxConnections, 1], requestTimeoutMs: [requestTimeoutMs, 0] });
+    const { maxConnections, requestTimeoutMs, maxResponseBytes, maxEventBytes } = options;
+    checkNumbers("the client", {
+      ...{ maxConnections: [maxConnections, 1], requestTimeoutMs: [requestTimeoutMs, 0] },
+      ...{ maxResponseBytes: [maxResponseBytes, 1], maxEventBytes: [maxEventBytes, 1] },
+    });
     this.connection = connection;
     this.#options = options;
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
@@ -84,8 +94,10 @@ export class Transport {
       throw error === this.closed.reason ? createClosedError() : error;
     });
     const pool = consumer === undefined ? pools.requests : pools.streams;
+    const { maxResponseBytes: maxBytes = MAX_RESPONSE_BYTES } = this.#options;
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
+      let length = 0;
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       let wasSent = false;
@@ -127,10 +139,18 @@ export class Transport {
             observe(status);
             const foreign = foreignForm(received);
             if (status < 300 && foreign !== undefined) return fail(this.foreignAnswer(request, foreign));
+            if (consumer === undefined && Number(received["content-length"]) > maxBytes)
+              return fail(this.#tooLong(request, "a body", maxBytes));
             consumer?.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
-            if (consumer === undefined || status !== 200) return void parts.push(chunk);
+            // What is buffered already arrives even after a failure.
+            if (thrown !== undefined) return;
+            if (consumer === undefined || status !== 200) {
+              length += chunk.length;
+              if (length > maxBytes) return fail(this.#tooLong(request, "a body", maxBytes));
+              return void parts.push(chunk);
+            }
             try {
               const rest = consumer.onData(chunk);
               if (rest === undefined) return;
@@ -172,6 +192,23 @@ export class Transport {
   foreignAnswer(request: Pick<TransportRequest, "method" | "path">, form: string): ConnectionError {
     const asked = this.#describe(request);
     return new ConnectionError(`${asked} was answered ${form}, by something between here and the API server`);
+  }
+
+  /** Returns the error about an answer of which the client takes no more; the request is not repeated. */
+  refusedAnswer(request: Pick<TransportRequest, "method" | "path">, form: string): ConnectionError {
+    return new ConnectionError(`${this.#describe(request)} was answered ${form}`, { isFinal: true });
+  }
+
+  /** Creates what splits the answer of a watch into its events; it throws if an event is longer than `maxEventBytes`. */
+  createEventSplitter(request: Pick<TransportRequest, "method" | "path">): LineSplitter {
+    const { maxEventBytes: maxBytes = MAX_EVENT_BYTES } = this.#options;
+    return new LineSplitter({ maxBytes, createError: () => this.#tooLong(request, "an event", maxBytes) });
+  }
+
+  #tooLong(request: Pick<TransportRequest, "method" | "path">, what: string, maxBytes: number): ConnectionError {
+    const limit = maxBytes % 2 ** 20 === 0 ? `${maxBytes / 2 ** 20} MiB` : `${maxBytes} bytes`;
+    const option = what === "a body" ? "maxResponseBytes" : "maxEventBytes";
+    return this.refusedAnswer(request, `with ${what} of more than ${limit}, the limit of the client (${option})`);
   }
 
   #describe({ method, path }: Pick<TransportRequest, "method" | "path">): string {

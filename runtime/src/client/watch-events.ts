@@ -4,7 +4,6 @@ import type { ApiStatus } from "../base/errors.js";
 import { objectIn, type KubernetesObject } from "../base/kubernetes-object.js";
 import { abortWith } from "../base/promises.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { LineSplitter } from "../decode/line-splitter.js";
 import type { WatchOptions } from "./call-options.js";
 import { errorOf, errorOfStatus } from "./requester.js";
 import { collectionPath, queryOf } from "./resource-path.js";
@@ -40,7 +39,7 @@ export async function* watchEvents<Resource extends KubernetesObject>(
     (error: Error) => body.destroy(error),
   );
   try {
-    const splitter = new LineSplitter();
+    const splitter = transport.createEventSplitter(request);
     for await (const chunk of body as AsyncIterable<Buffer>)
       for (const line of splitter.split(chunk)) {
         if (signal?.aborted === true) return;

@@ -6,7 +6,6 @@ import { ConnectionError, isApiError } from "../base/errors.js";
 import { abortWith, callUnawaited } from "../base/promises.js";
 import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
-import { LineSplitter } from "../decode/line-splitter.js";
 import { METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
@@ -140,7 +139,7 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     }
   };
   checkWhenQuiet().catch((error: unknown) => running.aborted || died.abort(error));
-  const splitter = new LineSplitter();
+  const splitter = transport.createEventSplitter({ method: "GET", path });
   const accept = options.isMetadataOnly === true ? METADATA_OBJECT : undefined;
   try {
     const response = await transport.send(

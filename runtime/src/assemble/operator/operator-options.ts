@@ -40,6 +40,12 @@ export interface OperatorOptions extends EndpointSettings {
   readonly requestTimeoutMs?: number;
   /** How many requests to an API server are under way at once, besides watches. Default: 16 */
   readonly maxConnections?: number;
+  /**
+   * How long the body of an answer may be, such as a page of a list of 500 objects. Default: 256 MiB. Example: `maxResponseBytes: 512 * 2 ** 20`
+   */
+  readonly maxResponseBytes?: number;
+  /** How long one event of a watch may be. Default: 32 MiB. Example: `maxEventBytes: 64 * 2 ** 20` */
+  readonly maxEventBytes?: number;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number | undefined;
   /**

@@ -125,6 +125,20 @@ export function impersonationHeaders(impersonation: Impersonation | undefined): 
   return headers;
 }
 
+/** How much of an answer is taken; the server, or something before it, may send without end. */
+export interface AnswerLimits {
+  /**
+   * How long the body of an answer may be, such as a page of a list; the request fails with a ConnectionError if it is longer. Default: 256 MiB.
+   * Example: `maxResponseBytes: 512 * 2 ** 20`
+   */
+  readonly maxResponseBytes?: number | undefined;
+  /**
+   * How long one event of a watch may be; the watch fails with a ConnectionError if it is longer. Default: 32 MiB. Example:
+   * `maxEventBytes: 64 * 2 ** 20`
+   */
+  readonly maxEventBytes?: number | undefined;
+}
+
 /** How much a server is asked for. */
 export interface PoolLimits {
   /** How many requests are under way at once, besides streams. Default: 16 */

@@ -3,13 +3,25 @@ import { LineSplitter } from "#runtime/decode/line-splitter.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("line splitter", (test) => {
+  test("refuses a line that is longer than it may be before its end is there, and counts each line anew", () => {
+    const splitter = new LineSplitter({ maxBytes: 10, createError: () => new Error("too long") });
+    const split = (text: string) => [...splitter.split(Buffer.from(text))].map(String);
+    for (let round = 0; round < 3; round++) {
+      assert.equal(split("01234"), []);
+      assert.equal(split("56789"), []);
+      assert.equal(split("\n012345678\n"), ["0123456789", "012345678"]);
+    }
+    assert.equal(split("a\n0123456789"), ["a"]);
+    assert.throws(() => split("0"), /^too long$/);
+  });
+
   test("the lines are the same however the bytes are cut into chunks", () => {
     const text = fc.array(fc.constantFrom("a", "ä", "€", "😀", "\n", "\n", "{}", ""), { maxLength: 40 });
     const cuts = fc.array(fc.nat({ max: 80 }), { maxLength: 12 });
     fc.assert(
       fc.property(text, cuts, (parts, positions) => {
         const bytes = Buffer.from(parts.join(""));
-        const splitter = new LineSplitter();
+        const splitter = new LineSplitter({ maxBytes: 1_000, createError: () => new Error("too long") });
         const lines: string[] = [];
         let start = 0;
         for (const position of [...positions.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length]) {
