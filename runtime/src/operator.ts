@@ -16,7 +16,7 @@ import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
-import { checkControllers, fieldManagersOf, warningsOf } from "./assemble/check-controller.js";
+import { checkControllers, keptManagersOf, warningsOf } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-reconcilers.js";
 import { all, guarded, reconcileObserverOf } from "./assemble/operator/observers.js";
@@ -197,7 +197,7 @@ class RunnableOperator implements Operator {
       session.clients = [client];
       // It may have been stopped while it looked.
       signal.throwIfAborted();
-      const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
+      const fieldManagers = keptManagersOf(controllers);
       const others = Object.entries(this.#options.clusters ?? {});
       const clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)]));
       session.clients = [client, ...clusters.values()];

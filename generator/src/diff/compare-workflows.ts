@@ -35,15 +35,26 @@ function compareController(before: ControllerModel, after: ControllerModel, add:
     fieldManager: managerAfter = after.name,
     finalizer: finalizerAfter,
     namespaces: namespacesAfter,
+    formerFieldManagers = [],
   } = after.settings;
   // The runtime migrates the fields that it managed under a former name of the controller.
   const isMigrated = before.settings.fieldManager === undefined && before.name !== after.name;
+  const isTaken = formerFieldManagers.includes(manager);
   if (manager !== managerAfter && !isMigrated)
     add(
-      "breaking",
+      isTaken ? "compatible" : "breaking",
       "fieldManager",
-      `${manager} → ${managerAfter}; what the old one has applied stays in its name, and is not removed`,
+      isTaken
+        ? `${manager} → ${managerAfter}; what the old one has applied is taken over`
+        : `${manager} → ${managerAfter}; what the old one has applied stays in its name, and is not removed; list it under formerFieldManagers`,
     );
+  for (const each of formerFieldManagers)
+    if (each !== manager && before.settings.formerFieldManagers?.includes(each) !== true)
+      add(
+        "breaking",
+        "formerFieldManagers",
+        `${each} added; what it owns on objects of the operator and desired() does not return is removed: gen-operator doctor --takeover lists it`,
+      );
   if (finalizer !== finalizerAfter)
     add(
       "breaking",
@@ -62,6 +73,7 @@ function settingsOf({ settings, workflow }: ControllerModel): object {
   const {
     formerNames: _formerNames,
     fieldManager: _manager,
+    formerFieldManagers: _formerManagers,
     finalizer: _finalizer,
     namespaces: _namespaces,
     ...others

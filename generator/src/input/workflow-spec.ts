@@ -237,6 +237,8 @@ export interface ControllerSpec {
   readonly cleanupTimeout?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
+  /** The field managers of the operator that this one replaces. */
+  readonly formerFieldManagers?: readonly string[];
   readonly finalizer?: string;
   readonly formerFinalizers?: readonly string[];
   readonly indexes?: { readonly [name: string]: { readonly function: string } };

@@ -78,6 +78,7 @@ export interface ControllerSettings {
   readonly cleanupTimeoutMs?: number;
   readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;
+  readonly formerFieldManagers?: readonly string[];
   readonly finalizer?: string;
   readonly formerFinalizers?: readonly string[];
 }

@@ -1,11 +1,13 @@
 import { hasFormat } from "@gen-operator/schema";
 import { checkCounts, checkNamespaces, checkNumbers, describe, requireNumbers } from "../base/checks.js";
 import { namespaceOf, type Connection } from "../client/connect/connection.js";
+import type { FieldManagers } from "../base/decoded-resource.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
 import {
   defaultFinalizerOf,
   dependentsOf,
   formerManagersOf,
+  takenManagersOf,
   finalizerNameOf,
   finalizerOf,
 } from "../reconcile/controller-definition.js";
@@ -115,8 +117,11 @@ function checkStatusConditions({ statusConditions, workflow }: ControllerDefinit
   );
 }
 
-// The API server takes no others (1.36, ValidateFieldManager).
 function checkFieldManagers(definition: ControllerDefinition, fail: Fail): void {
+  const own = fieldManagersOf(definition).find((each) => definition.formerFieldManagers?.includes(each));
+  if (own !== undefined)
+    throw fail(`has its field manager "${own}" among its former field managers (formerFieldManagers); remove it there`);
+  // The API server takes no others (1.36, ValidateFieldManager).
   const wrong = fieldManagersOf(definition).find((each) => each === "" || Buffer.byteLength(each) > 128);
   if (wrong !== undefined)
     throw fail(
@@ -131,6 +136,13 @@ export function fieldManagersOf(definition: ControllerDefinition): readonly stri
   const ofConditions = statusConditions === "managed" ? managers.map(conditionsManagerOf) : [];
   const dependents = dependentsOf(definition).filter(isKubernetes);
   return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
+}
+
+/** Returns the field managers of an operator, and those whose fields it takes over. */
+export function keptManagersOf(controllers: readonly ControllerDefinition[]): FieldManagers & readonly string[] {
+  const own = new Set(controllers.flatMap(fieldManagersOf));
+  const former = new Set(controllers.flatMap(takenManagersOf).filter((each) => !own.has(each)));
+  return Object.assign([...own], { former });
 }
 
 /** Throws if one of the controllers of an operator cannot work, or two of them not beside each other, saying why and what to do. */
@@ -149,6 +161,16 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
     if (former !== undefined)
       throw new Error(
         `controller "${name}" has the former name "${former}", which controller "${each.name}" has or had; remove it from one of them`,
+      );
+  }
+  for (const [each, { name, formerFieldManagers = [] }] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const used = fieldManagersOf(each).find((manager) => formerFieldManagers.includes(manager));
+    if (used !== undefined)
+      throw new Error(
+        `controller "${name}" has the former field manager "${used}", as which controller "${each.name}" writes; remove it from formerFieldManagers`,
       );
   }
   const finalizer = finalizerNameOf(one);

@@ -10,7 +10,7 @@ import type { DependentSource, DependentWatch } from "../sources/kind/dependent-
 import {
   dependentsOf,
   finalizerNameOf,
-  formerManagersOf,
+  takenManagersOf,
   namesOf,
   type ControllerDefinition,
 } from "../reconcile/controller-definition.js";
@@ -53,7 +53,7 @@ export function reconcilerFactory(
 ): ReconcilerFactory {
   const { name: controller, formerNames, fieldManager: ofController = controller } = controllerDefinition;
   const finalizer = finalizerNameOf(controllerDefinition);
-  const formerFieldManagers = formerManagersOf(controllerDefinition);
+  const formerFieldManagers = takenManagersOf(controllerDefinition);
   const writers = new Map<string, Writer>();
   const writerOf = (
     { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,

@@ -15,7 +15,8 @@ import { reconcilerFactory, watchOf, type ReconcilerParts, type SelectorOf } fro
 import type { ExternalWriteEvent } from "./external-writes.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { namespacesOf } from "./check-controller.js";
-import { dependentsOf, finalizerNameOf, finalizerOf, formerManagersOf } from "../reconcile/controller-definition.js";
+import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
+import { formerManagersOf, takenManagersOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import type { Suspects } from "../schedule/dispatch/suspects.js";
@@ -187,7 +188,7 @@ export class RunningController {
       clock: systemClock,
       onDue: (key) => sources.notify([key], { source: "cleanupTimeout", isTimer: true }),
     }));
-    const formerFieldManagers = formerManagersOf(definition);
+    const formerFieldManagers = takenManagersOf(definition);
     const senderOf = (name: string) =>
       new Sender({ ...ofAll, fieldManager: name, formerFieldManagers, listener: loops });
     const sender = senderOf(fieldManager);

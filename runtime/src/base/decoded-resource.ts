@@ -7,6 +7,14 @@ export interface OwnedFields {
   readonly subresource: string;
   readonly apiVersion: string;
   readonly fieldsV1: string;
+  /** Whether the entry is one of a former field manager, of which only is kept that it exists: its `fieldsV1` is empty. */
+  readonly isFormer?: true;
+}
+
+/** The names of the field managers of an operator, whose entries the caches keep. */
+export interface FieldManagers extends Iterable<string> {
+  /** The names of the field managers whose fields the operator takes over. */
+  readonly former?: ReadonlySet<string>;
 }
 
 /** An object as the runtime keeps it: without `managedFields`, which are most of its size. */
@@ -21,7 +29,18 @@ export function ownedBy(
   fieldManager: string,
   subresource: "" | "status" = "",
 ): OwnedFields | undefined {
-  return owned?.find((fields) => fields.fieldManager === fieldManager && fields.subresource === subresource);
+  return owned?.find(
+    (fields) =>
+      fields.fieldManager === fieldManager && fields.subresource === subresource && fields.isFormer === undefined,
+  );
+}
+
+/** Tells whether one of these former field managers owns fields of an object. */
+export function isOwnedByFormer({ owned }: DecodedResource, managers: readonly string[]): boolean {
+  return (
+    managers.length > 0 &&
+    owned?.some(({ fieldManager, isFormer }) => isFormer === true && managers.includes(fieldManager)) === true
+  );
 }
 
 /** Returns the version of an object; "0", which is older than any, if it has none. */

@@ -14,7 +14,7 @@ import {
   type ResourceDefinition,
   type WholeObject,
 } from "../base/resource-definition.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
 import { decodeResource } from "../decode/decode-resource.js";
 import type {
   DeleteOptions,
@@ -84,7 +84,7 @@ export class ApiClient {
   async getEntry<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
-    { fieldManagers = [], signal }: ReadOptions & { readonly fieldManagers?: Iterable<string> } = {},
+    { fieldManagers = [], signal }: ReadOptions & { readonly fieldManagers?: FieldManagers } = {},
   ): Promise<DecodedResource<Resource> | undefined> {
     const body = await this.#sendAbout({ definition, ref }, "get", { method: "GET", signal });
     return body && decodeResource<Resource>(body, { fieldManagers });

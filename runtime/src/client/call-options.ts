@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
 
 /** What every read may state. */
 export interface ReadOptions {
@@ -29,7 +29,7 @@ export interface DeleteOptions extends ReadOptions {
   readonly uid?: string | undefined;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
   /** Whose managed fields the object that is held is returned with. */
-  readonly fieldManagers?: Iterable<string>;
+  readonly fieldManagers?: FieldManagers;
 }
 
 /** What became of a deletion. */

@@ -1,6 +1,6 @@
 import { describeObject, type KubernetesObject, type ObjectRef, type WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
 import { decodeResource, peekIdentity } from "../decode/decode-resource.js";
 import type { ApiRequest } from "./requester.js";
 import { objectPath, parentPath, queryOf } from "./resource-path.js";
@@ -28,7 +28,7 @@ export interface WriteRequest extends WriteOptions {
   /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
   readonly repeatable?: boolean;
   /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
-  readonly fieldManagers?: Iterable<string>;
+  readonly fieldManagers?: FieldManagers;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */
   readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
 }

@@ -1,5 +1,5 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
 import { findMember, stringAt } from "./json-scanner.js";
 import { ManagedFieldsReader } from "./managed-fields.js";
 import { scanHead } from "./object-head.js";
@@ -22,7 +22,7 @@ function stringMember(bytes: Buffer, start: number, quotedKey: string): string |
 /** Decodes an object, with what `fieldManagers` applied. Changes its bytes: to cut the managed fields before parsing halves time and memory. */
 export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
-  { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: Iterable<string> },
+  { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: FieldManagers },
 ): DecodedResource<Resource> {
   const managedFields = new ManagedFieldsReader(fieldManagers);
   const head = scanHead(bytes, start, { managedFields, encoding: "utf8" });

@@ -2,7 +2,7 @@
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
 import { skipSpace, stringAt, type Range } from "./json-scanner.js";
 import { ManagedFieldsReader } from "./managed-fields.js";
@@ -29,7 +29,7 @@ export class DeferredDecoder {
   readonly #known: HeadSearch["known"];
   #last: DecodedResource | undefined;
 
-  constructor({ fieldManagers, known }: Pick<HeadSearch, "known"> & { readonly fieldManagers: Iterable<string> }) {
+  constructor({ fieldManagers, known }: Pick<HeadSearch, "known"> & { readonly fieldManagers: FieldManagers }) {
     this.#managedFields = new ManagedFieldsReader(fieldManagers);
     this.#known = known;
   }

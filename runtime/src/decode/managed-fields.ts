@@ -1,6 +1,6 @@
 // Two fifths of an object are managed fields, of which only those of our controllers are kept. But for their times, the entries of other
 // managers are the same for most objects of a kind, and ours the same as in the known state, so that few are scanned byte by byte.
-import type { OwnedFields } from "../base/decoded-resource.js";
+import type { FieldManagers, OwnedFields } from "../base/decoded-resource.js";
 import {
   endOfValue,
   firstMember,
@@ -34,10 +34,10 @@ const CLOSE_BRACKET = 0x5d;
 
 /** Reads what our controllers own of the objects of one kind. */
 export class ManagedFieldsReader {
-  readonly #fieldManagers: Iterable<string>;
+  readonly #fieldManagers: FieldManagers;
   readonly #lastEntries: (ManagedEntry | undefined)[] = [];
 
-  constructor(fieldManagers: Iterable<string>) {
+  constructor(fieldManagers: FieldManagers) {
     this.#fieldManagers = fieldManagers;
   }
 
@@ -54,6 +54,8 @@ export class ManagedFieldsReader {
       const { fieldManager, subresource, apiVersion, fieldsV1, isApplied } = entry;
       if (isApplied && (subresource === "" || subresource === "status") && this.#isOurs(fieldManager))
         owned.push({ fieldManager, subresource, apiVersion, fieldsV1 });
+      else if (subresource === "" && this.#fieldManagers.former?.has(fieldManager) === true)
+        owned.push({ fieldManager, subresource, apiVersion: "", fieldsV1: "{}", isFormer: true });
       index = skipSpace(bytes, index + entry.bytes.length);
       if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
     }
@@ -102,6 +104,7 @@ function isSame(fields: OwnedFields, entry: OwnedFields): boolean {
     fields.fieldsV1 === entry.fieldsV1 &&
     fields.fieldManager === entry.fieldManager &&
     fields.subresource === entry.subresource &&
+    fields.isFormer === entry.isFormer &&
     fields.apiVersion === entry.apiVersion
   );
 }

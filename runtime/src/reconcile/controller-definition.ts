@@ -51,6 +51,15 @@ export interface ControllerDefinition extends ScheduleSettings {
   /** The field manager of its writes. Default: the name of the controller */
   readonly fieldManager?: string;
   /**
+   * Field managers of the operator that this one replaces. What they own on the objects of the dependents becomes the controller's own, so that
+   * what `desired` does not state is removed: fields, labels, annotations, finalizers and owner references. Objects are looked at in each
+   * reconcile, also those that were adopted before. `gen-operator doctor --takeover` lists what would go. Default: none, so that nothing goes
+   * that `desired` does not state
+   *
+   * @example formerFieldManagers: ["web-operator", "kubectl-client-side-apply"]
+   */
+  readonly formerFieldManagers?: readonly string[] | undefined;
+  /**
    * The finalizer of the primaries. A name without a slash is only accepted for custom resources, with a warning, as another client may use the same
    * one. Default: `<plural>.<group>/finalizer`
    *
@@ -115,6 +124,11 @@ export function namesOf({
 /** Returns the field managers of earlier versions: those of former names, unless one field manager is stated for all names. */
 export function formerManagersOf({ formerNames = [], fieldManager }: ControllerDefinition): readonly string[] {
   return fieldManager === undefined ? formerNames : [];
+}
+
+/** Returns the field managers whose fields on the objects of dependents are the controller's: of its earlier versions, and of the operator that it replaces. */
+export function takenManagersOf(definition: ControllerDefinition): readonly string[] {
+  return [...new Set([...formerManagersOf(definition), ...(definition.formerFieldManagers ?? [])])];
 }
 
 /** Returns the dependents of all workflows of a controller, those of its own first. */

@@ -1,5 +1,6 @@
 // The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
 // as long as any of them has a handle of it.
+import type { FieldManagers } from "../base/decoded-resource.js";
 import type { InformerActivity } from "../base/activity.js";
 import { isAbsent } from "../base/errors.js";
 import { describeObject, refOfKey } from "../base/kubernetes-object.js";
@@ -41,7 +42,7 @@ interface InformerPoolOptions {
   readonly client: ApiClient;
   /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
-  readonly fieldManagers: Iterable<string>;
+  readonly fieldManagers: FieldManagers;
   readonly logger: Logger;
 }
 

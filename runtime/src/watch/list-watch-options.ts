@@ -1,5 +1,6 @@
 import type { WatchEnd } from "../base/activity.js";
 import type { Backoff, Clock } from "../base/clock.js";
+import type { FieldManagers } from "../base/decoded-resource.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { ListOptions } from "../client/call-options.js";
@@ -22,7 +23,7 @@ export interface ListWatchOptions extends InformerScope {
   readonly requester: ApiRequester;
   /** Between `beginReplace` and `endReplace` come the objects of a list, and nothing else. A list that breaks off begins anew. */
   readonly cache: ResourceCache;
-  readonly fieldManagers: Iterable<string>;
+  readonly fieldManagers: FieldManagers;
   onListed?(): void;
   /** Called for every piece that a watch brings. */
   onReceived?(): void;

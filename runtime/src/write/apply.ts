@@ -1,5 +1,5 @@
 import { isApiError } from "../base/errors.js";
-import { uidOf } from "../base/decoded-resource.js";
+import { isOwnedByFormer, uidOf } from "../base/decoded-resource.js";
 import { applyClaiming } from "./claimed-fields.js";
 import { applyOverForeign } from "./foreign-members.js";
 import { LAST_STATED } from "./last-stated.js";
@@ -25,7 +25,8 @@ export function applyMethod(sender: Sender): WriteMethod {
       // What an earlier version stated in a PUT is not ours yet.
       const wasPut = live.object.metadata.annotations?.[LAST_STATED] !== undefined;
       const isReleasing = released !== undefined && ownsReleased(sender, live, released);
-      const isOwing = wasPut || isReleasing || leftFields.hasAny(live);
+      const isOfFormer = isOwnedByFormer(live, sender.formerFieldManagers);
+      const isOwing = wasPut || isReleasing || isOfFormer || leftFields.hasAny(live);
       if (isForced !== true && !isOwing && sender.matcher.matches(applicationOf(target, asDesired)!, live)) {
         sender.noteMatch(target, asDesired, cause);
         return { kind: "unchanged", entry: live };
@@ -37,7 +38,7 @@ export function applyMethod(sender: Sender): WriteMethod {
       const stated = Object.assign({}, desired, { metadata });
       const plan = planApply(target.definition, stated, false);
       const write = { target, plan, before: live, cause, content: desired, released };
-      const isFirst = wasPut || sender.matcher.ownedFields(live, "object") === undefined;
+      const isFirst = wasPut || isOfFormer || sender.matcher.ownedFields(live, "object") === undefined;
       const send = async (): Promise<Sent | undefined> => {
         try {
           return await (isFirst ? applyClaiming(sender, write) : sender.send(write));

@@ -3,12 +3,13 @@
 import { hash } from "node:crypto";
 import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import { isOwnedByFormer, type DecodedResource } from "../base/decoded-resource.js";
 import { fieldsAt, type FieldPath, type FieldsV1 } from "../match/field-set.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
 import { plainOf } from "../match/json-value.js";
 import { BEFORE_FIRST_APPLY, type WholeState } from "./managed-entries.js";
 import type { Stated } from "./send/plan.js";
+import type { ManagedEntry } from "./send/rivals.js";
 import type { Sender } from "./send/send.js";
 
 /** Annotation with which fields the last PUT stated. */
@@ -46,16 +47,24 @@ export async function findUnstated(
   live: DecodedResource,
   { sender, readWhole }: { sender: Sender; readWhole: () => Promise<WholeState | undefined> },
 ): Promise<StatedKeys> {
+  const { formerFieldManagers: formers } = sender;
   const applied = sender.matcher.ownedFields(live, "object");
   const before = [parseKeys(live.object.metadata.annotations?.[LAST_STATED]), applied && keysIn(applied.fieldsV1)];
   const wanted = keysOf(desired);
-  const found = without(mergeKeys(before.flatMap((keys) => keys ?? [])), wanted, keysOf(live.object.metadata));
-  if (Object.keys(found).length === 0) return found;
+  const unstated = (...keys: readonly (StatedKeys | undefined)[]) =>
+    without(mergeKeys([...before, ...keys].flatMap((each) => each ?? [])), wanted, keysOf(live.object.metadata));
+  // Of a PUT, the entry of a former field manager stays with the labels and annotations that are the same: it counts in the first PUT alone.
+  const isTaken = live.object.metadata.annotations?.[LAST_STATED] === undefined && isOwnedByFormer(live, formers);
+  if (!isTaken && Object.keys(unstated()).length === 0) return {};
   const state = await readWhole();
   if (state === undefined) return {};
+  const ofFormer = ({ manager = "", subresource }: ManagedEntry) =>
+    subresource === undefined && formers.includes(manager);
+  const taken = isTaken ? state.entries.filter(ofFormer).map(({ fieldsV1 = {} }) => keysOfFields(fieldsV1)) : [];
+  const found = unstated(...taken);
   // The label has the former name of the controller until it is written under the new one.
   const label = live.object.metadata.labels?.[CONTROLLER_LABEL];
-  const own = [sender.fieldManager, ...sender.formerFieldManagers, BEFORE_FIRST_APPLY, label];
+  const own = [sender.fieldManager, ...formers, BEFORE_FIRST_APPLY, label];
   const others = state.entries.filter(({ manager }) => !own.includes(manager));
   const isFree = (path: FieldPath) => others.every(({ fieldsV1 = {} }) => fieldsAt(fieldsV1, path) === undefined);
   return keep(found, (name, key) => isFree(fieldOf(name, key)));
@@ -130,7 +139,11 @@ function parseKeys(text: string | undefined): StatedKeys {
 }
 
 function keysIn(fieldsV1: string): StatedKeys {
-  const metadata = fieldsAt(JSON.parse(fieldsV1) as FieldsV1, ["f:metadata"]) ?? {};
+  return keysOfFields(JSON.parse(fieldsV1) as FieldsV1);
+}
+
+function keysOfFields(fields: FieldsV1): StatedKeys {
+  const metadata = fieldsAt(fields, ["f:metadata"]) ?? {};
   const elements = (name: keyof StatedKeys) =>
     Object.keys(metadata[PATHS[name].root] ?? {}).filter((each) => each !== ".");
   return {

@@ -8,7 +8,7 @@ export function buildSettings(
   statusConditions?: WorkflowSpec["statusConditions"],
 ): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { formerNames = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout, cleanupTimeout } = spec;
+  const { formerNames = [], formerFieldManagers = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout, cleanupTimeout } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
     ...(formerNames.length === 0 ? {} : { formerNames }),
@@ -46,6 +46,7 @@ export function buildSettings(
     // Default: isolate
     ...(spec.watchFailurePolicy === "block" ? { watchFailurePolicy: "block" as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(formerFieldManagers.length === 0 ? {} : { formerFieldManagers }),
     ...(finalizer === undefined ? {} : { finalizer }),
     ...(spec.formerFinalizers === undefined || spec.formerFinalizers.length === 0
       ? {}

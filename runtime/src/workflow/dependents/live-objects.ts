@@ -223,7 +223,10 @@ export class LiveObjects {
   // that they applied have managed fields, as long as nobody strips these.
   #isGenuine({ object, owned }: DecodedResource): boolean {
     const { serverSideApply = true } = this.#options.definition;
-    return isOriginal(object.metadata) ?? (!serverSideApply || owned !== undefined);
+    return (
+      isOriginal(object.metadata) ??
+      (!serverSideApply || owned?.some(({ isFormer }) => isFormer === undefined) === true)
+    );
   }
 
   // Objects that other dependents made of the same kind are theirs.

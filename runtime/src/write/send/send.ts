@@ -13,7 +13,7 @@ import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { OwnViews } from "../../cache/own-views.js";
 import type { Written } from "../../cache/resource-view.js";
-import type { DecodedResource } from "../../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers } from "../../base/decoded-resource.js";
 import { LoopDetector, type KnownLoop } from "../../match/loop-detector.js";
 import { pathText } from "../../match/match.js";
 import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
@@ -31,7 +31,7 @@ export interface SenderOptions {
   /** Under which names earlier versions wrote: what these own is its own, too. */
   readonly formerFieldManagers?: readonly string[] | undefined;
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
-  readonly fieldManagers?: Iterable<string> | undefined;
+  readonly fieldManagers?: FieldManagers | undefined;
   readonly listener?: LoopListener | undefined;
   /** The views of the controller. Default: a write is its own event only in the view through which it is sent. */
   readonly views?: OwnViews | undefined;
@@ -58,7 +58,7 @@ const NO_CAUSE: WriteCause = {};
 /** Sends the writes of one field manager. */
 export class Sender {
   readonly fieldManager: string;
-  readonly fieldManagers: Iterable<string>;
+  readonly fieldManagers: FieldManagers;
   readonly formerFieldManagers: readonly string[];
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;

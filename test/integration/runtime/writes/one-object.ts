@@ -31,7 +31,11 @@ export type AnyObject = KubernetesObject & { readonly [member: string]: never };
 let objects = 0;
 
 /** Starts a writer for one object of a kind. */
-export async function startWriting(server: TestApiServer, definition: ResourceDefinition) {
+export async function startWriting(
+  server: TestApiServer,
+  definition: ResourceDefinition,
+  { formerFieldManagers = [] }: { readonly formerFieldManagers?: readonly string[] } = {},
+) {
   const connection = { url: server.url, token: server.token, ca: server.ca };
   const requests: string[] = [];
   const logs: string[] = [];
@@ -40,7 +44,11 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
       void requests.push(`${path.includes("dryRun=") ? "dry " : ""}${method} ${status ?? "lost"}`),
   });
   const other = new ApiClient(createConnection(connection));
-  let sender = new Sender({ client, fieldManager: "us" });
+  const createSender = (former = formerFieldManagers) => {
+    const fieldManagers = Object.assign(["us"], { former: new Set(former) });
+    return new Sender({ client, fieldManager: "us", formerFieldManagers: former, fieldManagers });
+  };
+  let sender = createSender();
   const { view } = createView();
   const target = { definition, cache: view };
   const metadata = { name: `object-${++objects}`, namespace: "default" };
@@ -74,8 +82,8 @@ export async function startWriting(server: TestApiServer, definition: ResourceDe
     apply: (desired: object, options?: WriteOptions) => write(desired, { ...options }),
     put: (desired: object, options?: WriteOptions) => write(desired, { ...options, serverSideApply: false }),
     /** Forgets what the process has learnt. */
-    restart() {
-      sender = new Sender({ client, fieldManager: "us" });
+    restart(settings: { readonly formerFieldManagers?: readonly string[] } = {}) {
+      sender = createSender(settings.formerFieldManagers);
       writers = {};
     },
     async others(change: ForeignWrite | undefined, fieldManager = "kubectl-edit") {

@@ -71,6 +71,19 @@ suite("the difference of workflows", (test) => {
     assert.equal(await diff({ name: "site", dependents: WEB, rest }, renamed), [], "the entry goes when it is done");
   });
 
+  test("a former field manager is breaking, unless it is the controller's own of before", async () => {
+    const settings = (text: string) => ({ dependents: WEB, rest: `  controller: { ${text} }\n` });
+    assert.equal(await diff(settings("namespaces: all"), settings("formerFieldManagers: [other]")), [
+      "breaking formerFieldManagers: other added; what it owns on objects of the operator and desired() does not return is removed: " +
+        "gen-operator doctor --takeover lists it",
+    ]);
+    const renamed = settings("fieldManager: mine, formerFieldManagers: [page]");
+    assert.equal(await diff(settings("namespaces: all"), renamed), [
+      "compatible fieldManager: page → mine; what the old one has applied is taken over",
+    ]);
+    assert.equal(await diff(renamed, settings("fieldManager: mine")), [], "the entry goes when it is done");
+  });
+
   test("a dependent that moved is compatible, and so are the edges to it", async () => {
     const service = (on: string) => `service: { resource: v1/ConfigMap, dependsOn: [${on}] }`;
     assert.equal(

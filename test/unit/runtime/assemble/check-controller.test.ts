@@ -56,6 +56,10 @@ suite("check of a controller", (test) => {
     ],
     [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
     [
+      { formerFieldManagers: ["old", "page"] },
+      'has its field manager "page" among its former field managers (formerFieldManagers); remove it there',
+    ],
+    [
       { fieldManager: "" },
       'writes as the field manager ""; it needs 1 to 128 bytes: state another name, or a fieldManager',
     ],
@@ -260,6 +264,14 @@ suite("check of the controllers of an operator", (test) => {
         definitionOf({ name: "two", finalizer: "example.com/two" }),
       ],
       'controller "one" has the former name "two", which controller "two" has or had',
+    ],
+    [
+      "one whose former field manager another one writes as",
+      [
+        definitionOf({ name: "one", formerFieldManagers: ["two"] }),
+        definitionOf({ name: "two", finalizer: "example.com/two" }),
+      ],
+      'controller "one" has the former field manager "two", as which controller "two" writes; remove it from formerFieldManagers',
     ],
     [
       "one that has its name among its former ones",

@@ -1,0 +1,132 @@
+// What another operator wrote goes when its field manager is named, and only then.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import { startTestApiServer } from "../../../support/api/api-server.js";
+import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { assert, shared, suite } from "../../../support/suite.js";
+import { startWriting } from "./one-object.js";
+
+const ConfigMap = builtinDefinition("v1", "ConfigMap");
+const Deployment = builtinDefinition("apps/v1", "Deployment");
+const server = shared(() => startTestApiServer());
+const start = async (definition: ResourceDefinition, formerFieldManagers: readonly string[] = []) =>
+  startWriting(await server(), definition, { formerFieldManagers });
+
+const FORMER = "old-operator";
+const formerFieldManagers = [FORMER];
+const link = { labels: { "gen-operator.dev/controller": "us" } };
+const desired = { metadata: link, data: { text: "new" } };
+const old = {
+  metadata: {
+    labels: { "old.example.com/app": "x" },
+    annotations: { "old.example.com/hash": "1" },
+    finalizers: ["old.example.com/protect"],
+  },
+  data: { text: "old", more: "old" },
+};
+const stateOf = ({ metadata, ...content }: KubernetesObject & { readonly data?: object }) => ({
+  labels: Object.keys(metadata.labels ?? {}).sort(),
+  annotations: Object.keys(metadata.annotations ?? {}).filter((name) => !name.startsWith("gen-operator.dev/")),
+  finalizers: metadata.finalizers ?? [],
+  data: content.data,
+});
+const LEFT = {
+  labels: ["gen-operator.dev/controller", "old.example.com/app"],
+  annotations: ["old.example.com/hash"],
+  finalizers: ["old.example.com/protect"],
+  data: { more: "old", text: "new" },
+};
+const TAKEN = {
+  labels: ["gen-operator.dev/controller"],
+  annotations: [],
+  finalizers: [],
+  data: { text: "new" },
+};
+
+/** Creates the object as another operator does: by apply, or by POST. */
+async function createOld(
+  { client, metadata, others }: Awaited<ReturnType<typeof start>>,
+  way: "apply" | "post",
+): Promise<void> {
+  if (way === "apply") return others({ apply: old }, FORMER);
+  const object = { ...old, metadata: { ...old.metadata, ...metadata } };
+  await client.create({ definition: ConfigMap }, object, { fieldManager: FORMER });
+}
+
+suite("formerFieldManagers", (test) => {
+  for (const way of ["apply", "post"] as const) {
+    test(`removes what the former manager holds and desired lacks, at the first write: ${way}`, async () => {
+      await using writing = await start(ConfigMap, formerFieldManagers);
+      await createOld(writing, way);
+      await writing.apply(desired);
+      assert.equal(stateOf(await writing.live()), TAKEN);
+      assert.equal(
+        (await writing.managers())?.map(({ manager }) => manager),
+        ["us"],
+      );
+      assert.is((await writing.apply(desired)).kind, "unchanged");
+    });
+
+    test(`leaves all of it without the name, and removes it once it is named: ${way}`, async () => {
+      await using writing = await start(ConfigMap);
+      await createOld(writing, way);
+      await writing.apply(desired);
+      assert.equal(stateOf(await writing.live()), LEFT);
+      assert.is((await writing.apply(desired)).kind, "unchanged");
+      writing.restart({ formerFieldManagers });
+      await writing.apply(desired);
+      assert.equal(stateOf(await writing.live()), TAKEN);
+      assert.is((await writing.apply(desired)).kind, "unchanged");
+      assert.equal(writing.requests, []);
+    });
+  }
+
+  test("removes metadata that the former manager holds by PUT, and causes no further write", async () => {
+    await using writing = await start(ConfigMap, formerFieldManagers);
+    await createOld(writing, "post");
+    await writing.put(desired);
+    assert.equal(stateOf(await writing.live()), TAKEN);
+    assert.is((await writing.put(desired)).kind, "unchanged");
+    assert.equal(writing.requests, []);
+  });
+
+  test("keeps what another manager holds as well", async () => {
+    await using writing = await start(ConfigMap, formerFieldManagers);
+    await createOld(writing, "apply");
+    await writing.others({ apply: { data: { more: "old" } } }, "helm");
+    await writing.apply(desired);
+    assert.equal(stateOf(await writing.live()), { ...TAKEN, data: { more: "old", text: "new" } });
+  });
+
+  test("takes over again what the former manager writes later", async () => {
+    await using writing = await start(ConfigMap, formerFieldManagers);
+    await createOld(writing, "apply");
+    await writing.apply(desired);
+    await writing.others({ mergePatch: { data: { later: "old" } } }, FORMER);
+    await writing.apply(desired);
+    assert.equal(stateOf(await writing.live()), TAKEN);
+  });
+
+  test("keeps released fields and what was written through a subresource", async () => {
+    await using writing = await start(Deployment, formerFieldManagers);
+    const labels = { app: "x" };
+    const spec = {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: "main", image: "image" }] } },
+    };
+    await writing.others({ apply: { spec: { ...spec, replicas: 5, paused: true } } }, FORMER);
+    await writing.client.mergePatch(
+      { definition: Deployment },
+      { ...writing.metadata, subresource: "status", fieldManager: FORMER },
+      { status: { conditions: [{ type: "Old", status: "True" }] } },
+    );
+    await writing.apply({ metadata: link, spec }, { released: ["spec.replicas"] });
+    const { spec: after, status } = (await writing.live()) as unknown as {
+      spec: { replicas: number; paused?: boolean };
+      status: { conditions: readonly { type: string }[] };
+    };
+    assert.equal([after.replicas, after.paused], [5, undefined]);
+    assert.equal(status.conditions[0]?.type, "Old");
+    assert.is((await writing.apply({ metadata: link, spec }, { released: ["spec.replicas"] })).kind, "unchanged");
+  });
+});
