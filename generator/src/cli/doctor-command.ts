@@ -14,7 +14,7 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
     (command) =>
       command
         .usage(
-          "$0 doctor [--project DIR] [--kubeconfig FILE] [--context NAME] [--as USER]\n\n" +
+          "$0 doctor [--project DIR] [--kubeconfig FILE] [--context NAME] [--as USER] [--takeover]\n\n" +
             "Checks versions, compiler options and generated code. With a cluster, it also compares the CRDs, and asks for each right\n" +
             "of deploy/generated/rbac.yaml whether you have it. Writes nothing. Exits with 1 if a check failed.",
         )
@@ -40,6 +40,12 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
           describe:
             "Check as this user, such as system:serviceaccount:NAMESPACE:NAME, which you must be allowed to impersonate",
         })
+        .option("takeover", {
+          type: "boolean",
+          default: false,
+          describe:
+            "Only list what formerFieldManagers removes from the objects of the operator, by a dry run on the API server",
+        })
         .option("format", {
           ...FORMAT_OPTION,
           choices: ["text", "json"] as const,
@@ -47,8 +53,9 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
         })
         .example("$0 doctor", "this machine, this project, and the current cluster")
         .example("$0 doctor --as system:serviceaccount:web-system:web", "with the rights of the operator")
+        .example("$0 doctor --takeover", "before formerFieldManagers is deployed")
         .example("$0 doctor --format json", "for a program"),
-    async ({ project, kubeconfig, context, as: user, format }) => {
+    async ({ project, kubeconfig, context, as: user, takeover, format }) => {
       const { examineProject } = await import("../doctor/examine-project.js");
       const cluster = {
         ...(kubeconfig === undefined ? {} : { kubeconfig }),
@@ -58,7 +65,7 @@ export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {
       const checks: Check[] = [];
       const progress = createProgressLine();
       const update = generateCommandOf(project);
-      for await (const check of examineProject({ project, cluster, update, onStep: progress.report })) {
+      for await (const check of examineProject({ project, cluster, takeover, update, onStep: progress.report })) {
         progress.clear();
         checks.push(check);
         if (format === "text") for (const line of linesOf(check)) printLine(line);

@@ -19,3 +19,8 @@ export function ok(name: string, message: string): Check {
 export function skipped(name: string, message: string, advice?: string): Check {
   return { name, outcome: "skipped", message, ...(advice === undefined ? {} : { advice }) };
 }
+
+/** Creates a check that found something wrong. */
+export function failed(name: string, message: string, advice?: string): Check {
+  return { name, outcome: "failed", message, ...(advice === undefined ? {} : { advice }) };
+}

@@ -4,12 +4,13 @@ import type { ClusterOptions } from "../input/source/cluster.js";
 import { readProject } from "../input/read-project.js";
 import { buildModel } from "../model/build/build-model.js";
 import type { Check } from "./check.js";
-import { skipped } from "./check.js";
+import { failed, skipped } from "./check.js";
 import { findCluster } from "./check-cluster.js";
 import { checkCode } from "./check-code.js";
 import { checkKinds } from "./check-kinds.js";
 import { checkPackages } from "./check-packages.js";
 import { checkRights } from "./check-rights.js";
+import { checkTakeover } from "./check-takeover.js";
 import { checkTsconfig } from "./check-tsconfig.js";
 
 /** What `doctor` looks at. */
@@ -18,6 +19,8 @@ export interface ExamineOptions {
   readonly project: string;
   /** The cluster to compare with. Default: the current one of kubectl. */
   readonly cluster: ClusterOptions;
+  /** Whether to list what `formerFieldManagers` removes, and nothing else. Default: false */
+  readonly takeover?: boolean;
   /** The command that brings generated code up to date. */
   readonly update: string;
   /** Called with what is being done, as it begins: for somebody who waits. */
@@ -28,6 +31,7 @@ export interface ExamineOptions {
 export async function* examineProject(options: ExamineOptions): AsyncGenerator<Check, void> {
   const { project, cluster, update, onStep = () => {} } = options;
   const root = resolve(project);
+  if (options.takeover === true) return yield* examineTakeover(root, options);
   yield* await checkPackages(root);
   yield checkTsconfig(root);
   onStep("checking the code");
@@ -49,6 +53,21 @@ export async function* examineProject(options: ExamineOptions): AsyncGenerator<C
     yield* await checkKinds(client, model, input.crds);
     const subject = { isNamed: cluster.user !== undefined, ...(user === undefined ? {} : { user }) };
     yield* await checkRights(client, model, subject);
+  } finally {
+    await client.close();
+  }
+}
+
+async function* examineTakeover(root: string, { cluster, onStep = () => {} }: ExamineOptions): AsyncGenerator<Check> {
+  const input = await readProject(root);
+  const { model } = hasErrors(input.diagnostics) ? {} : await buildModel(input);
+  if (model === undefined) return yield failed("takeover", "the spec has errors", "run npx gen-operator generate");
+  onStep("asking the cluster");
+  const { checks, client } = await findCluster(cluster);
+  yield* checks;
+  if (client === undefined) return yield failed("takeover", "there is no cluster to look at");
+  try {
+    yield* await checkTakeover(client, model);
   } finally {
     await client.close();
   }

@@ -8,7 +8,15 @@ export function buildSettings(
   statusConditions?: WorkflowSpec["statusConditions"],
 ): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { formerNames = [], formerFieldManagers = [], retry, rateLimit, maxConcurrentReconciles, reconcileTimeout, cleanupTimeout } = spec;
+  const {
+    formerNames = [],
+    formerFieldManagers = [],
+    retry,
+    rateLimit,
+    maxConcurrentReconciles,
+    reconcileTimeout,
+    cleanupTimeout,
+  } = spec;
   const { initialInterval, maxInterval, maxRetries, multiplier } = retry ?? {};
   return Object.freeze({
     ...(formerNames.length === 0 ? {} : { formerNames }),

@@ -1,0 +1,238 @@
+import { isDeepStrictEqual } from "node:util";
+import type { ApiClient, JsonPatchOperation, KubernetesObject, ResourceDefinition } from "@gen-operator/runtime";
+import { isKubernetes, isReadOnly, type ControllerModel, type ProjectModel } from "../model/project-model.js";
+import type { KubernetesDependentModel, ResourceModel } from "../model/project-model.js";
+import { ok, skipped, type Check } from "./check.js";
+import { takenFields, valueOfFields, type FieldsV1, type Path, type TakenField } from "./taken-fields.js";
+
+const TIMEOUT_MS = 60_000;
+const FIELD_MANAGER = "gen-operator-doctor";
+/** How many fields are listed for each controller. */
+const MOST_LISTED = 200;
+/** The field managers of Kubernetes itself, which nothing replaces. */
+const KUBERNETES = /^(?:kube-controller-manager|kube-scheduler|kube-apiserver|kubelet|cloud-controller-manager)$/;
+
+type ManagedEntry = NonNullable<KubernetesObject["metadata"]["managedFields"]>[number];
+
+/** What one object of the operator would lose, and to whom it belongs now. */
+interface Loss {
+  readonly manager: string;
+  readonly object: string;
+  readonly lines: readonly string[];
+  readonly isRejected: boolean;
+}
+
+/**
+ * Lists what `formerFieldManagers` of each controller removes, by a dry run for each object; without any, what each other field manager holds.
+ * The operator has to have adopted the objects: what it owns says what `desired` states.
+ */
+export async function checkTakeover(client: ApiClient, model: ProjectModel): Promise<Check[]> {
+  const { messageOf, isApiError } = await import("@gen-operator/runtime");
+  const checks: Check[] = [];
+  for (const controller of model.controllers) {
+    const name = `takeover of ${controller.name}`;
+    try {
+      checks.push(await checkController(client, controller, name));
+    } catch (error) {
+      const advice = isApiError(error, 403)
+        ? "ask for the right to list and patch the objects of the operator"
+        : undefined;
+      checks.push(skipped(name, messageOf(error), advice));
+    }
+  }
+  return checks;
+}
+
+async function checkController(client: ApiClient, controller: ControllerModel, name: string): Promise<Check> {
+  const { settings } = controller;
+  const stated = settings.formerFieldManagers ?? [];
+  const label = `gen-operator.dev/controller in (${[controller.name, ...(settings.formerNames ?? [])].join(",")})`;
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const losses: Loss[] = [];
+  let count = 0;
+  for (const resource of writtenKinds(controller)) {
+    const definition = definitionOf(resource);
+    const objects = await client.list({ definition }, { labelSelector: label, signal });
+    count += objects.length;
+    for (const object of objects.filter((each) => isApplied(each, controller)).sort(byName)) {
+      const { released = [] } = dependentOf(object, controller) ?? {};
+      for (const managers of stated.length > 0 ? [stated] : othersOf(object, controller).map((each) => [each])) {
+        const loss = await lossOf(client, { object, definition, managers, released, signal });
+        if (loss !== undefined) losses.push(loss);
+      }
+    }
+  }
+  return judge(name, { losses, count, stated });
+}
+
+interface Findings {
+  readonly losses: readonly Loss[];
+  readonly count: number;
+  readonly stated: readonly string[];
+}
+
+function judge(name: string, { losses, count, stated }: Findings): Check {
+  if (count === 0) {
+    const advice = "start the operator without formerFieldManagers, and check again when it has adopted the objects";
+    return skipped(name, "no object carries the label of the controller yet", advice);
+  }
+  const objects = `${count} ${count === 1 ? "object" : "objects"}`;
+  const names = [...new Set(losses.map(({ manager }) => manager))].sort();
+  if (losses.length === 0)
+    return ok(name, `nothing is removed from ${objects}${stated.length > 0 ? ` that ${stated.join(", ")} wrote` : ""}`);
+  const all = losses.flatMap(({ object, manager, lines }) =>
+    lines.map((line) => (stated.length > 0 ? `${object}: ${line}` : `${manager}: ${object}: ${line}`)),
+  );
+  const more = all.length - MOST_LISTED;
+  const details = more > 0 ? [...all.slice(0, MOST_LISTED), `and ${more} more`] : all;
+  if (losses.some(({ isRejected }) => isRejected))
+    return {
+      name,
+      outcome: "failed",
+      message: `the API server rejects what formerFieldManagers removes from ${objects}`,
+      details,
+      advice: "return the fields from desired(), or list them under released of the dependent",
+    };
+  const message =
+    stated.length > 0
+      ? `formerFieldManagers removes from ${objects}, of what desired() does not return:`
+      : `other field managers hold fields of ${objects} that desired() does not return; these go if formerFieldManagers lists the manager:`;
+  const advice =
+    "return from desired() what has to stay, or list it under released of the dependent" +
+    (stated.length > 0 ? "" : `; to remove the rest, list the manager (${names.join(", ")}) under formerFieldManagers`);
+  return { name, outcome: "warning", message, details, advice };
+}
+
+function writtenKinds({ dependents }: ControllerModel): readonly ResourceModel[] {
+  const kinds = new Map<string, ResourceModel>();
+  for (const dependent of dependents)
+    if (isKubernetes(dependent) && !isReadOnly(dependent) && dependent.cluster === undefined)
+      kinds.set(`${dependent.resource.group}/${dependent.resource.plural}`, dependent.resource);
+  return [...kinds.values()];
+}
+
+function definitionOf({ group, version, ...resource }: ResourceModel): ResourceDefinition {
+  return { ...resource, group, version, apiVersion: group === "" ? version : `${group}/${version}`, schema: {} };
+}
+
+function ownManagersOf({ name, settings, dependents }: ControllerModel): readonly string[] {
+  const stated = dependents.flatMap((each) => (isKubernetes(each) ? (each.fieldManager ?? []) : []));
+  return [settings.fieldManager ?? name, ...(settings.formerNames ?? []), ...stated];
+}
+
+function othersOf(
+  { metadata: { managedFields = [] } }: KubernetesObject,
+  controller: ControllerModel,
+): readonly string[] {
+  const own = ownManagersOf(controller);
+  const found = managedFields.flatMap(({ manager = "", subresource }) =>
+    subresource !== undefined || own.includes(manager) || KUBERNETES.test(manager) ? [] : [manager],
+  );
+  return [...new Set(found)].sort();
+}
+
+// Objects that are only created, or written by PUT, lose nothing later.
+function isApplied(object: KubernetesObject, controller: ControllerModel): boolean {
+  const dependent = dependentOf(object, controller);
+  return (
+    dependent?.mode !== "createOnly" && dependent?.serverSideApply !== false && dependent?.operations?.update !== false
+  );
+}
+
+function dependentOf(
+  { metadata }: KubernetesObject,
+  { dependents }: ControllerModel,
+): KubernetesDependentModel | undefined {
+  const name = metadata.annotations?.["gen-operator.dev/dependent"];
+  return dependents.filter(isKubernetes).find((each) => each.name === name);
+}
+
+interface Judged {
+  readonly object: KubernetesObject;
+  readonly definition: ResourceDefinition;
+  readonly managers: readonly string[];
+  /** Paths that stay as they are. */
+  readonly released: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+async function lossOf(client: ApiClient, judged: Judged): Promise<Loss | undefined> {
+  const { isApiError } = await import("@gen-operator/runtime");
+  const { object, definition, managers, released, signal } = judged;
+  const { managedFields = [], name, namespace, uid } = object.metadata;
+  const isTaken = ({ manager = "", subresource }: ManagedEntry) =>
+    subresource === undefined && managers.includes(manager);
+  const [taken, others] = [managedFields.filter(isTaken), managedFields.filter((each) => !isTaken(each))];
+  const fieldsOf = (entries: readonly ManagedEntry[]) => entries.map(({ fieldsV1 = {} }) => fieldsV1 as FieldsV1);
+  // What several of them own belongs to none of the others.
+  const fields = fieldsOf(taken).flatMap((each) => takenFields(object, each, fieldsOf(others)));
+  const found = [...new Map(fields.map((field) => [JSON.stringify(field.path), field])).values()];
+  const isReleased = ({ text }: TakenField) => released.some((each) => text === each || text.startsWith(`${each}.`));
+  const outermost = found.filter(
+    (field) => !isReleased(field) && !found.some((other) => isBelow(field.path, other.path)),
+  );
+  if (outermost.length === 0) return undefined;
+  const what = `${definition.kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  const manager = managers.filter((each) => taken.some((entry) => entry.manager === each)).join(", ");
+  const operations: JsonPatchOperation[] = [
+    { op: "test", path: "/metadata/uid", value: uid ?? null },
+    ...[...outermost].sort(fromTheEnd).map(({ path }) => ({ op: "remove" as const, path: pointerOf(path) })),
+  ];
+  try {
+    const request = { verb: "jsonPatch" as const, ref: { name, namespace }, body: operations };
+    const options = { dryRun: true, fieldManager: FIELD_MANAGER, signal };
+    const { object: after } = await client.write({ definition }, { ...request, ...options });
+    const lines = linesOf(object, after, outermost);
+    return lines.length === 0 ? undefined : { manager, object: what, lines, isRejected: false };
+  } catch (error) {
+    if (!isApiError(error) || error.code === 403 || error.code === 404) throw error;
+    // Its message may hold values.
+    const places = error.causes.flatMap(({ field }) => (field === undefined ? [] : [field]));
+    const where = places.length > 0 ? ` at ${[...new Set(places)].join(", ")}` : "";
+    const paths = outermost.map(({ text }) => text).join(", ");
+    const line = `the API server rejects the removal of ${paths} (${error.code}${where})`;
+    return { manager, object: what, lines: [line], isRejected: true };
+  }
+}
+
+// What gets the same value as a default does not change.
+function linesOf(before: object, after: object, fields: readonly TakenField[]): readonly string[] {
+  const lines = fields.flatMap(({ elements, text, value }) => {
+    const now = valueOfFields(after, elements);
+    if (now === undefined) return [text];
+    if (isDeepStrictEqual(now, value)) return [];
+    return [isShown(value) && isShown(now) ? `${text} (${value} → ${now})` : `${text} (gets a default)`];
+  });
+  const template = ["f:spec", "f:template"];
+  const isOfPods = valueOfFields(before, [...template, "f:spec", "f:containers"]) !== undefined;
+  const isChanged = !isDeepStrictEqual(valueOfFields(before, template), valueOfFields(after, template));
+  return [...lines.sort(), ...(isOfPods && isChanged ? ["the pods restart, as the pod template changes"] : [])];
+}
+
+// Texts may be secret.
+function isShown(value: unknown): value is number | boolean {
+  return typeof value === "number" || typeof value === "boolean";
+}
+
+function isBelow(path: Path, other: Path): boolean {
+  return path.length > other.length && other.every((step, index) => path[index] === step);
+}
+
+// Indexes of one list stay right if the last items go first.
+function fromTheEnd(a: TakenField, b: TakenField): number {
+  for (let at = 0; at < Math.min(a.path.length, b.path.length); at++) {
+    const [left, right] = [a.path[at]!, b.path[at]!];
+    if (left === right) continue;
+    return typeof left === "number" && typeof right === "number" ? right - left : String(left) < String(right) ? -1 : 1;
+  }
+  return b.path.length - a.path.length;
+}
+
+function pointerOf(path: Path): string {
+  return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+function byName(a: KubernetesObject, b: KubernetesObject): number {
+  const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
+  return key(a) < key(b) ? -1 : 1;
+}
