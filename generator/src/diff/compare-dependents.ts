@@ -99,6 +99,14 @@ function compareWriting(before: KubernetesDependentModel, after: KubernetesDepen
         ? "held for cleanup: its objects get a finalizer"
         : "no longer held for cleanup; its objects lose the finalizer",
     );
+  if (before.onImmutable !== after.onImmutable)
+    add(
+      after.onImmutable === undefined ? "breaking" : "compatible",
+      name,
+      after.onImmutable === undefined
+        ? "onImmutable recreate → fail; changes of immutable fields are refused"
+        : "onImmutable fail → recreate; its objects are deleted and created again when an immutable field changes",
+    );
   for (const operation of CAPABILITIES) {
     const [former, now] = [before, after].map(({ operations }) => operationText(operations?.[operation]));
     if (former !== now)

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isKubernetes, isReadOnly, type ControllerModel } from "../model/project-model.js";
+import { isImmutableKind } from "../model/rules/dependents/immutable-kind.js";
 import { dependentNamesOf } from "../output/controller-names.js";
 import { kebabCase } from "../output/naming.js";
 import { collectInto, type Change } from "./change.js";
@@ -44,18 +45,20 @@ export async function compareStubs({ before, now, controllers }: TwoStates): Pro
   for (const controller of controllers) {
     const add = collectInto(changes, `controller ${controller.name}`);
     for (const dependent of controller.dependents) {
-      if (!isKubernetes(dependent) || isReadOnly(dependent)) continue;
+      if (!isKubernetes(dependent) || isReadOnly(dependent) || dependent.mode === "createOnly") continue;
       const { group, kind } = dependent.resource;
       const fields = IMMUTABLE.get(`${group}/${kind}`);
       if (fields === undefined) continue;
       const path = `src/${kebabCase(controller.name)}/dependents/${dependentNamesOf(dependent).file}.ts`;
       const [former, current] = await Promise.all([before, now].map((root) => textOf(join(root, path))));
       if (former === undefined || current === undefined || former === current) continue;
-      add(
-        "compatible",
-        dependent.name,
-        `${path} differs; of a ${kind} that exists, the API server refuses a change of ${fields}: give the object another name to replace it`,
-      );
+      const isRecreated = dependent.onImmutable === "recreate";
+      const fate = isRecreated
+        ? `a ${kind} that exists is deleted and created again if the change is one of ${fields}`
+        : `of a ${kind} that exists, the API server refuses a change of ${fields}: give the object another name, or set onImmutable: recreate, to replace it`;
+      // Nearly every change of these is refused.
+      const isBreaking = !isRecreated && isImmutableKind(dependent.resource);
+      add(isBreaking ? "breaking" : "compatible", dependent.name, `${path} differs; ${fate}`);
     }
   }
   return changes;

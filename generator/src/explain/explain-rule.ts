@@ -7,6 +7,7 @@ const ACCEPTABLE: ReadonlySet<string> = new Set([
   "conditional-dependency",
   "constant-condition",
   "floating-promise",
+  "immutable-kind",
   "unordered-read",
   "unread-detail",
 ]);

@@ -200,6 +200,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Render the chart, `helm template CHART --include-crds`, and take the CRDs of the result.",
       example: "helm-template",
     },
+    "immutable-kind": {
+      meaning:
+        "The operator updates an object of a kind that cannot be changed, such as a Job, whose template is immutable: a new version of the operator fails for each object that exists. Or `onImmutable: recreate` would delete an object that owns data.",
+      remedy:
+        "Set `mode: createOnly` to leave what exists as it is, `onImmutable: recreate` to delete it and create it again, or `onImmutable: fail` if errors are what you want. Remove `onImmutable: recreate` from kinds whose deletion loses data.",
+      example: "warning-immutable-kind",
+    },
     "inexact-number": {
       meaning:
         "A default or an enum of a CRD has an integer beyond 2^53. JavaScript has no such number: an operator reads, compares and writes the nearest one that it has.",

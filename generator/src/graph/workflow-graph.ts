@@ -107,6 +107,7 @@ function dependentNode(dependent: DependentModel): GraphNode {
     ...(eventSource === undefined ? [] : [`eventSource: ${eventSource}`]),
     ...(deletion === "garbageCollected" || mode === "readOnly" ? [] : [`deletion: ${deletion}`]),
     ...(dependent.heldForCleanup === true ? ["held for cleanup"] : []),
+    ...(dependent.onImmutable === undefined ? [] : [`onImmutable: ${dependent.onImmutable}`]),
     ...conditions,
   ];
   return {

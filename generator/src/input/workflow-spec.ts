@@ -174,6 +174,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly deletion?: DeletionSpec;
   readonly existing?: "refuse" | "adopt" | Exclude<ConditionSpec, ConditionWord>;
   readonly heldForCleanup?: boolean;
+  readonly onImmutable?: "fail" | "recreate";
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;
   readonly released?: readonly string[];

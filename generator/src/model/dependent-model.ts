@@ -63,6 +63,7 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly deletion: Deletion;
   readonly existing?: "adopt";
   readonly heldForCleanup?: true;
+  readonly onImmutable?: "recreate";
   readonly serverSideApply?: false;
   readonly fieldManager?: string;
   /** Paths of fields that belong to another controller. */

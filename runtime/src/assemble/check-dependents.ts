@@ -4,6 +4,7 @@ import { seesRemoved } from "../workflow/prune/leftovers.js";
 import {
   deletionOf,
   isKubernetes,
+  ownsData,
   type DependentDefinition,
   type ExternalDependent,
   type KubernetesDependent,
@@ -82,6 +83,7 @@ function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefini
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
     problemOfReleased(dependent) ??
+    problemOfImmutable(dependent) ??
     problemOfLink(dependent, primary) ??
     problemOfPlace(dependent)
   );
@@ -156,6 +158,7 @@ function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDepende
   const settings = [
     "deletion",
     "existing",
+    "onImmutable",
     "serverSideApply",
     "fieldManager",
     "released",
@@ -170,6 +173,25 @@ function problemOfReleased({ released = [] }: KubernetesDependent): string | und
   const invalid = released.find((path) => !/^(?!(apiVersion|kind|metadata|status)\b)[\w-]+(\.[\w-]+)*$/.test(path));
   if (invalid === undefined) return undefined;
   return `releases "${invalid}"; state the path of a field outside of metadata and status, such as spec.replicas`;
+}
+
+function problemOfImmutable({ onImmutable, ...rest }: KubernetesDependent): string | undefined {
+  const { mode, resource, deletion, operations = {} } = rest;
+  if (onImmutable === undefined || onImmutable === "fail") return undefined;
+  if (onImmutable !== "recreate")
+    return `has ${JSON.stringify(onImmutable)} for onImmutable; it must be "fail" or "recreate"`;
+  if (ownsData(resource))
+    return `sets onImmutable: recreate, and the deletion of a ${kindNameOf(resource)} loses data; remove onImmutable`;
+  const reasons: readonly (readonly [boolean, string])[] = [
+    [mode === "createOnly", "is createOnly, so that it is never updated"],
+    [operations.update === false, "is never updated (operations.update)"],
+    [operations.create === false, "is created by another client (operations.create)"],
+    [deletion === "orphan", "is orphaned, so that it is never deleted"],
+    [operations.delete === false, "is never deleted (operations.delete)"],
+    [operations.delete !== undefined, "has its own delete"],
+  ];
+  const never = reasons.find(([holds]) => holds)?.[1];
+  return never && `${never}, and sets onImmutable: recreate; remove one of them`;
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).

@@ -34,12 +34,48 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, status: ApiStatus, retryAfterMs?: number) {
-    super(`${code} ${status.reason ?? ""}: ${status.message ?? "no message"}`.replace(" :", ":"));
+    const stated = status.details?.causes ?? [];
+    const causes = stated.map(withoutObject);
+    let text = status.message ?? "no message";
+    for (const [index, { message = "" }] of stated.entries())
+      text = text.replace(message, () => causes[index]!.message!);
+    super(`${code} ${status.reason ?? ""}: ${text}`.replace(" :", ":"));
     this.code = code;
     this.reason = status.reason ?? "";
-    this.causes = status.details?.causes ?? [];
+    this.causes = causes;
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+// The value that the API server quotes between the kind of a problem and its text: an object as JSON or as a Go struct, or a scalar.
+const OBJECT_VALUE = /^((?:Invalid|Duplicate|Unsupported|Too many)[^:]*): (?:&|[\w.*[\]]*)?[{[].*[}\]](?=:|$)/s;
+const SCALAR_VALUE = /^(Invalid value): (?:"(?:[^"\\]|\\.)*"|[\w.+-]+): /;
+// A Pod is compared with what it was, line by line.
+const COMPARISON = /\n@@ -\d[^]*$/;
+
+// Objects of a message hold the values of environment variables, for example, and are too long to read.
+function withoutObject(cause: StatusCause): StatusCause {
+  if (cause.message === undefined) return cause;
+  const message = cause.message.replace(COMPARISON, "").replace(OBJECT_VALUE, "$1");
+  return { ...cause, message: IMMUTABLE.test(detailOf(message)) ? message.replace(SCALAR_VALUE, "$1: ") : message };
+}
+
+function detailOf(message: string): string {
+  return message.replace(SCALAR_VALUE, "");
+}
+
+// How kube-apiserver 1.36 says so, and how rules of custom resources mostly do.
+const IMMUTABLE =
+  /\bimmutable\b|\b(?:may|can|must|should)(?: ?not|n't) (?:be )?(?:change|modif|update|alter)|\bupdates to .+ (?:is|are) forbidden/i;
+
+/** Tells whether the API server refuses a value because its field cannot change any more. */
+export function isAboutImmutable({ message = "" }: StatusCause): boolean {
+  return IMMUTABLE.test(detailOf(message));
+}
+
+/** Tells whether the API server refused a write because a field of the object cannot change any more. */
+export function isImmutableError(error: unknown): error is ApiError {
+  return isApiError(error, 422) && error.causes.some(isAboutImmutable);
 }
 
 /** A request that got no answer: the server cannot be reached, or the connection broke. */

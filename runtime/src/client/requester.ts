@@ -1,6 +1,6 @@
 import type { RequestObservation } from "../base/activity.js";
 import { Backoff, sleep } from "../base/clock.js";
-import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
+import { ApiError, isAboutImmutable, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import { objectIn } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
@@ -204,7 +204,12 @@ const RBAC = /^secrets(?: "[^"]*")? is forbidden: User "[^"]*" cannot \w+ resour
 
 function withoutValues(status: ApiStatus & { kind?: string }): ApiStatus & { kind?: string } {
   const { kind, details = {} } = status;
-  const causes = details.causes?.map(({ reason, field }) => ({ ...wordIn(reason), ...(field && { field }) }));
+  const causes = details.causes?.map((cause) => ({
+    ...wordIn(cause.reason),
+    // These words are the API server's own.
+    ...(isAboutImmutable(cause) && { message: "field is immutable" }),
+    ...(cause.field && { field: cause.field }),
+  }));
   const fields = causes?.map((cause) => Object.values(cause).reverse().join(" ")).join(", ");
   return {
     ...(kind && { kind }),

@@ -80,13 +80,42 @@ export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["r
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
 export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
   KubernetesDependent,
-  keyof NodeDefinition | "resource" | "mode" | "desired" | "existing" | "filters" | "matcher" | "operations"
+  | keyof NodeDefinition
+  | "resource"
+  | "mode"
+  | "desired"
+  | "existing"
+  | "onImmutable"
+  | "filters"
+  | "matcher"
+  | "operations"
 > {
+  /**
+   * What to do if the API server refuses a write because a field of the object is immutable: `recreate` deletes the object and creates it again.
+   * Default: `fail`
+   *
+   * @example onImmutable: "recreate"
+   */
+  readonly onImmutable?: "fail" | RecreateOption<NoInfer<Resource>>;
   readonly resource: ResourceClass<Resource, Input>;
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
 }
+
+/** Kinds whose deletion loses data. */
+interface DataKind {
+  readonly kind:
+    | "CustomResourceDefinition"
+    | "Namespace"
+    | "PersistentVolume"
+    | "PersistentVolumeClaim"
+    | "VolumeSnapshot"
+    | "VolumeSnapshotContent";
+}
+
+/** Kinds whose deletion loses data are never deleted to create them again. */
+export type RecreateOption<Resource> = [Resource] extends [DataKind] ? never : "recreate";
 
 /** What a chain states about an object that somebody else makes. */
 export interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends Pick<

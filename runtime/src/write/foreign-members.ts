@@ -3,7 +3,7 @@
 // the same name. Members in the way are found by dry runs of the whole change. They become ours in the managed fields alone, so that one apply
 // removes them and sets the desired object: nobody sees a state between the two.
 import { isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
-import { isApiError, type ApiError, type StatusCause } from "../base/errors.js";
+import { isAboutImmutable, isApiError, type ApiError, type StatusCause } from "../base/errors.js";
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
@@ -196,8 +196,8 @@ function candidatesFor(causes: readonly StatusCause[], root: Root, { write, stat
 }
 
 // An error about something that cannot change is about nobody's members.
-function isAboutMembers({ message = "", field }: StatusCause): boolean {
-  return field !== undefined && !/immutable/i.test(message);
+function isAboutMembers(cause: StatusCause): boolean {
+  return cause.field !== undefined && !isAboutImmutable(cause);
 }
 
 // The rules at the root have no field, and the text of what a schema rejects has its path.

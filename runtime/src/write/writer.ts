@@ -1,4 +1,4 @@
-import { BlockedError, isApiError, RetryAfterError } from "../base/errors.js";
+import { BlockedError, isApiError, RetryAfterError, type ApiError } from "../base/errors.js";
 import {
   describeObject,
   keyOf,
@@ -23,6 +23,8 @@ import {
   sharesPrimary,
 } from "../base/primary-link.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
+import { messageOf } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import { applyMethod } from "./apply.js";
 import { LAST_STATED } from "./last-stated.js";
 import { mergedMetadata, putMethod } from "./put.js";
@@ -31,6 +33,7 @@ import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import {
   locked,
+  planCreate,
   planJsonPatch,
   planMergePatch,
   uidTest,
@@ -41,6 +44,7 @@ import {
 } from "./send/plan.js";
 import { createPostponedError, type PrimaryCause } from "./send/postponed-write.js";
 import type { DeletionSending, Sender } from "./send/send.js";
+import { digestOf } from "./send/write-loops.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 const LOOK_AGAIN_AFTER_MS = 10_000;
@@ -56,6 +60,12 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   readonly isLeft?: boolean;
 }
 
+/** An object that is deleted to create it again, and why. */
+interface Replacement {
+  readonly cause: PrimaryCause;
+  readonly error: ApiError;
+}
+
 type Tie = Pick<Sending, "cause" | "isFiltered"> & { readonly desired: Stated["metadata"] };
 type Removal = Pick<Sending, "isUrgent"> & { readonly cause: PrimaryCause; readonly keepsLink?: boolean };
 
@@ -65,6 +75,8 @@ export class Writer {
   readonly #method: WriteMethod;
   /** The objects that were in the way of a creation when it was tried last. */
   readonly #blocked = new Set<string>();
+  /** Digests of the content for which objects were deleted last to create them again. */
+  readonly #replaced = new Map<string, string>();
 
   constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
     this.#sender = sender;
@@ -110,6 +122,34 @@ export class Writer {
 
   delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     return this.#sender.delete(target, live, options);
+  }
+
+  /**
+   * Checks that an object which an immutable field keeps from becoming as desired may be deleted to create it again, and returns how to delete it.
+   * Throws if the desired object could not be created, or if the object was deleted for the same content before.
+   */
+  async checkReplacement(target: WriteTarget, stated: Stated, { cause, error }: Replacement): Promise<DeletionSending> {
+    const { definition } = target;
+    const desired = withoutStatus(definition, withEncodedData(definition, stated));
+    const id = idOf(target, desired.metadata);
+    const digest = digestOf(desired);
+    const fail = (problem: string) =>
+      new BlockedError(`${messageOf(error)}; it is not deleted, because ${problem}`, { cause: error });
+    if (this.#replaced.get(id) === digest)
+      throw fail(
+        "it was created again for the same desired state before: exempt it from the admission policy or webhook that changes the field, or delete it yourself",
+      );
+    try {
+      await this.#sender.dryRun({ target, plan: planCreate(definition, desired), cause });
+    } catch (problem) {
+      // The name is checked last: the object itself would be accepted.
+      if (!isApiError(problem, 409)) throw fail(`it could not be created again: ${messageOf(problem)}`);
+    }
+    if (this.#replaced.size >= MOST_BLOCKED) this.#replaced.clear();
+    this.#replaced.set(id, digest);
+    const text = `deleting ${describeObject(definition, desired.metadata)} to create it again (onImmutable: recreate): ${messageOf(error)}`;
+    cause.logger?.info({ dependent: cause.dependent }, text);
+    return { cause, propagationPolicy: propagationOf(definition) };
   }
 
   /** Ties an object to its primary as a desired one is, and changes nothing else of it. */
@@ -232,6 +272,11 @@ export class Writer {
     const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
     return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
+}
+
+// The Pods of a StatefulSet, with their claims, are adopted by the next one. Elsewhere nothing of the former object may run beside the new one.
+function propagationOf({ apiVersion, kind }: ResourceDefinition): "Foreground" | "Orphan" {
+  return kind === "StatefulSet" && apiVersion.startsWith("apps/") ? "Orphan" : "Foreground";
 }
 
 function idOf({ definition }: WriteTarget, metadata: Stated["metadata"]): string {

@@ -135,7 +135,7 @@ suite("gen-operator diff", (test) => {
       const [, line, ...rest] = stdout.split("\n");
       assert.is(
         line,
-        "  compatible deployment: src/webpage/dependents/deployment.ts differs; of a Deployment that exists, the API server refuses a change of spec.selector: give the object another name to replace it",
+        "  compatible deployment: src/webpage/dependents/deployment.ts differs; of a Deployment that exists, the API server refuses a change of spec.selector: give the object another name, or set onImmutable: recreate, to replace it",
       );
       assert.equal(rest, ["0 breaking, 1 compatible", ""]);
       assert.is(status, 0);

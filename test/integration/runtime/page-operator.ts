@@ -83,10 +83,15 @@ export async function startPageOperator(options?: PageOperatorOptions): Promise<
 }
 
 /** Puts an admission policy in force, which changes what others write: `expression` is that of the operations of a JSON patch. */
-export async function admitChanged(to: Connection, resource: string, expression: string): Promise<AsyncDisposable> {
+export async function admitChanged(
+  to: Connection,
+  resource: string,
+  expression: string,
+  operations: readonly ("CREATE" | "UPDATE")[] = ["CREATE", "UPDATE"],
+): Promise<AsyncDisposable> {
   const collection = (kind: string) => `/apis/admissionregistration.k8s.io/v1/mutatingadmission${kind}`;
   const metadata = { name: `changes-${resource.replace("/", "-")}` };
-  const rule = { apiGroups: ["*"], apiVersions: ["*"], operations: ["CREATE", "UPDATE"], resources: [resource] };
+  const rule = { apiGroups: ["*"], apiVersions: ["*"], operations, resources: [resource] };
   const spec = {
     reinvocationPolicy: "Never",
     matchConstraints: { resourceRules: [rule] },

@@ -3,6 +3,7 @@ import type { Cluster } from "../feed/cluster.js";
 import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
 import { controllerReference, type PodTemplate } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
+import { selects } from "../feed/selector.js";
 import { type Workload, templateHash } from "./workload.js";
 
 /** A ControllerRevision. */
@@ -28,6 +29,7 @@ export async function currentRevision(
   workload: Workload,
   { kind, hashLabel }: { kind: string; hashLabel: string },
 ): Promise<ControllerRevision> {
+  await adoptRevisions(cluster, workload, kind);
   const revisions = revisionsOf(cluster, workload);
   const { template } = workload.spec;
   const highest = revisions.at(-1)?.revision ?? 0;
@@ -48,6 +50,17 @@ export async function currentRevision(
     data: { spec: { template: { ...template, $patch: "replace" } } },
     revision: highest + 1,
   });
+}
+
+// Those of a workload that was deleted with propagation policy Orphan hold the names of the new ones.
+async function adoptRevisions(cluster: Cluster, workload: Workload, kind: string): Promise<void> {
+  for (const revision of cluster.list<ControllerRevision>(KIND, workload.metadata.namespace)) {
+    const { metadata } = revision;
+    if (controllerOf(revision) !== undefined || !selects(workload.spec.selector, metadata.labels)) continue;
+    const reference = controllerReference("apps/v1", kind, workload);
+    const ownerReferences = [...(metadata.ownerReferences ?? []), reference];
+    await cluster.update(KIND, { ...revision, metadata: { ...metadata, ownerReferences } });
+  }
 }
 
 /** Deletes the oldest revisions that no Pod has. */

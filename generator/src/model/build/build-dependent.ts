@@ -111,6 +111,7 @@ function objectOf(
     deletion: deletionOf(spec),
     ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
     ...(spec.heldForCleanup === true ? { heldForCleanup: true as const } : {}),
+    ...(spec.onImmutable === "recreate" ? { onImmutable: spec.onImmutable } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(released === undefined ? {} : { released }),

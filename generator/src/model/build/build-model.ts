@@ -47,6 +47,7 @@ import { checkOwnerNamespace } from "../rules/dependents/owner-namespace.js";
 import { checkMovedDependent } from "../rules/history/moved-dependent.js";
 import { checkUnhandledRename } from "../rules/history/unhandled-rename.js";
 import { checkUnstatedRemoval } from "../rules/history/unstated-removal.js";
+import { checkImmutableKind } from "../rules/dependents/immutable-kind.js";
 import { checkReleasedField } from "../rules/dependents/released-field.js";
 import { checkReference } from "../rules/dependents/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
@@ -91,6 +92,7 @@ const RULES: readonly Rule[] = [
   checkDependencyCycle,
   checkDependentOption,
   checkReleasedField,
+  checkImmutableKind,
   checkDependentSource,
   checkReference,
   checkExternalType,

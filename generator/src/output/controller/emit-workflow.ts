@@ -63,7 +63,7 @@ function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
   const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
-  const { existing, heldForCleanup, serverSideApply, fieldManager, released } = dependent;
+  const { existing, heldForCleanup, onImmutable, serverSideApply, fieldManager, released } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
   const usual = cluster === undefined ? "garbageCollected" : "ordered";
   const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
@@ -71,7 +71,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   const mode = ref === undefined ? dependent.mode : undefined;
   const stated = {
     ...statedOf(dependent),
-    ...{ mode, ...placed, existing, heldForCleanup, serverSideApply, fieldManager, released },
+    ...{ mode, ...placed, existing, heldForCleanup, onImmutable, serverSideApply, fieldManager, released },
   };
   return [
     field("resource", resourceDoc(resource, names)),

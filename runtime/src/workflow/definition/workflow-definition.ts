@@ -220,6 +220,15 @@ export interface KubernetesDependent extends NodeDefinition {
    * Foreground deletion of the primary, and deletion of the namespace, would delete the object before. Default: false
    */
   readonly heldForCleanup?: boolean;
+  /**
+   * What to do if the API server refuses a write because a field of the object is immutable, such as the template of a Job: `fail` reports the
+   * fields, `recreate` deletes the object and creates it again. The Pods of a StatefulSet stay and are adopted; what other objects own goes with
+   * them. Not for PersistentVolumeClaims and other kinds whose deletion loses data, nor if `desired` reads the live object.
+   * Default: `fail`, as a deletion cannot be undone
+   *
+   * @example onImmutable: "recreate"
+   */
+  readonly onImmutable?: "fail" | "recreate";
   /** False: it is written by POST and PUT. Default: true */
   readonly serverSideApply?: boolean;
   /** Default: the field manager of the controller */
@@ -296,6 +305,21 @@ export function hasName({ name, movedFrom }: Pick<NodeDefinition, "name" | "move
 /** Tells whether a dependent is an object of Kubernetes. */
 export function isKubernetes(dependent: DependentDefinition): dependent is KubernetesDependent {
   return "resource" in dependent;
+}
+
+// Deletion of these loses data, or all objects in them.
+const DATA_KINDS: ReadonlySet<string> = new Set([
+  "/Namespace",
+  "/PersistentVolume",
+  "/PersistentVolumeClaim",
+  "apiextensions.k8s.io/CustomResourceDefinition",
+  "snapshot.storage.k8s.io/VolumeSnapshot",
+  "snapshot.storage.k8s.io/VolumeSnapshotContent",
+]);
+
+/** Tells whether data is lost with an object of a kind, so that it is never deleted to create it again. */
+export function ownsData({ group, kind }: Pick<ResourceDefinition, "group" | "kind">): boolean {
+  return DATA_KINDS.has(`${group}/${kind}`);
 }
 
 /** What becomes of objects: the garbage collector deletes them, the runtime does in the order of the graph, or they are untied from the primary. */

@@ -1,4 +1,5 @@
-import { isAbsent, isApiError, TerminalError } from "../../base/errors.js";
+import { isDeepStrictEqual } from "node:util";
+import { isAbsent, isApiError, isImmutableError, TerminalError, type ApiError } from "../../base/errors.js";
 import {
   describeObject,
   isTerminating,
@@ -28,7 +29,7 @@ import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { PrimaryCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
-import { deletionOf, hasName } from "../definition/workflow-definition.js";
+import { deletionOf, hasName, ownsData } from "../definition/workflow-definition.js";
 import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
@@ -274,7 +275,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
     const apply = async (): Promise<WriteOutcome> => {
-      const written = await this.#options.writer.apply(this.#target, desired, {
+      const attempt = this.#options.writer.apply(this.#target, desired, {
         live: known,
         existing: (object) => this.#decideExisting(object, run),
         // An object that is never updated has its content from whoever made it.
@@ -284,6 +285,11 @@ export class KubernetesReconciler implements DependentReconciler {
         released,
         cause: this.#causeOf(run),
       });
+      const written = await attempt.catch((error: unknown) => {
+        if (known === undefined || !isImmutableError(error)) throw error;
+        return this.#replace(run, { error, desired, live: known, isLiveRead: seen !== undefined });
+      });
+      if (written === undefined) return "waiting";
       if (written.kind === "postponed") return written;
       if (written.kind === "unseen") return { unseen: written.entry, isForeign: written.isForeign };
       return written.kind === "terminating" ? "waiting" : written.kind;
@@ -299,6 +305,34 @@ export class KubernetesReconciler implements DependentReconciler {
       await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
+  }
+
+  // The object is deleted, and created again by a later reconcile that sees that it is gone.
+  async #replace(run: DependentRun, { error, desired, live, isLiveRead }: ImmutableChange): Promise<undefined> {
+    const { onImmutable = "fail", resource, name, mode } = this.#options.definition;
+    const problem = (text: string) => {
+      error.message += `; ${text}`;
+      return error;
+    };
+    const advice =
+      "revert the change, give the object another name, or set onImmutable: recreate to delete it and create it again";
+    if (onImmutable !== "recreate" || mode === "createOnly") throw ownsData(resource) ? error : problem(advice);
+    const { metadata } = live.object;
+    const isOwn = isOwnedBy(metadata, run.primary.metadata) || this.objects.isProven(run.primary, keyOf(metadata));
+    if (!isOwn || run.notes.discovered.isForeign(metadata.uid))
+      throw problem(
+        "it is not deleted, because it was created by another client and does not belong to this primary yet",
+      );
+    if (isLiveRead)
+      throw problem(`it is not deleted, because desired() of dependent "${name}" reads what would be lost with it`);
+    if (leavesPods(resource, desired, live.object))
+      throw problem("it is not deleted, because a StatefulSet with another selector cannot adopt the Pods of this one");
+    const { writer } = this.#options;
+    const deletion = await writer.checkReplacement(this.#target, desired, { cause: this.#causeOf(run), error });
+    this.#noteDeletion(live);
+    await this.#releaseFor(run, live);
+    await writer.delete(this.#target, live.object, deletion);
+    return undefined;
   }
 
   async #decideExisting(live: KubernetesObject, run: DependentRun): Promise<"refuse" | "adopt"> {
@@ -485,6 +519,20 @@ export class KubernetesReconciler implements DependentReconciler {
   get #target() {
     return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
+}
+
+interface ImmutableChange {
+  readonly error: ApiError;
+  readonly desired: Stated;
+  readonly live: DecodedResource;
+  readonly isLiveRead: boolean;
+}
+
+// They would hold the names of the Pods of the new one.
+function leavesPods({ group, kind }: ResourceDefinition, desired: object, live: object): boolean {
+  type Selecting = { readonly spec?: { readonly selector?: object } };
+  const [wanted, known] = [desired, live].map((each) => (each as Selecting).spec?.selector);
+  return group === "apps" && kind === "StatefulSet" && !isDeepStrictEqual(wanted, known);
 }
 
 type OwnArguments = Pick<DependentRun, "context" | "primary"> & { readonly [name: string]: unknown };

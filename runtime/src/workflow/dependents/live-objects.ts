@@ -69,6 +69,11 @@ export class LiveObjects {
     return entry && isControlledByOther(entry.object.metadata, primary.metadata) ? undefined : entry;
   }
 
+  /** Tells whether the link of an object proves that it belongs to a primary. */
+  isProven(primary: KubernetesObject, key: ObjectKey): boolean {
+    return this.#tiedTo(primary).has(key);
+  }
+
   /** Returns the keys of the objects that name a primary without a proof, and that no dependent states; once for each primary. */
   takeUnproven(primary: KubernetesObject, isTaken: (id: ObjectKey) => boolean): readonly ObjectKey[] {
     const { cache } = this.#options.source;

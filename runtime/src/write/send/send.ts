@@ -2,7 +2,7 @@
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import type { LoopListener, PostponedWrite } from "../../base/activity.js";
 import type { Clock } from "../../base/clock.js";
-import { isApiError, type ConnectionError } from "../../base/errors.js";
+import { isApiError, isImmutableError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { variantOf, type ApiClient } from "../../client/api-client.js";
@@ -18,6 +18,7 @@ import { LoopDetector, type KnownLoop } from "../../match/loop-detector.js";
 import { pathText } from "../../match/match.js";
 import { ApplyMatcher, NAMED_DIFFERENCES, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./change-log.js";
+import { nameImmutable } from "./immutable-fields.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { PrimaryCause, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
@@ -109,7 +110,9 @@ export class Sender {
       const managers = isUndone ? await findRivals(this.client, search, cause.signal) : [];
       return { kind: "postponed", postponed: this.#postpone({ ...place, managers }, pause, cause) };
     }
-    const { wasCreated, ...entry } = await this.#write<Resource>(sending);
+    const { wasCreated, ...entry } = await this.#write<Resource>(sending).catch((error: unknown) => {
+      throw this.#explain(error, sending);
+    });
     const application = applicationOf(target, plan, content);
     if (application !== undefined) this.matcher.learn(application, entry, cause);
     const isChanged = entry.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
@@ -127,7 +130,7 @@ export class Sender {
     return { kind, entry };
   }
 
-  /** Asks the API server whether it would accept a write, which it does not store; fails as the write would. */
+  /** Asks the API server whether it would accept a write, which it does not store; fails as the write would. A creation finds the object (409). */
   async dryRun({ target, plan, cause }: Pick<Sending, "target" | "plan" | "cause">): Promise<void> {
     const { verb, ref, body } = plan;
     const request = { verb, ref, body, dryRun: true, fieldManager: this.fieldManager, signal: cause?.signal };
@@ -254,6 +257,17 @@ export class Sender {
     const application = applicationOf(target, plan);
     if (application !== undefined) return this.matcher.isOwn(application, before, after);
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
+  }
+
+  // The API server names `spec`, where one of its fields cannot change.
+  #explain(error: unknown, { target: { definition }, target, plan, before, content }: Sending): unknown {
+    if (before === undefined || !isImmutableError(error)) return error;
+    const application = applicationOf(target, plan, content);
+    const differences = application && this.matcher.differences(application, before, Infinity);
+    const removed = differences?.filter(({ reason }) => reason.endsWith("not desired any more")) ?? [];
+    const desired = application?.desired ?? plan.desiredOf(before.object);
+    if (desired !== undefined) nameImmutable(error, { definition, live: before.object, desired, removed });
+    return error;
   }
 
   #postpone(written: HeldPlace, { pauseMs, ...loop }: KnownLoop, cause: WriteCause): PostponedWrite {

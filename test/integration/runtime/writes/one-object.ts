@@ -1,5 +1,6 @@
 // One object that a dependent writes, and another field manager that writes it, too: on the embedded API server or a real one.
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { ApiError } from "#runtime/base/errors.js";
 import { keyOf, type JsonPatchOperation, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
@@ -55,7 +56,7 @@ export async function startWriting(
   const line = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
   const logger = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
   const read = async () => (await sender.read(target, metadata)) as DecodedResource<AnyObject> | undefined;
-  let writers: { readonly [serverSideApply: string]: Writer } = {};
+  let writers: { [serverSideApply: string]: Writer } = {};
   const write = async (
     desired: { readonly metadata?: object },
     {
@@ -81,6 +82,14 @@ export async function startWriting(
     ...{ read, requests, logs, metadata, client: other, key: keyOf(metadata) },
     apply: (desired: object, options?: WriteOptions) => write(desired, { ...options }),
     put: (desired: object, options?: WriteOptions) => write(desired, { ...options, serverSideApply: false }),
+    /** Returns how the object would be deleted to create it again as desired. */
+    async replacement(desired: object) {
+      requests.length = 0;
+      const error = new ApiError(422, { reason: "Invalid", message: "the field is immutable" });
+      const primary = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "primary" } };
+      const writer = (writers["true"] ??= new Writer(sender));
+      return writer.checkReplacement(target, { metadata, ...desired }, { error, cause: { logger, primary } });
+    },
     /** Forgets what the process has learnt. */
     restart(settings: { readonly formerFieldManagers?: readonly string[] } = {}) {
       sender = createSender(settings.formerFieldManagers);

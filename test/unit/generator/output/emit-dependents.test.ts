@@ -96,6 +96,7 @@ spec:
     taken:
       resource: v1/Secret
       dependsOn: [once]
+      onImmutable: recreate
       existing: { when: 'live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name' }
     found:
       resource: v1/ConfigMap
@@ -225,6 +226,7 @@ suite("emitted dependents", (declareTest) => {
       'state: { kind: "status", path: ["databaseId"] }, creationGraceMs: 60000,',
       "deletePostcondition: ({ secondary, live }: DrainedConditionArguments) => live === undefined",
       "deletePostcondition: conditions.isDropped,",
+      'dependsOn: ["once"], onImmutable: "recreate", // prettier-ignore existing: (',
       'existing: ({ secondary, live }: TakenExistingArguments) => live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name, })',
       "existing: conditions.isOurs, })",
       'existing: fieldEquals("spec.hostNetwork", false), })',

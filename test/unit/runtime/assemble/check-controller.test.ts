@@ -77,6 +77,30 @@ suite("check of a controller", (test) => {
           "names its object (ref) and states namespace; leave it out, or state ref.namespace",
         ],
         [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
+        [{ ...readOnly, onImmutable: "recreate" }, "is readOnly and states onImmutable"],
+        [{ onImmutable: "replace" as never }, 'has "replace" for onImmutable; it must be "fail" or "recreate"'],
+        ...["PersistentVolumeClaim", "Namespace", "PersistentVolume"].map(
+          (kind) =>
+            [
+              { resource: builtinDefinition("v1", kind), deletion: "ordered", onImmutable: "recreate" },
+              `sets onImmutable: recreate, and the deletion of a ${kind}.v1 loses data; remove onImmutable`,
+            ] satisfies [Partial<KubernetesDependent>, string],
+        ),
+        [
+          { mode: "createOnly", onImmutable: "recreate" },
+          "is createOnly, so that it is never updated, and sets onImmutable",
+        ],
+        [
+          { deletion: "orphan", onImmutable: "recreate" },
+          "is orphaned, so that it is never deleted, and sets onImmutable",
+        ],
+        [{ operations: { update: false }, onImmutable: "recreate" }, "is never updated (operations.update), and sets"],
+        [
+          { operations: { create: false }, onImmutable: "recreate" },
+          "is created by another client (operations.create)",
+        ],
+        [{ operations: { delete: false }, onImmutable: "recreate" }, "is never deleted (operations.delete), and sets"],
+        [{ operations: { delete: () => {} }, onImmutable: "recreate" }, "has its own delete, and sets onImmutable"],
         [{ ...readOnly, deletion: "ordered" }, "is readOnly and states deletion"],
         [
           { cluster: "west", deletion: "garbageCollected" },

@@ -17,7 +17,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ ref }) => (ref === undefined ? undefined : "is one object that somebody else makes, which ref names"),
     options: [
       ...(["mode", "bulk", "itemsDependOn", "namespace", "eventSource", "deletion", "deletePostcondition"] as const),
-      ...(["existing", "serverSideApply", "fieldManager", "released", "matcher", "operations"] as const),
+      ...(["existing", "onImmutable", "serverSideApply", "fieldManager", "released", "matcher", "operations"] as const),
     ],
     hints: {
       namespace: "state it as an expression: ref: { name: …, namespace: … }",
@@ -32,6 +32,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
         "deletion",
         "existing",
         "heldForCleanup",
+        "onImmutable",
         "serverSideApply",
         "fieldManager",
         "released",
@@ -48,21 +49,44 @@ const EXCLUSIONS: readonly Exclusion[] = [
   },
   {
     what: ({ mode }) => (mode === "readOnly" ? "is never written, as its mode is readOnly" : undefined),
-    options: ["deletion", "existing", "serverSideApply", "fieldManager", "released", "matcher", "operations"],
+    options: [
+      "deletion",
+      "existing",
+      "onImmutable",
+      "serverSideApply",
+      "fieldManager",
+      "released",
+      "matcher",
+      "operations",
+    ],
   },
   {
     what: ({ mode }) => (mode === "createOnly" ? "is never updated, as its mode is createOnly" : undefined),
-    options: ["matcher", "released"],
+    options: ["matcher", "released", "onImmutable"],
   },
   {
     what: ({ operations }) =>
       operations?.update === false ? "is never updated, as operations.update is false" : undefined,
-    options: ["matcher"],
+    options: ["matcher", "onImmutable"],
   },
   {
     what: ({ operations }) =>
       operations?.delete === false ? "is never deleted, as operations.delete is false" : undefined,
-    options: ["deletePostcondition"],
+    options: ["deletePostcondition", "onImmutable"],
+  },
+  {
+    what: ({ deletion }) => (deletion === "orphan" ? "is never deleted, as its deletion is orphan" : undefined),
+    options: ["onImmutable"],
+  },
+  {
+    what: ({ operations }) =>
+      operations?.create === false ? "is created by another client, as operations.create is false" : undefined,
+    options: ["onImmutable"],
+  },
+  {
+    what: ({ operations }) => (operations?.delete === "own" ? "is deleted by its own delete function" : undefined),
+    options: ["onImmutable"],
+    hints: { onImmutable: "remove onImmutable; the own update function can delete the object when next() fails" },
   },
   {
     what: ({ eventSource }) =>
