@@ -31,6 +31,7 @@ export function createNoOpController({ primaries, onReconcile, observer, ...sett
       return NOTHING_DONE;
     },
     isUndone: () => false,
+    inputsOf: () => undefined,
     release: () => {},
   };
   return new Controller(definition, { primaries, runner, logger: createLogger("warn"), observer });

@@ -143,6 +143,7 @@ export type {
   EventSourceFacts,
   PrimaryIndexFunction,
 } from "./reconcile/controller-definition.js";
+export type { PrimaryInput } from "./schedule/schedule-settings.js";
 export type { Retry, RetryOptions, RetryState } from "./schedule/retry.js";
 export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./schedule/rate-limiter.js";
 export type {

@@ -12,6 +12,7 @@ import {
   finalizerOf,
 } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import { isInput } from "../reconcile/primary-inputs.js";
 import { conditionsManagerOf, hasSharedConditions } from "../reconcile/status/status-conditions.js";
 import type { RetryOptions } from "../schedule/retry.js";
 import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
@@ -45,6 +46,7 @@ export function checkController(definition: ControllerDefinition): void {
   const { watchFailurePolicy: policy = "isolate" } = definition;
   if (policy !== "isolate" && policy !== "block")
     throw fail(`has ${describe(policy)} for watchFailurePolicy; it must be "isolate" or "block"`);
+  checkInputs(definition, fail);
   checkCleanupPolicy(definition, fail);
   checkStatusConditions(definition, fail);
   checkFieldManagers(definition, fail);
@@ -78,6 +80,15 @@ export function warningsOf({ workflow, finalizer }: ControllerDefinition): reado
   return [
     `finalizer "${finalizer}" has no domain, so another operator may use and remove the same one; use a name such as "${example}", and list this one in formerFinalizers`,
   ];
+}
+
+function checkInputs({ inputs }: ControllerDefinition, fail: Fail): void {
+  const wrong = inputs?.find((each) => !isInput(each));
+  if (wrong !== undefined)
+    throw fail(
+      `has the input ${describe(wrong)}; it must be "metadata.labels", "metadata.annotations", "metadata.ownerReferences", or one key, such as ` +
+        `"metadata.labels['app']"`,
+    );
 }
 
 function checkCleanupPolicy(definition: ControllerDefinition, fail: Fail): void {

@@ -33,7 +33,7 @@ export class ExternalWrites implements ExternalWriteLog {
 
   postponementOf({ primary }: DependentRun, write: ExternalWrite): PostponedWrite | undefined {
     const { dependent, loops } = this.#options;
-    const pause = this.#detector.postponementOf(loopKeyOf(primary, write.key), () => observedOf(primary, write));
+    const pause = this.#detector.postponementOf(loopKeyOf(primary, write.key), () => this.#observedOf(primary, write));
     if (pause === undefined) return undefined;
     const { pauseMs, ...loop } = pause;
     const postponed: PostponedWrite = { ...this.#placeOf(write), ...loop, managers: [], retryAfterMs: pauseMs };
@@ -50,7 +50,7 @@ export class ExternalWrites implements ExternalWriteLog {
     onWrite?.({ controller, dependent, verb });
     // A deletion ends what was written; that it is made again shows in the creation.
     if (verb === "deleted") return;
-    const loop = this.#detector.noteWrite(loopKeyOf(primary, item), observedOf(primary, write));
+    const loop = this.#detector.noteWrite(loopKeyOf(primary, item), this.#observedOf(primary, write));
     if (loop === undefined) return;
     const written: LoopWrite = { ...this.#placeOf(write), ...loop };
     loops().onLoop(written, { primary, dependent });
@@ -58,6 +58,10 @@ export class ExternalWrites implements ExternalWriteLog {
 
   noteMatch({ primary }: DependentRun, key: string): void {
     if (this.#detector.size > 0) this.#detector.noteMatch(loopKeyOf(primary, key));
+  }
+
+  #observedOf(primary: KubernetesObject, { desired }: ExternalWrite): ObservedWrite {
+    return { content: digestOf(desired), input: this.#options.loops().inputOf(primary) };
   }
 
   #placeOf({ key }: ExternalWrite): Pick<LoopWrite, "kind" | "object" | "paths"> {
@@ -68,10 +72,6 @@ export class ExternalWrites implements ExternalWriteLog {
 
 function loopKeyOf({ metadata: { uid = "" } }: KubernetesObject, key: string): string {
   return `${uid} ${key}`;
-}
-
-function observedOf({ metadata: { generation = 0 } }: KubernetesObject, { desired }: ExternalWrite): ObservedWrite {
-  return { content: digestOf(desired), input: `${generation}` };
 }
 
 // What is desired is the user's own, and may be no JSON.

@@ -179,6 +179,7 @@ export class RunningController {
     const loops = (this.#loops = new LoopReporter({
       ...{ controller: name, events, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], { ...cause, isTimer: true }),
+      inputsOf: (object) => this.#controller.seenInputsOf(object),
     }));
     const expectations = (this.#expectations = new ExpectationRegistry({
       clock: systemClock,

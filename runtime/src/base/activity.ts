@@ -133,6 +133,8 @@ export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "manage
 
 /** Told of writes that belong to a loop; must not throw. */
 export interface LoopListener {
+  /** Returns what a write follows from, for which there is no loop among writes that follow from different ones: the primary as it was edited. */
+  inputOf(primary: KubernetesObject | undefined): string;
   /** Told after every write of a loop. */
   onLoop(written: LoopWrite, cause: WrittenFor): void;
   /** Told when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */

@@ -24,6 +24,8 @@ export interface LoopReporterOptions {
   /** Reconciles a primary, because the pause of an object is over. */
   readonly reconcile: (primary: ObjectKey, at: { readonly source: string; readonly object: ObjectKey }) => void;
   readonly clock?: Clock;
+  /** Returns what stands for the inputs that the last reconcile of a primary saw. Default: the controller has none */
+  inputsOf?(primary: KubernetesObject): string | undefined;
 }
 
 // An object that is found as desired so long after its last write is in no loop.
@@ -50,6 +52,11 @@ export class LoopReporter implements LoopListener {
     if (this.#waiting.size === 0) return [];
     const prefix = `${keyOf(metadata)} `;
     return [...this.#waiting].flatMap(([key, { postponed }]) => (key.startsWith(prefix) ? [postponed] : []));
+  }
+
+  inputOf(primary: KubernetesObject | undefined): string {
+    const inputs = primary && this.#options.inputsOf?.(primary);
+    return `${primary?.metadata.generation ?? 0}${inputs === undefined ? "" : ` ${inputs}`}`;
   }
 
   onLoop(written: LoopWrite, { primary, dependent }: WrittenFor): void {

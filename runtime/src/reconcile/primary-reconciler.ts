@@ -33,6 +33,7 @@ import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } fro
 import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { OwnFields } from "./own-fields.js";
+import { inputReaderOf, type InputReader } from "./primary-inputs.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -91,6 +92,7 @@ export class PrimaryReconciler {
   /** The names that dependents have, or had. */
   readonly #dependentNames: readonly string[];
   readonly #ownFields: OwnFields;
+  readonly #readInputs: InputReader | undefined;
   /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
   readonly #abortedCleanups = new Set<ObjectKey>();
 
@@ -106,6 +108,7 @@ export class PrimaryReconciler {
     this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
     this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
+    this.#readInputs = inputReaderOf(definition.inputs, (entry) => sender.matcher.appliedMetadata(entry));
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.workflows = new ControllerWorkflows(definition, dependencies, contextFactoryOf(definition, dependencies));
   }
@@ -115,6 +118,11 @@ export class PrimaryReconciler {
     const isGoing = entry.object.metadata.deletionTimestamp !== undefined;
     const isFinalizerLost = !isGoing && this.#lacksFinalizer(entry.object) && this.#needsFinalizer(entry.object);
     return isFinalizerLost || this.#ownFields.isOverwritten(entry);
+  }
+
+  /** Returns a text that changes with the inputs of the controller; undefined if it has none. */
+  inputsOf(entry: DecodedResource): string | undefined {
+    return this.#readInputs?.(entry);
   }
 
   /** Tells whether a primary needs the finalizer, by what is known of it before its workflow runs. */

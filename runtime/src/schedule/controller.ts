@@ -149,13 +149,19 @@ export class Controller {
     return entry !== undefined && uidOf(entry) === metadata.uid;
   }
 
+  /** Returns what stands for the inputs that the last reconcile of a primary saw; undefined if the controller has none. */
+  seenInputsOf({ metadata }: KubernetesObject): string | undefined {
+    return this.#primaries.get(keyOf(metadata))?.seen?.inputs;
+  }
+
   onPrimaryChange(change: ResourceChange): void {
     if (this.#isStopped) return;
-    const { kind, key, object, isInitial } = change;
+    const { kind, key, object, owned = [], isInitial } = change;
     const { uid, deletionTimestamp } = object.metadata;
     const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
     if (kind === "deleted") return this.#onDeletion(change, reason);
-    const isNews = isEdit(object, this.#primaries.get(key)?.seen);
+    const inputs = this.#dependencies.runner.inputsOf({ object, owned });
+    const isNews = isEdit(object, this.#primaries.get(key)?.seen, inputs);
     if (!this.#isRelevant(change, isNews)) return;
     const isMarkedForDeletion = deletionTimestamp !== undefined;
     this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isNews });
@@ -277,7 +283,7 @@ export class Controller {
     if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
     const run = (primary.run = new ReconcileRun(primary, { entry, now }, this.#surroundings));
     this.#apply(primary, { kind: "started" });
-    if (!run.isPrimaryDeleted) primary.seen = seenOf(entry.object);
+    if (!run.isPrimaryDeleted) primary.seen = seenOf(entry.object, this.#dependencies.runner.inputsOf(entry));
     this.dispatcher.add();
     this.#dependencies.runner.run(run).then(
       (outcome) => this.#finish(primary, run, outcome),

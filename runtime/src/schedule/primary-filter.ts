@@ -13,12 +13,14 @@ export interface Seen {
   readonly generation: number | undefined;
   readonly isDeleting: boolean;
   readonly isPaused: boolean;
+  /** Stands for the inputs of the controller; undefined if it has none. */
+  readonly inputs: string | undefined;
 }
 
-/** Returns what a reconcile sees of a primary. */
-export function seenOf({ metadata }: KubernetesObject): Seen {
+/** Returns what a reconcile sees of a primary; `inputs` stands for the inputs of the controller. */
+export function seenOf({ metadata }: KubernetesObject, inputs?: string): Seen {
   const { uid, generation, deletionTimestamp } = metadata;
-  return { uid, generation, isDeleting: deletionTimestamp !== undefined, isPaused: isPaused(metadata) };
+  return { uid, generation, isDeleting: deletionTimestamp !== undefined, isPaused: isPaused(metadata), inputs };
 }
 
 interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
@@ -34,11 +36,14 @@ type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old" | "owned">;
 /** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
 export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
 
-/** Tells whether a primary was edited, replaced, paused, resumed or marked for deletion since a reconcile saw it; without a generation it always was. */
-export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): boolean {
+/**
+ * Tells whether a primary was edited, in its spec or in an input, replaced, paused, resumed or marked for deletion since a reconcile saw it;
+ * without a generation it always was.
+ */
+export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined, inputs?: string): boolean {
   const { uid, generation, deletionTimestamp } = metadata;
   if (seen === undefined || generation === undefined || seen.uid !== uid) return true;
-  if (seen.isPaused !== isPaused(metadata)) return true;
+  if (seen.isPaused !== isPaused(metadata) || seen.inputs !== inputs) return true;
   return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
 }
 

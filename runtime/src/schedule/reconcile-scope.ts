@@ -35,6 +35,8 @@ export interface PrimaryRunner {
   run(scope: ReconcileScope): Promise<PrimaryOutcome>;
   /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
   isUndone(entry: DecodedResource): boolean;
+  /** Returns a text that changes with the inputs of the controller; undefined if it has none. */
+  inputsOf(entry: DecodedResource): string | undefined;
   /** Told that a primary is gone, so that what is kept for it can be forgotten. */
   release(key: ObjectKey): void;
 }

@@ -126,6 +126,14 @@ export class ApplyMatcher {
     return { fields: digest(applied.text.fieldsV1), values: digest(storedText(entry, applied)) };
   }
 
+  /** Returns the keys of the labels and annotations that are applied to an object. */
+  appliedMetadata(entry: DecodedResource): { readonly labels: KeySet; readonly annotations: KeySet } {
+    const text = this.ownedFields(entry, "object")?.fieldsV1;
+    const metadata = text === undefined ? undefined : parseOwnedFields(text).fields.get("metadata");
+    const keysOf = (member: string) => metadata?.fields.get(member)?.fields ?? NO_KEYS;
+    return { labels: keysOf("labels"), annotations: keysOf("annotations") };
+  }
+
   ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
@@ -141,6 +149,9 @@ export class ApplyMatcher {
     return { text, owned: parseOwnedFields(text.fieldsV1), schema: schemaOf(definition) };
   }
 }
+
+type KeySet = Pick<ReadonlySet<string>, "has">;
+const NO_KEYS: KeySet = new Set();
 
 interface AppliedState extends MatchOptions {
   readonly text: OwnedFields;

@@ -100,7 +100,8 @@ export class Sender {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
     const key = keyOfLoop(target.definition, plan, cause);
     let digest: string | undefined;
-    const observed = () => observedOf(sending, (digest ??= digestOf(cause.statement ?? content)));
+    const input = () => this.#options.listener?.inputOf(cause.primary) ?? `${cause.primary?.metadata.generation ?? 0}`;
+    const observed = () => observedOf(sending, (digest ??= digestOf(cause.statement ?? content)), input());
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
       // What is to be created may be there, untied: a watch shows it, and its primary does not find it.

@@ -15,16 +15,16 @@ export function keyOfLoop(definition: ResourceDefinition, { ref, isStatus }: Wri
   return `${kindNameOf(definition)} ${keyOf(ref)}${isStatus ? " status" : ""} ${uid}`;
 }
 
-/** Returns a write as its loop sees it: with the generation of the primary that it follows from. */
-export function observedOf({ target, plan, before, cause }: Sending, content: string): ObservedWrite {
-  const { uid, generation = 0 } = cause?.primary?.metadata ?? {};
+/** Returns a write as its loop sees it; `input` is what it follows from, such as the generation of the primary. */
+export function observedOf({ target, plan, before, cause }: Sending, content: string, input: string): ObservedWrite {
+  const { uid } = cause?.primary?.metadata ?? {};
   // A write of the primary itself makes its next generation, and so does one of its status without a subresource.
   const isCounted = !plan.isStatus || !target.definition.hasStatusSubresource;
   const isPrimary = isCounted && before !== undefined && before.object.metadata.uid === uid;
   const { isStatus } = plan;
   return {
     content,
-    input: isPrimary ? "" : `${generation}`,
+    input: isPrimary ? "" : input,
     isFollowing: isStatus && cause?.followsEvent === true,
     isStatus,
   };

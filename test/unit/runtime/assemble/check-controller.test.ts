@@ -39,6 +39,7 @@ suite("check of a controller", (test) => {
       { onAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
       "reconciles on all events, and has dependents (a, b)",
     ],
+    [{ inputs: ["metadata.labels.app" as never] }, 'has the input "metadata.labels.app"; it must be "metadata.labels"'],
     [{ cleanUpUnselected: true }, "has cleanUpUnselected and no labelSelector or fieldSelector"],
     [{ cleanupPolicy: "never" as never }, 'has "never" for cleanupPolicy; it must be "finalizer" or "sweep"'],
     [

@@ -46,12 +46,14 @@ export interface BedOptions extends Partial<ControllerDefinition> {
   /** The suspects of this controller and others, with the clock that they share. */
   readonly shared?: { readonly clock: VirtualClock; readonly suspects: Suspects };
   readonly isUndone?: (entry: DecodedResource) => boolean;
+  readonly inputsOf?: (entry: DecodedResource) => string | undefined;
 }
 
 /** Creates a controller without dependents, a cache that the test fills, and a record of all that happens. */
 export function createBed({
   isStarted = true,
   isUndone = () => false,
+  inputsOf = () => undefined,
   observer,
   random = () => 0,
   shared,
@@ -74,7 +76,7 @@ export function createBed({
     { name: "page", workflow: { primary: page, dependents: [] }, ...definition },
     {
       primaries: cache,
-      runner: { run, isUndone, release: (key) => void released.push(key) },
+      runner: { run, isUndone, inputsOf, release: (key) => void released.push(key) },
       logger: { debug: logAs("debug"), info: logAs("info"), warn: logAs("warn"), error: logAs("error") },
       observer: (event) => {
         events.push(event);

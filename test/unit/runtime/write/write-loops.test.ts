@@ -19,7 +19,11 @@ suite("writes that are told apart", (test) => {
     const primary = pageOf(generation);
     const plan = planApply(definition, primary, true);
     const cause = { primary, followsEvent };
-    return observedOf({ target: { definition, cache }, plan, before: { object: primary }, cause }, "content");
+    return observedOf(
+      { target: { definition, cache }, plan, before: { object: primary }, cause },
+      "content",
+      `${generation}`,
+    );
   };
 
   test("a status follows from the generation of its primary, but for one whose write makes the next generation", () => {

@@ -1,0 +1,188 @@
+// What a controller reads of the metadata of its primaries: a change of it causes a reconcile, as an edit of the spec does.
+import { waitFor } from "#apiserver/wait-for.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import { patchResource, type Reconciler } from "#runtime/reconcile/reconciler.js";
+import { apiRequestOrThrow } from "../../../support/api/api-request.js";
+import { configMapsWith } from "../../../support/runtime/config-maps.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createPage,
+  createPageOperator,
+  Page,
+  setText,
+  startPageOperator,
+  startPageServer,
+  textOf,
+  untilText,
+  type PageOperator,
+} from "../page-operator.js";
+
+const one = { name: "one", namespace: "default" };
+const idle: Reconciler<Page, object, object> = { reconcile: () => {} };
+const TIER = "example.com/tier";
+
+type Inputs = NonNullable<ControllerDefinition["inputs"]>;
+type Member = "labels" | "annotations";
+
+/** A ConfigMap with the tier of the page. */
+const tierOf = (member: Member) =>
+  configMapsWith<Page>(({ metadata }) => ({ text: metadata[member]?.[TIER] ?? "none" }))("tier");
+
+const setMetadata = ({ operator }: PageOperator, member: Member, values: { readonly [key: string]: string | null }) =>
+  operator.client.mergePatch(Page, one, { metadata: { [member]: values } } as never);
+
+suite("inputs of a controller", (test) => {
+  for (const member of ["labels", "annotations"] as const)
+    for (const inputs of [[`metadata.${member}['${TIER}']`], [`metadata.${member}`]] as Inputs[])
+      test(`${inputs[0]}: a changed, added or removed key is reconciled`, async () => {
+        const settings = { dependents: [tierOf(member)], reconciler: idle, inputs };
+        await using page = await startPageOperator(settings);
+        await createPage(page, "one", { [member]: { [TIER]: "gold" } });
+        await untilText(page, "gold", "one-tier");
+        for (const [value, text] of [
+          ["silver", "silver"],
+          [null, "none"],
+          ["bronze", "bronze"],
+        ] as const) {
+          await setMetadata(page, member, { [TIER]: value });
+          await untilText(page, text, "one-tier");
+        }
+        assert.equal(failuresOf(page.events), []);
+      });
+
+  test("changes of keys that are no inputs cause no reconcile", async () => {
+    const inputs: Inputs = [`metadata.labels['${TIER}']`];
+    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle, inputs });
+    await createPage(page, "one", { labels: { [TIER]: "gold" } });
+    await untilText(page, "gold", "one-tier");
+    await page.quiet();
+    const { length } = page.events;
+    await setMetadata(page, "labels", { other: "x" });
+    await setMetadata(page, "annotations", { [TIER]: "x" });
+    await setText(page, "second");
+    await waitFor("the edit is reconciled", () => page.events.length > length);
+    await page.quiet();
+    assert.is(page.events.length, length + 1, "only the edit of the spec");
+  });
+
+  test("owners of the primary are an input", async () => {
+    const owners = configMapsWith<Page>(({ metadata }) => ({ text: `${metadata.ownerReferences?.length ?? 0}` }));
+    const inputs: Inputs = ["metadata.ownerReferences"];
+    await using page = await startPageOperator({ dependents: [owners("owners")], reconciler: idle, inputs });
+    await createPage(page);
+    await untilText(page, "0", "one-owners");
+    const owner = await createPage(page, "owner");
+    const { apiVersion, kind, metadata } = owner;
+    const ownerReferences = [{ apiVersion, kind, name: "owner", uid: metadata.uid }];
+    await page.operator.client.mergePatch(Page, one, { metadata: { ownerReferences } } as never);
+    await untilText(page, "1", "one-owners");
+  });
+
+  test("a change during a reconcile is reconciled after it, also if an own write has brought it before its event", async () => {
+    let release: () => void = () => {};
+    let isHeld = false;
+    const reconciler: Reconciler<Page, object, object> = {
+      reconcile: async ({ primary }) => {
+        if (primary.metadata.labels?.[TIER] === "silver") {
+          isHeld = true;
+          await new Promise<void>((resolve) => (release = resolve));
+        }
+        return patchResource({ metadata: { annotations: { seen: primary.metadata.labels?.[TIER] ?? "none" } } });
+      },
+    };
+    const inputs: Inputs = [`metadata.labels['${TIER}']`];
+    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler, inputs });
+    await createPage(page, "one", { labels: { [TIER]: "gold" } });
+    await untilText(page, "gold", "one-tier");
+    await setMetadata(page, "labels", { [TIER]: "silver" });
+    await waitFor("the reconcile is held", () => isHeld);
+    await setMetadata(page, "labels", { [TIER]: "bronze" });
+    release();
+    await untilText(page, "bronze", "one-tier");
+  });
+
+  for (const serverSideApply of [true, false])
+    test(`annotations that the controller writes cause no loop: ${serverSideApply ? "apply" : "patches"}`, async () => {
+      let count = 0;
+      const reconciler: Reconciler<Page, object, object> = {
+        reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
+      };
+      const inputs: Inputs = ["metadata.labels", "metadata.annotations"];
+      await using page = await startPageOperator({ dependents: [], reconciler, serverSideApply, inputs });
+      await createPage(page);
+      await page.quiet();
+      assert.is(page.events.length, 1);
+      await setMetadata(page, "labels", { [TIER]: "gold" });
+      await page.quiet();
+      assert.is(page.events.length, 2);
+    });
+
+  test("what the controller applied is no input when another client writes the status: two controllers do not call each other", async () => {
+    let count = 0;
+    const reconciler: Reconciler<Page, object, object> = {
+      reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
+    };
+    await using page = await startPageOperator({ dependents: [], reconciler, inputs: ["metadata.annotations"] });
+    await createPage(page);
+    await page.quiet();
+    const path = "/apis/example.com/v1/namespaces/default/pages/one/status";
+    const patch = { contentType: "application/merge-patch+json", body: { status: { text: "theirs" } } };
+    await apiRequestOrThrow(page.server, `PATCH ${path}`, patch);
+    await page.quiet();
+    assert.is(page.events.length, 1);
+  });
+
+  test("the annotation of kubectl apply is no input, unless it is named", async () => {
+    const applied = "kubectl.kubernetes.io/last-applied-configuration";
+    for (const [inputs, more] of [
+      [["metadata.annotations"], 0],
+      [[`metadata.annotations['${applied}']`], 1],
+    ] as [Inputs, number][]) {
+      await using page = await startPageOperator({ dependents: [], reconciler: idle, inputs });
+      await createPage(page);
+      await page.quiet();
+      const { length } = page.events;
+      await setMetadata(page, "annotations", { [applied]: "{}" });
+      await page.quiet();
+      assert.is(page.events.length - length, more, inputs[0]);
+    }
+  });
+
+  test("without inputs, a change of metadata alone is not reconciled", async () => {
+    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle });
+    await createPage(page, "one", { labels: { [TIER]: "gold" } });
+    await untilText(page, "gold", "one-tier");
+    await setMetadata(page, "labels", { [TIER]: "silver" });
+    await page.quiet();
+    assert.is(await textOf(page, "one-tier"), "gold");
+  });
+
+  test("a change that was made while the operator was away is reconciled at its start", async () => {
+    await using server = await startPageServer();
+    const settings = { dependents: [tierOf("labels")], reconciler: idle, inputs: ["metadata.labels"] as Inputs };
+    {
+      await using page = createPageOperator(server, settings);
+      await page.operator.start();
+      await createPage(page, "one", { labels: { [TIER]: "gold" } });
+      await untilText(page, "gold", "one-tier");
+    }
+    await apiRequestOrThrow(server, "PATCH /apis/example.com/v1/namespaces/default/pages/one", {
+      contentType: "application/merge-patch+json",
+      body: { metadata: { labels: { [TIER]: "silver" } } },
+    });
+    await using page = createPageOperator(server, settings);
+    await page.operator.start();
+    await untilText(page, "silver", "one-tier");
+  });
+
+  test("thirty changes of an input, each of which changes the dependent, are no write loop", async () => {
+    const inputs: Inputs = [`metadata.labels['${TIER}']`];
+    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle, inputs });
+    await createPage(page, "one", { labels: { [TIER]: "t" } });
+    for (let index = 0; index < 30; index++) {
+      await setMetadata(page, "labels", { [TIER]: `t${index}` });
+      await untilText(page, `t${index}`, "one-tier");
+    }
+  });
+});
