@@ -3,7 +3,7 @@ export { readProject } from "./input/read-project.js";
 export { readSources } from "./input/read-sources.js";
 export { readProjectMemory } from "./output/files/read-memory.js";
 export { buildModel } from "./model/build/build-model.js";
-export { emitProject } from "./output/emit-project.js";
+export { emitInputs, emitProject } from "./output/emit-project.js";
 export { moveCode } from "./move/move-code.js";
 export { checkConditions } from "./output/conditions/check-conditions.js";
 export { checkPromises } from "./output/promises/check-promises.js";

@@ -5,7 +5,7 @@ import type { ProjectFile } from "./input/project-files.js";
 import type { FileTexts, ProjectInput } from "./input/read-project.js";
 import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
 import { StoredParts } from "./memory/stored-parts.js";
-import type { LocateExpression, ProjectModel, ResourceModel } from "./model/project-model.js";
+import { isKubernetes, type LocateExpression, type ProjectModel, type ResourceModel } from "./model/project-model.js";
 import {
   checkForgotten,
   followRenames,
@@ -16,6 +16,7 @@ import {
 import type { FileChange } from "./output/files/file-changes.js";
 import { MANIFEST_PATH } from "./output/files/manifest.js";
 import type { OutputFile } from "./output/files/output-file.js";
+import type { ControllerInputs } from "./output/reads/find-inputs.js";
 import type { LocateSetting } from "./output/stubs/missing-stubs.js";
 import type { WriteReport } from "./output/files/write-files.js";
 import { digestOf } from "./parts/digest.js";
@@ -52,6 +53,8 @@ export interface GenerateResult {
   readonly report?: WriteReport;
   /** With `dryRun`: the files that would change. */
   readonly changes?: readonly FileChange[];
+  /** What is good to know, and no problem. Default: nothing */
+  readonly notes?: readonly string[];
 }
 
 /**
@@ -79,7 +82,10 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const { report } = result;
   await stored.store({ creates, isWhole: report !== undefined });
   if (report !== undefined && !dryRun && report.stale.length === 0 && !hasErrors(result.diagnostics))
-    await memory.remember({ named: namedFilesOf(input), diagnostics: all, files }, { creates });
+    await memory.remember(
+      { named: namedFilesOf(input), diagnostics: all, notes: result.notes ?? [], files },
+      { creates },
+    );
   return result;
 }
 
@@ -103,7 +109,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   // One import: each would become a file of the published program, with others for what some of them share.
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, writeFiles, readChanges, moveCode, checkMissingStubs, checkPromises } = stages;
+  const { emitProject, emitInputs, writeFiles, readChanges, moveCode, checkMissingStubs, checkPromises } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
@@ -123,15 +129,18 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
 
   const isMissing = (path: string) => !existsSync(join(root, path));
-  const files = await emitProject(model, { parts, isMissing, onStep });
+  const emitted = await emitProject(model, { parts, isMissing, onStep });
   onStep("checking your code and the conditions");
   const readCode = async () => [...code, ...(await readSources(root, "test"))];
-  const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files, readCode });
+  const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files: emitted, readCode });
   if (moved.diagnostics.length > 0) return stopped(input, moved.diagnostics);
   const present = withChanges(code, moved.changes);
   const { specFiles } = input;
+  const checked = await checkUserCode(model, { code: present, stubs: newStubsIn(emitted), specFiles, locate, parts });
+  const files = emitInputs(emitted, model, checked.inputs, { isMissing });
+  const notes = checked.inputs.flatMap(({ note }) => note ?? []);
   const problems = [
-    ...(await checkUserCode(model, { code: present, stubs: newStubsIn(files), specFiles, locate, parts })),
+    ...checked.diagnostics,
     ...(await checkConditions(model, files, { code: present, locate, parts })),
     ...(await checkPromises(model, files, { root, code: present, parts })),
   ];
@@ -150,7 +159,8 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   const locateSetting: LocateSetting = ({ name }, path) => placeIn(input, name, path);
   const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting) : [];
-  return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), report, ...changes };
+  const reports = { report, ...(notes.length > 0 && { notes }), ...changes };
+  return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), ...reports };
 }
 
 /** Returns where the spec of a controller states something. */
@@ -182,11 +192,12 @@ function newStubsIn(files: readonly OutputFile[]): ProjectFile[] {
 }
 
 /** Returns what a whole run of a project would return of which nothing has changed. */
-function resultOf({ diagnostics, generated, stubs }: UnchangedRun, options: GenerateOptions): GenerateResult {
+function resultOf({ diagnostics, notes, generated, stubs }: UnchangedRun, options: GenerateOptions): GenerateResult {
   const found = judge(diagnostics, options.strict ?? false);
   if (hasErrors(found)) return { diagnostics: found };
   const report = { created: [], updated: [], deleted: [], unused: [], stale: [], unchanged: generated, kept: stubs };
-  return { diagnostics: found, report, ...(options.dryRun === true ? { changes: [] } : {}) };
+  const noted = notes.length > 0 ? { notes } : {};
+  return { diagnostics: found, report, ...noted, ...(options.dryRun === true ? { changes: [] } : {}) };
 }
 
 function judge(diagnostics: readonly Diagnostic[], strict: boolean): readonly Diagnostic[] {
@@ -210,32 +221,50 @@ export interface UserCodeOptions {
   readonly parts?: PartMemory;
 }
 
-/** Checks what only the user's code tells. */
+/** What the user's code tells. */
+export interface CheckedCode {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly inputs: readonly ControllerInputs[];
+}
+
+const NOTHING_FOUND: CheckedCode = { diagnostics: [], inputs: [] };
+
+/** Checks what only the user's code tells, and finds what it reads of the metadata of primaries. */
 export async function checkUserCode(
   model: ProjectModel,
   { code: present, stubs = [], specFiles, locate, parts = new RunParts() }: UserCodeOptions,
-): Promise<readonly Diagnostic[]> {
+): Promise<CheckedCode> {
   const hasExpressions = model.controllers.some(({ dependents }) =>
-    dependents.some(({ conditions }) => Object.values(conditions).some(({ kind }) => kind === "when")),
+    dependents.some((each) =>
+      [...Object.values(each.conditions), ...Object.values(isKubernetes(each) ? (each.ref ?? {}) : {})].some(
+        ({ kind }) => kind === "when",
+      ),
+    ),
   );
   // The next run finds the new stubs among the other code, and has nothing to check then.
-  const code = [...present, ...stubs].sort((one, other) => (one.file < other.file ? -1 : 1));
-  if (code.length === 0 && !hasExpressions) return [];
+  // Code of a renamed dependent takes the place of its stub.
+  const missing = stubs.filter(({ file }) => !present.some((each) => each.file === file));
+  const code = [...present, ...missing].sort((one, other) => (one.file < other.file ? -1 : 1));
+  if (code.length === 0 && !hasExpressions) return NOTHING_FOUND;
   const texts = [...specFiles, ...code].flatMap(({ file, text }) => [file, text]);
   const files = code.map(({ file, text }) => ({ path: file, text }));
   // The compiler takes a while to load.
   return parts.recallLater("code", digestOf(JSON.stringify(model.resources.map(namesOf)), ...texts), async () => {
     // A stub that nobody has filled in does nothing.
-    if (present.length === 0 && !hasExpressions) return [];
+    if (present.length === 0 && !hasExpressions) return NOTHING_FOUND;
     const { checkStubs } = await import("./output/stubs/check-stubs.js");
     const misshapen = checkStubs(model, files);
-    if (misshapen.length > 0) return misshapen;
-    const [{ checkCode }, { unlessTooDeep }] = await Promise.all([
+    if (misshapen.length > 0) return { diagnostics: misshapen, inputs: [] };
+    const [{ checkCode }, { findInputs }, { unlessTooDeep }] = await Promise.all([
       import("./output/reads/check-code.js"),
+      import("./output/reads/find-inputs.js"),
       import("./output/reads/code/source-program.js"),
     ]);
-    const found = unlessTooDeep(() => checkCode(model, files, locate), "warning");
-    return Array.isArray(found) ? found : [found];
+    const found = unlessTooDeep(
+      () => ({ diagnostics: checkCode(model, files, locate), inputs: findInputs(model, files, locate) }),
+      "warning",
+    );
+    return "rule" in found ? { diagnostics: [found], inputs: [] } : found;
   });
 }
 

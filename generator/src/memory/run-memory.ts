@@ -15,6 +15,8 @@ interface RunRecord {
   readonly named: readonly string[];
   /** What was wrong with the project, and is so as long as the inputs are the same. */
   readonly diagnostics: readonly Diagnostic[];
+  /** What a run says besides. */
+  readonly notes: readonly string[];
   /** The digests of the generated files, and of the manifest, by path. */
   readonly generated: { readonly [path: string]: string };
   readonly stubs: readonly string[];
@@ -25,6 +27,7 @@ interface RunRecord {
 /** A run of which nothing is left to do: all files are as it would write them. */
 export interface UnchangedRun {
   readonly diagnostics: readonly Diagnostic[];
+  readonly notes: readonly string[];
   readonly generated: readonly string[];
   readonly stubs: readonly string[];
 }
@@ -34,6 +37,8 @@ export interface FinishedRun {
   /** Inputs that a spec names. */
   readonly named: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
+  /** What it says besides. Default: nothing */
+  readonly notes?: readonly string[];
   readonly files: readonly {
     readonly path: string;
     readonly owner: "generator" | "user";
@@ -111,7 +116,7 @@ export class RunMemory {
   }
 
   /** Remembers a run, unless an input was changed while it ran. */
-  async remember({ named, diagnostics, files }: FinishedRun, options: MemoryFileOptions): Promise<void> {
+  async remember({ named, diagnostics, notes = [], files }: FinishedRun, options: MemoryFileOptions): Promise<void> {
     const inputs = await takeSnapshot(this.#root, named, this.#digests);
     if (inputs === undefined || this.#inputs === undefined || !this.#isSame(inputs, this.#inputs)) return;
     const own = files.filter(({ owner }) => owner === "generator");
@@ -123,7 +128,7 @@ export class RunMemory {
       [this.#manifestPath, manifest],
     ]);
     const record: RunRecord = {
-      ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics, generated },
+      ...{ inputs: digestOfSnapshot(this.#root, inputs), named, diagnostics, notes, generated },
       stubs: files.flatMap(({ path, owner }) => (owner === "user" ? [path] : [])),
       known: this.#digests.knownOf([...inputs.keys(), ...Object.keys(generated)]),
     };
@@ -149,8 +154,8 @@ export class RunMemory {
   }
 }
 
-function unchangedRunOf({ generated, stubs, diagnostics }: RunRecord, manifestPath: string): UnchangedRun {
-  return { diagnostics, generated: Object.keys(generated).filter((path) => path !== manifestPath), stubs };
+function unchangedRunOf({ generated, stubs, diagnostics, notes = [] }: RunRecord, manifestPath: string): UnchangedRun {
+  return { diagnostics, notes, generated: Object.keys(generated).filter((path) => path !== manifestPath), stubs };
 }
 
 /** The times of files are less exact than the clock. */

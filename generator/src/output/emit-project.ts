@@ -13,6 +13,7 @@ import { emitWorkflow } from "./controller/emit-workflow.js";
 import { emitWorkflowTypes } from "./controller/emit-workflow-types.js";
 import { recallFiles, type OutputFile } from "./files/output-file.js";
 import { RunParts, type PartMemory } from "../parts/part-memory.js";
+import type { ControllerInputs } from "./reads/find-inputs.js";
 import { hasOwnClass, nameResources } from "./resource/resource-name.js";
 
 /** What is known of a project besides its model. */
@@ -60,6 +61,28 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     ...(await emitStubs(controllers, isMissing)),
   );
   return sorted(files);
+}
+
+/** Returns the files of a project with the inputs of its controllers, which the user's code tells after it has followed the spec. */
+export function emitInputs(
+  files: readonly OutputFile[],
+  model: ProjectModel,
+  inputs: readonly ControllerInputs[],
+  { isMissing = () => true, hasReconciler = (path) => !isMissing(path) }: EmitOptions = {},
+): OutputFile[] {
+  if (inputs.length === 0) return [...files];
+  const names = nameResources(model.resources);
+  const changed = new Map(
+    inputs.flatMap((found) => {
+      const controller = model.controllers.find(({ name }) => name === found.controller);
+      if (controller === undefined) return [];
+      const local = controllerNamesOf(controller, names, model.controllers);
+      const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
+      const file = emitController(controller, local, isNeeded, found.inputs);
+      return [[file.path, file] as const];
+    }),
+  );
+  return files.map((file) => changed.get(file.path) ?? file);
 }
 
 interface KeyedController extends ControllerParts {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { checkUserCode } from "#generator/generate.js";
+import { checkUserCode, type CheckedCode } from "#generator/generate.js";
 import { readSources } from "#generator/input/read-sources.js";
 import { readProject } from "#generator/input/read-project.js";
 import { acceptWarnings } from "#generator/model/build/accept-warnings.js";
@@ -11,7 +11,7 @@ import { isKubernetes, type ProjectModel } from "#generator/model/project-model.
 import { CRDS_KUSTOMIZATION } from "#generator/output/deploy/crds-kustomization.js";
 import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
 import { rememberControllers, rememberDependents, type ProjectMemory } from "#generator/model/project-memory.js";
-import { emitProject } from "#generator/output/emit-project.js";
+import { emitInputs, emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/files/output-file.js";
 import { repositoryRoot } from "../repository.js";
 
@@ -37,9 +37,12 @@ export function listSamples(): Sample[] {
     const hasReconciler = (path: string) => existsSync(join(folder, path));
     // All stubs are emitted, and the CRDs are installed apart from the operator, as in a new project.
     const isMissing = (path: string) => path !== CRDS_KUSTOMIZATION;
-    const generate = async () => emitProject(await readModelOrThrow(folder), { hasReconciler, isMissing });
+    const generate = async () => {
+      const { model, inputs } = await readSampleOrThrow(folder);
+      return emitInputs(await emitProject(model, { hasReconciler, isMissing }), model, inputs, { hasReconciler });
+    };
     const remember = async () => {
-      const model = await readModelOrThrow(folder);
+      const { model } = await readSampleOrThrow(folder);
       return { controllers: rememberControllers(model), dependents: rememberDependents(model) };
     };
     return {
@@ -64,13 +67,17 @@ async function readTypes(folder: string): Promise<{ readonly path: string; reado
 
 /** Reads the model of a project that has nothing wrong with it. */
 export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
+  return (await readSampleOrThrow(folder)).model;
+}
+
+async function readSampleOrThrow(folder: string): Promise<{ readonly model: ProjectModel } & CheckedCode> {
   const input = await readProject(folder);
   const { model, diagnostics, locate } = await buildModel(input);
-  const found =
+  const found: CheckedCode =
     model === undefined
-      ? []
+      ? { diagnostics: [], inputs: [] }
       : await checkUserCode(model, { code: await readSources(folder), specFiles: input.specFiles, locate });
-  const problems = acceptWarnings([...input.diagnostics, ...diagnostics, ...found], input.workflows);
+  const problems = acceptWarnings([...input.diagnostics, ...diagnostics, ...found.diagnostics], input.workflows);
   if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
-  return model;
+  return { model, ...found };
 }

@@ -1,7 +1,7 @@
 // What `generate` tells people besides what is wrong with a spec.
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generate } from "#generator/generate.js";
+import { generate, type GenerateOptions } from "#generator/generate.js";
 import { suggestCaches } from "#generator/suggest/suggest-caches.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
@@ -94,4 +94,50 @@ suite("generate", (test) => {
         ['unreadable-file: "crds" cannot be read: permission denied'],
       );
     });
+
+  test("labels that code reads are inputs of the controller in the same run, also while a dependent is renamed", async () => {
+    await using project = await createProject();
+    const at = (path: string) => join(project.path, path);
+    const run = (options: Omit<GenerateOptions, "project"> = {}) => generate({ project: project.path, ...options });
+    const controller = () => readFile(at("src/generated/page/controller.ts"), "utf8");
+    await run();
+    assert.not.match(await controller(), "inputs");
+    const desired = (text: string) =>
+      writeFile(
+        at("src/page/dependents/config.ts"),
+        `import type { ConfigDesired } from "../../generated/page/types.js";\n` +
+          `export const desired: ConfigDesired = ({ primary }) => ({ metadata: { name: ${text} } });\n`,
+      );
+    await desired("primary.metadata.labels?.tier");
+    const checked = await run({ check: true });
+    assert.equal(checked.report?.stale, ["src/generated/page/controller.ts"]);
+    assert.is((await run()).notes, undefined);
+    assert.match(await controller(), "inputs: [\"metadata.labels['tier']\"],");
+    assert.equal((await run({ check: true })).report?.stale, []);
+
+    const renamed = `${SPEC.replace("config:", "settings:")}  moved: [{ from: config, to: settings }]\n`;
+    await writeFile(at("workflow.yaml"), renamed);
+    await run();
+    assert.match(await controller(), "inputs: [\"metadata.labels['tier']\"],");
+    assert.equal((await run({ check: true })).report?.stale, []);
+  });
+
+  test("a primary that is handed to code elsewhere counts all labels and annotations, which every run says", async () => {
+    await using project = await createProject();
+    await generate({ project: project.path });
+    await writeFile(
+      join(project.path, "src/page/dependents/config.ts"),
+      `import { build } from "library";\nexport const desired = ({ primary }: never) => build(primary);\n`,
+    );
+    for (let index = 0; index < 2; index++) {
+      const { diagnostics, notes = [] } = await generate({ project: project.path, strict: true });
+      assert.equal(diagnostics, []);
+      assert.match(
+        notes.join(),
+        /^controller "page" reconciles after a change .*: src\/page\/dependents\/config\.ts:2:5\d /,
+      );
+    }
+    const text = await readFile(join(project.path, "src/generated/page/controller.ts"), "utf8");
+    assert.match(text, 'inputs: ["metadata.annotations", "metadata.labels"],');
+  });
 });

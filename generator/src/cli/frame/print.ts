@@ -47,7 +47,7 @@ export interface PrintOptions {
 }
 
 /** Prints what came of generating, one line for each file that changed; returns the exit code. */
-export function printResult({ diagnostics, report }: GenerateResult, options: PrintOptions): number {
+export function printResult({ diagnostics, report, notes = [] }: GenerateResult, options: PrintOptions): number {
   const { update, init } = options;
   const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
   if (report === undefined) return exitCode;
@@ -60,6 +60,7 @@ export function printResult({ diagnostics, report }: GenerateResult, options: Pr
   const changes = (["created", "updated", "deleted"] as const).flatMap((change) =>
     report[change].map((path) => `${change} ${path}`),
   );
+  for (const note of notes) printErrorLines(`note: ${note}`);
   // Each call waits for whoever reads.
   if (changes.length > 0) printLines(`${changes.map(printableLine).join("\n")}\n`);
   for (const path of report.unused)

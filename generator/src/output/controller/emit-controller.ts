@@ -28,6 +28,7 @@ export function emitController(
   controller: ControllerModel,
   names: ControllerNames,
   hasReconciler: boolean,
+  inputs: readonly string[] = [],
 ): OutputFile {
   const { name, settings } = controller;
   const filters = filtersDoc(controller.filters, names.primary);
@@ -37,6 +38,7 @@ export function emitController(
     textField("workflow", names.workflow),
     ...(hasReconciler ? ["reconciler"] : []),
     ...fieldsOf({ ...settings }),
+    ...(inputs.length === 0 ? [] : fieldsOf({ inputs })),
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(eventSources === undefined ? [] : [field("eventSources", eventSources)]),
     ...indexesOf(controller),

@@ -31,7 +31,23 @@ export function unwrap(expression: ts.Expression): ts.Expression {
 export function resolveFunction(expression: ts.Expression, program: SourceProgram): FunctionNode | undefined {
   const plain = unwrap(expression);
   if (isFunctionNode(plain)) return plain;
+  if (compiler.isPropertyAccessExpression(plain)) return memberFunctionOf(plain, program);
   return compiler.isIdentifier(plain) ? functionOf(program.declarationOf(plain), program) : undefined;
+}
+
+/** Returns the function that a constant of the project has as a member, such as another one of the same external dependent. */
+function memberFunctionOf(access: ts.PropertyAccessExpression, program: SourceProgram): FunctionNode | undefined {
+  const { expression, name } = access;
+  const declaration = compiler.isIdentifier(expression) ? program.declarationOf(expression) : undefined;
+  const object = declaration === undefined ? undefined : constantOf(declaration);
+  if (object === undefined || !compiler.isObjectLiteralExpression(object)) return undefined;
+  // A spread may bring a member of the same name.
+  if (object.properties.some((property) => compiler.isSpreadAssignment(property))) return undefined;
+  const member = object.properties.find((property) => property.name?.getText() === name.text);
+  if (member === undefined) return undefined;
+  if (compiler.isMethodDeclaration(member)) return member;
+  const value = compiler.isPropertyAssignment(member) ? unwrap(member.initializer) : undefined;
+  return value !== undefined && isFunctionNode(value) ? value : undefined;
 }
 
 /** Returns the function that a declaration declares. */

@@ -21,7 +21,7 @@ import {
 } from "../code/functions.js";
 import type { ReadFollower } from "./follow-reads.js";
 import type { CodeFile, SourceProgram } from "../code/source-program.js";
-import { rootOf, type TrackedSource, type Value } from "./values.js";
+import { PRIMARY, rootOf, type TrackedSource, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -33,7 +33,7 @@ interface EntryPoint {
   readonly path: string;
   /** The name under which it is exported, or that of the member of an exported constant. */
   readonly name: string;
-  readonly constant?: "external" | "operations";
+  readonly constant?: "external" | "operations" | "source";
   readonly values: readonly (Value | undefined)[];
 }
 
@@ -150,7 +150,7 @@ function fetchOf(dependent: DependentModel, folder: string): EntryPoint[] {
   const fetches = source.kind === "perPrimaryPoll" || (source.kind === "inbound" && source.isFetched === true);
   if (!fetches) return [];
   const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
-  return [{ path, name: "fetch", constant: "external", values: [undefined, ARGUMENTS] }];
+  return [{ path, name: "fetch", constant: "external", values: [PRIMARY, ARGUMENTS] }];
 }
 
 /** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */
@@ -167,6 +167,38 @@ export function followDependent(
     const found = file === undefined ? undefined : functionAt(entry, file, program);
     if (found !== undefined) bindParameters(found, entry.values, follower);
   }
+}
+
+/** Follows the primary through all functions that the runtime calls with it. */
+export function followPrimary(controller: ControllerModel, folder: string, { program, follower }: Followers): void {
+  const entries = [...entryPointsOf(controller, folder, []), ...sourceFunctionsOf(controller, folder)];
+  for (const entry of entries) {
+    const file = program.fileAt(entry.path);
+    // A file that is not there is written as a stub, which reads nothing.
+    if (file === undefined) continue;
+    const declaration = program.exportOf(file, entry.constant ?? entry.name);
+    if (declaration === undefined) continue;
+    const isMember = ({ name = entry.name }: Member) => name === entry.name;
+    const all =
+      entry.constant === undefined ? [{ function: functionOf(declaration, program) }] : membersOf(declaration, program);
+    for (const { function: found } of all.filter(isMember))
+      if (found !== undefined) bindParameters(found, entry.values, follower);
+      else follower.giveUp(declaration);
+  }
+  followReconciler(folder, { program, follower });
+}
+
+/** Returns the functions of event sources that are called with the primary. */
+function sourceFunctionsOf({ eventSources }: ControllerModel, folder: string): EntryPoint[] {
+  return eventSources.flatMap((source): EntryPoint[] => {
+    const path = `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`;
+    if (source.kind === "informer")
+      return source.primaryToSecondary === undefined
+        ? []
+        : [{ path, name: source.primaryToSecondary.name, values: [PRIMARY] }];
+    const names = source.kind === "poll" ? [] : ["fetch", "isPolled", "intervalOf"];
+    return names.map((name) => ({ path, name, constant: "source", values: [PRIMARY] }));
+  });
 }
 
 /** Follows what the reconciler of a controller is called with. */
@@ -195,6 +227,20 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
         : [],
     ),
   );
+  const references = dependents.filter(isKubernetes).flatMap(({ name, ref = {} }) =>
+    Object.entries(ref).flatMap(([part, expression]) =>
+      expression.kind === "when"
+        ? [
+            {
+              path: `spec/${folder}/${name}.ref.${part}.ts`,
+              parameters: "{ primary }",
+              values: [ARGUMENTS],
+              expression,
+            },
+          ]
+        : [],
+    ),
+  );
   const filters = eventSources.flatMap((source) => {
     if (source.kind !== "informer") return [];
     const tracked = sources.find(({ model }) => model === source);
@@ -206,7 +252,7 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
       return [{ path, parameters, values: kind === "onDelete" ? values.slice(0, 1) : values, expression: filter }];
     });
   });
-  return [...conditions, ...filters];
+  return [...conditions, ...references, ...filters];
 }
 
 /** A member of a constant of the user's; without a function it cannot be looked into. */

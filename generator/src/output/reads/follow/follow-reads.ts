@@ -7,6 +7,7 @@ import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
 import type { FieldPath } from "../../../model/schema/schema-path.js";
 import {
+  constantOf,
   isFunctionNode,
   parametersOf,
   resolveFunction,
@@ -22,6 +23,9 @@ import { itemOf, keyOfValue, stepInto, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");
 const { SyntaxKind } = compiler;
+
+/** What of a context calls functions with the primary, wherever these are written. */
+const CALLS_WITH_PRIMARY: ReadonlySet<string> = new Set(["workflows", "expectations"]);
 
 /** Follows values from where the runtime hands them over. */
 export class ReadFollower {
@@ -47,6 +51,11 @@ export class ReadFollower {
 
   /** Notes that anything may be read from here on. */
   giveUp(node: ts.Node): void {
+    this.#log.readPrimary([], this.#program.positionOf(node));
+    this.#giveUpSecondaries(node);
+  }
+
+  #giveUpSecondaries(node: ts.Node): void {
     const position = this.#program.positionOf(node);
     this.#log.readEverything(position);
     this.#log.lookUpEverything(position);
@@ -120,6 +129,10 @@ export class ReadFollower {
 
   #useField(access: ts.PropertyAccessExpression | ts.ElementAccessExpression, name: string, value: Value): void {
     const call = callOf(access);
+    // A method of an object, which may look at all of it.
+    if (value.kind === "primary" && call !== undefined) return this.#escape(value, access);
+    if (value.kind === "context" && CALLS_WITH_PRIMARY.has(name))
+      this.#log.readPrimary([], this.#program.positionOf(access));
     if (value.kind === "invocation" && name === "reconcile") this.#log.invoke();
     if (value.kind === "eventSources" || value.kind === "resources") return this.#lookUp(call, { value, name }, access);
     if (value.kind === "list" && call !== undefined) return this.#useListMethod(call, name, value);
@@ -132,7 +145,8 @@ export class ReadFollower {
 
   #useElement(access: ts.ElementAccessExpression, value: Value): void {
     const { argumentExpression: index } = access;
-    if (compiler.isStringLiteralLike(index)) return this.#useField(access, index.text, value);
+    const name = textOf(index, this.#program);
+    if (name !== undefined) return this.#useField(access, name, value);
     if (value.kind === "list") return this.#use(access, value.of);
     const item = value.kind === "result" ? itemOf(value.path) : undefined;
     if (item !== undefined) return this.#use(access, { kind: "result", path: item });
@@ -142,6 +156,8 @@ export class ReadFollower {
   #useInCall(call: ts.CallExpression, node: ts.Node, value: Value): void {
     if (call.expression === node)
       return value.kind === "lookup" ? this.#lookUp(call, { value, name: "" }, node) : this.#escape(value, node);
+    // These read no more of an object than what names it.
+    if (value.kind === "primary" && this.#readsIdentity(call.expression)) return;
     const callee = resolveFunction(call.expression, this.#program);
     const parameter = parametersOf(callee)[call.arguments.findIndex((argument) => argument === node)];
     const isPlain = parameter !== undefined && !call.arguments.some(compiler.isSpreadElement);
@@ -149,11 +165,19 @@ export class ReadFollower {
     else this.#escape(value, node);
   }
 
+  #readsIdentity(callee: ts.Expression): boolean {
+    if (/^context\s*\.\s*(?:client|resources)\b/.test(callee.getText())) return true;
+    const imported = compiler.isIdentifier(callee) ? this.#program.importOf(callee) : undefined;
+    if (imported === undefined || (imported.propertyName ?? imported.name).text !== "keyOf") return false;
+    const { moduleSpecifier } = imported.parent.parent.parent;
+    return compiler.isStringLiteral(moduleSpecifier) && moduleSpecifier.text === "@gen-operator/runtime";
+  }
+
   #lookUp(call: ts.CallExpression | undefined, used: { value: Value; name: string }, node: ts.Node): void {
     const asked = call === undefined || used.value.kind !== "lookup" ? undefined : askedClassOf(call, this.#program);
     if (asked !== undefined) this.#log.readKind(asked, this.#program.positionOf(node));
     const found = lookupOf(call, used, { program: this.#program, sources: this.#log.sources });
-    if (found === undefined) return this.giveUp(node);
+    if (found === undefined) return this.#giveUpSecondaries(node);
     for (const value of found.values) {
       const of = value.kind === "list" ? value.of : value;
       if (of.kind === "object") this.#log.lookUp(of.source, this.#program.positionOf(node));
@@ -231,6 +255,8 @@ export class ReadFollower {
     if (step.kind === "read" && value.kind === "object")
       this.#log.read(value.source, step.path, this.#program.positionOf(node));
     if (step.kind === "read" && value.kind === "result") this.#log.readResult(step.path);
+    if (step.kind === "read" && value.kind === "primary")
+      this.#log.readPrimary(step.path, this.#program.positionOf(node));
     return undefined;
   }
 
@@ -240,11 +266,15 @@ export class ReadFollower {
     if (value.kind === "list") return this.#look(value.of, node);
     if (value.kind === "object" && value.path.length > 0)
       this.#log.read(value.source, value.path, this.#program.positionOf(node));
+    // Whether there are labels at all is a matter of each of them.
+    if (value.kind === "primary" && value.path.length > 1)
+      this.#log.readPrimary(value.path, this.#program.positionOf(node));
   }
 
   #escape(value: Value, node: ts.Node): void {
     if (value.kind === "list") return this.#escape(value.of, node);
     if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
+    else if (value.kind === "primary") this.#log.readPrimary(value.path, this.#program.positionOf(node));
     else if (value.kind === "result") this.#log.readResult(itemOf(value.path) ?? value.path);
     else if (value.kind === "invocation") {
       this.#log.readResult([]);
@@ -252,7 +282,8 @@ export class ReadFollower {
     }
     // Nothing leads from there to an object that belongs to no primary.
     else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
-    else this.giveUp(node);
+    else if (value.kind === "arguments") this.giveUp(node);
+    else this.#giveUpSecondaries(node);
   }
 
   #isNew(node: ts.Node, value: Value): boolean {
@@ -261,6 +292,15 @@ export class ReadFollower {
     this.#followed.add(key);
     return true;
   }
+}
+
+/** Returns the text that an expression is: a literal, or a constant that is one. */
+function textOf(expression: ts.Expression, program: SourceProgram): string | undefined {
+  const plain = unwrap(expression);
+  if (compiler.isStringLiteralLike(plain)) return plain.text;
+  const declaration = compiler.isIdentifier(plain) ? program.declarationOf(plain) : undefined;
+  const constant = declaration === undefined ? undefined : constantOf(declaration);
+  return constant !== undefined && compiler.isStringLiteralLike(constant) ? constant.text : undefined;
 }
 
 function callOf(access: ts.Expression): ts.CallExpression | undefined {

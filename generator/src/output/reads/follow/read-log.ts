@@ -9,6 +9,12 @@ export interface FieldRead {
   readonly position: SourcePosition;
 }
 
+/** A part of the primary that is read, and where. */
+export interface PrimaryRead {
+  readonly path: FieldPath;
+  readonly position: SourcePosition;
+}
+
 /** What is read of each event source. */
 export class ReadLog {
   readonly #reads = new Map<TrackedSource, FieldRead[]>();
@@ -17,6 +23,7 @@ export class ReadLog {
   readonly #members: FieldRead[] = [];
   readonly #kinds: FieldRead[] = [];
   readonly #results: FieldPath[] = [];
+  readonly #ofPrimary: PrimaryRead[] = [];
   #isInvoked = false;
   readonly sources: readonly TrackedSource[];
 
@@ -61,6 +68,16 @@ export class ReadLog {
   /** Tells whether something of the result of a workflow is read, or something that it is part of. */
   readsResult(path: FieldPath): boolean {
     return this.#results.some((read) => read.every((name, index) => path[index] === name));
+  }
+
+  /** Takes that the metadata of the primary at a path is needed; the empty path, or that of the metadata, is all of it. */
+  readPrimary(path: FieldPath, position: SourcePosition): void {
+    this.#ofPrimary.push({ path, position });
+  }
+
+  /** What is read of the primary, in the order in which that was found. */
+  get ofPrimary(): readonly PrimaryRead[] {
+    return this.#ofPrimary;
   }
 
   /** Takes that the workflow may be run. */

@@ -12,6 +12,8 @@ export interface TrackedSource {
 
 /** What a piece of the user's code stands for, as far as it matters here. */
 export type Value =
+  /** The primary, or a part of its metadata. */
+  | { readonly kind: "primary"; readonly path: FieldPath }
   /** What the runtime calls a function with. */
   | { readonly kind: "arguments" | "secondary" | "context" | "eventSources" | "resources" | "invocation" }
   /** The result of a workflow, or something inside of it. */
@@ -35,6 +37,9 @@ export type Step =
 const NOTHING: Step = { kind: "nothing" };
 const UNKNOWN: Step = { kind: "unknown" };
 
+/** The primary itself. */
+export const PRIMARY: Value = { kind: "primary", path: [] };
+
 /** What of a context has nothing to do with event sources. */
 const HARMLESS: ReadonlySet<string> = new Set([
   "signal",
@@ -54,7 +59,10 @@ export function stepInto(value: Value, name: string, sources: readonly TrackedSo
   switch (value.kind) {
     case "arguments":
       if (name === "workflow") return { kind: "value", value: { kind: "result", path: [] } };
+      if (name === "primary") return { kind: "value", value: PRIMARY };
       return name === "secondary" || name === "context" ? { kind: "value", value: { kind: name } } : NOTHING;
+    case "primary":
+      return stepIntoPrimary(value.path, name);
     case "secondary": {
       const source = sources.find(({ model }) => model.name === name);
       return source === undefined ? NOTHING : { kind: "value", value: { kind: "list", of: rootOf(source) } };
@@ -88,6 +96,16 @@ function stepIntoResult(path: FieldPath, name: string): Step {
   return path.length === 4 && name === "detail" ? { kind: "read", path: [...path, name] } : NOTHING;
 }
 
+/** What of the metadata changes without a new generation of the primary, and is followed. */
+function stepIntoPrimary(path: FieldPath, name: string): Step {
+  const next = [...path, name];
+  if (path.length === 0)
+    return name === "metadata" ? { kind: "value", value: { kind: "primary", path: next } } : NOTHING;
+  if (path.length > 1) return { kind: "read", path: next };
+  if (name === "labels" || name === "annotations") return { kind: "value", value: { kind: "primary", path: next } };
+  return name === "ownerReferences" ? { kind: "read", path: next } : NOTHING;
+}
+
 function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): Step {
   if (path.length === 0 && IDENTITY_FIELDS.has(name)) return NOTHING;
   const next = [...path, name];
@@ -112,6 +130,7 @@ export function rootOf(source: TrackedSource): Value {
 /** Returns a text that is the same for the same value. */
 export function keyOfValue(value: Value): string {
   if (value.kind === "list") return `[${keyOfValue(value.of)}]`;
+  if (value.kind === "primary") return `primary:${value.path.join(".")}`;
   if (value.kind === "result") return `result:${value.path.join(".")}`;
   if (value.kind === "object") return `${value.source.model.name}:${value.path.join(".")}`;
   return value.kind === "lookup" ? `lookup ${value.isList}` : value.kind;
