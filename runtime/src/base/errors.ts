@@ -37,8 +37,8 @@ export class ApiError extends Error {
     const stated = status.details?.causes ?? [];
     const causes = stated.map(withoutObject);
     let text = status.message ?? "no message";
-    for (const [index, { message = "" }] of stated.entries())
-      text = text.replace(message, () => causes[index]!.message!);
+    for (const [index, { message }] of stated.entries())
+      if (message) text = text.replace(message, () => causes[index]!.message!);
     super(`${code} ${status.reason ?? ""}: ${text}`.replace(" :", ":"));
     this.code = code;
     this.reason = status.reason ?? "";
