@@ -59,7 +59,7 @@ async function compare(
   theirSchemaOf = ({ schema }: ResourceModel): Schema => schema as Schema,
 ) {
   await using folder = await createTemporaryFolder();
-  const names = nameResources(resources);
+  const names = nameResources({ resources });
   const fields: Field[] = [];
   const schemas: { [name: string]: object } = {};
   const imports: string[] = [];

@@ -32,7 +32,7 @@ export interface EmitOptions {
 export async function emitProject(model: ProjectModel, options: EmitOptions = {}): Promise<OutputFile[]> {
   const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() } = options;
   const { onStep = () => {} } = options;
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const own = model.resources.filter(hasOwnClass);
   const files = own.flatMap((resource, index) => {
     onStep(`generating the types of ${resource.kind} ${resource.version} (${index + 1} of ${own.length})`);
@@ -71,7 +71,7 @@ export function emitInputs(
   { isMissing = () => true, hasReconciler = (path) => !isMissing(path) }: EmitOptions = {},
 ): OutputFile[] {
   if (inputs.length === 0) return [...files];
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const changed = new Map(
     inputs.flatMap((found) => {
       const controller = model.controllers.find(({ name }) => name === found.controller);
@@ -115,7 +115,7 @@ export function emitResources(
     onKind?.(resource);
     return emitResource(resource);
   });
-  return sorted([...emitted, emitIndex([], nameResources(resources))]);
+  return sorted([...emitted, emitIndex([], nameResources({ resources }))]);
 }
 
 function sorted(files: readonly OutputFile[]): OutputFile[] {

@@ -63,7 +63,7 @@ export async function checkConditions(
   files: readonly OutputFile[],
   { locate, code, parts = new RunParts() }: ConditionOptions,
 ): Promise<Diagnostic[]> {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const probeFiles = model.controllers
     .map((controller) => probeFileOf(controller, controllerNamesOf(controller, names, model.controllers)))
     .filter(({ probes }) => probes.length > 0);

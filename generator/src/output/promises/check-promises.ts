@@ -85,7 +85,7 @@ function diagnosticOf({ expression, isList, declaration, position }: FloatingPro
 
 /** Returns the dependent whose function a statement is in, as `controller/dependent`; undefined if that is not plain to see. */
 function dependentOf(file: string, declaration: string | undefined, model: ProjectModel): string | undefined {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   for (const controller of model.controllers) {
     const { folder } = controllerNamesOf(controller, names, model.controllers);
     const found = controller.dependents.find(

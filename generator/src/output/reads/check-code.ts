@@ -34,7 +34,7 @@ interface Code {
 
 /** Checks what only the user's code shows: which dependents are read, which details are not, and which objects are written. */
 export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate: LocateExpression): Diagnostic[] {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const controllers = model.controllers
     .filter(({ dependents }) => dependents.length > 0)
     .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));

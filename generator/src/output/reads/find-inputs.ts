@@ -26,7 +26,7 @@ export function findInputs(
   code: readonly CodeFile[],
   locate: LocateExpression,
 ): readonly ControllerInputs[] {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const controllers = model.controllers
     .filter(({ settings }) => settings.generationAware !== false && settings.defaultFilters !== false)
     .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));

@@ -40,7 +40,7 @@ export function suggestCaches(
   code: readonly CodeFile[],
   locate: LocateExpression,
 ): CacheSuggestion[] {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const folders = new Map(
     model.controllers.map((controller) => [controller, controllerNamesOf(controller, names, model.controllers).folder]),
   );

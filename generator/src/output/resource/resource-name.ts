@@ -1,4 +1,4 @@
-import type { ResourceModel } from "../../model/project-model.js";
+import { isKubernetes, type ProjectModel, type ResourceModel } from "../../model/project-model.js";
 import { classNameOf, kebabCase, pascalCase } from "../naming.js";
 
 /** Where a generated class is, and what it is called in files that use several. */
@@ -48,10 +48,21 @@ function moduleOf(resource: ResourceModel): string {
 /**
  * Names the classes of a project so that no two are alike.
  *
- * A kind keeps its name unless other groups or versions have it too; then the storage version keeps it within a group, and all groups
- * put theirs in front. So a name depends on what shares it and on nothing else.
+ * A kind keeps its name unless other groups or versions have it too. Within a group, the version that a controller has as its primary keeps it,
+ * otherwise one of a dependent, otherwise the storage version; all groups put theirs in front. So code of the user keeps its names when the
+ * controller moves to another version.
  */
-export function nameResources(resources: readonly ResourceModel[]): ReadonlyMap<ResourceModel, ResourceName> {
+export function nameResources({
+  resources,
+  controllers = [],
+}: Pick<ProjectModel, "resources"> & Partial<Pick<ProjectModel, "controllers">>): ReadonlyMap<
+  ResourceModel,
+  ResourceName
+> {
+  const primaries = new Set(controllers.map(({ primary }) => primary));
+  const used = new Set(
+    controllers.flatMap(({ dependents }) => dependents.filter(isKubernetes).map(({ resource }) => resource)),
+  );
   const groupsByClass = new Map<string, Set<string>>();
   for (const { kind, group } of resources) {
     const groups = groupsByClass.get(classNameOf(kind)) ?? new Set();
@@ -63,7 +74,7 @@ export function nameResources(resources: readonly ResourceModel[]): ReadonlyMap<
     const isShared = (groupsByClass.get(className)?.size ?? 0) > 1;
     const prefix = isShared ? pascalCase(resource.group || "core") : "";
     const versions = resources.filter(({ kind, group }) => kind === resource.kind && group === resource.group);
-    const suffix = resource === preferredOf(versions) ? "" : pascalCase(resource.version);
+    const suffix = resource === preferredOf(versions, [primaries, used]) ? "" : pascalCase(resource.version);
     const exportName = prefix + className + suffix;
     names.set(resource, { className, exportName, localName: exportName, module: moduleOf(resource) });
   }
@@ -82,6 +93,15 @@ function apartFromInputs(names: ReadonlyMap<ResourceModel, ResourceName>): Reado
   );
 }
 
-function preferredOf(versions: readonly ResourceModel[]): ResourceModel | undefined {
-  return versions.find(({ isStorage }) => isStorage) ?? versions[0];
+// Several controllers may use several versions.
+function preferredOf(
+  versions: readonly ResourceModel[],
+  uses: readonly ReadonlySet<ResourceModel>[],
+): ResourceModel | undefined {
+  const isStored = (version: ResourceModel) => version.isStorage;
+  for (const use of uses) {
+    const known = versions.filter((version) => use.has(version));
+    if (known.length > 0) return known.find(isStored) ?? known[0];
+  }
+  return versions.find(isStored) ?? versions[0];
 }

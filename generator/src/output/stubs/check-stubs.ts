@@ -24,7 +24,7 @@ interface StubConstant {
 
 /** Reports files of the user's without the constant that the wiring takes the functions from. */
 export function checkStubs(model: ProjectModel, code: readonly UserFile[]): Diagnostic[] {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const files = new Map(code.map((file) => [file.path, file]));
   return model.controllers
     .flatMap((controller) =>

@@ -17,7 +17,7 @@ export function checkMissingStubs(
   files: readonly OutputFile[],
   locate: LocateSetting,
 ): Diagnostic[] {
-  const names = nameResources(model.resources);
+  const names = nameResources(model);
   const explicit = new Map(
     model.controllers
       .filter(({ workflow }) => workflow?.invocation === "explicit")

@@ -1,4 +1,5 @@
 import { camelCase, kebabCase, NameAllocator, operatorNameOf, pascalCase } from "#generator/output/naming.js";
+import type { ControllerModel, ResourceModel } from "#generator/model/project-model.js";
 import { nameResources } from "#generator/output/resource/resource-name.js";
 import { thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -52,8 +53,21 @@ suite("naming", (test) => {
       thingOf({}, { kind: "postgresql" }),
     ];
     assert.equal(
-      [...nameResources(kinds).values()].map(({ localName }) => localName),
+      [...nameResources({ resources: kinds }).values()].map(({ localName }) => localName),
       ["NetworkingIstioIoGateway", "GatewayNetworkingK8sIoGateway", "ThingV1", "Thing", "Postgresql"],
     );
+  });
+
+  test("a version keeps the name of the kind while a controller has it as its primary, whichever is stored", () => {
+    const old = thingOf({}, { kind: "Thing", version: "v1", isStorage: true });
+    const other = thingOf({}, { kind: "Thing", version: "v1beta1", isStorage: false });
+    const namesWith = (...primaries: readonly ResourceModel[]) => {
+      const controllers = primaries.map((primary) => ({ primary, dependents: [] }) as unknown as ControllerModel);
+      return [...nameResources({ resources: [old, other], controllers }).values()].map(({ exportName }) => exportName);
+    };
+    assert.equal(namesWith(), ["Thing", "ThingV1beta1"]);
+    assert.equal(namesWith(old), ["Thing", "ThingV1beta1"]);
+    assert.equal(namesWith(other), ["ThingV1", "Thing"]);
+    assert.equal(namesWith(other, old), ["Thing", "ThingV1beta1"], "of two that are used, the one that is stored");
   });
 });
