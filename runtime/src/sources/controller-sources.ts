@@ -68,6 +68,8 @@ export class ControllerSources {
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
+  /** The sources whose objects the primaries name. */
+  #naming: readonly KindSource[] = [];
   #lastChange: Promise<unknown> = Promise.resolve();
   #proofKey: ProofKey | undefined;
   #isProofUnread = false;
@@ -230,6 +232,7 @@ export class ControllerSources {
     if (sharing !== undefined)
       throw new Error(`event source "${name}" is shared by dependent "${sharing.name}" of controller "${controller}"`);
     this.#registered.delete(name);
+    this.#naming = this.#naming.filter((source) => source !== registered.source);
     const view = viewOf(registered.source);
     if (view !== undefined) this.#options.views.delete(view);
     await registered.stop();
@@ -373,6 +376,7 @@ export class ControllerSources {
           `${registered.describe()}; give one of them another name`,
       );
     this.#registered.set(name, registered);
+    if (isKindSource(source) && source.isNamed) this.#naming = [...this.#naming, source];
     const view = viewOf(source);
     if (view !== undefined) this.#options.views.add(view, source);
     return registered;
@@ -397,14 +401,30 @@ export class ControllerSources {
           throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
         return listener.secondaryOf?.(object) ?? {};
       },
+      knownSecondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
+      noteSecondaries: (primaries) => this.#noteSecondaries(primaries),
       notify: (primaries, cause) => {
         // It would fail where nobody knows any more who gave it.
         const keys = checkedKeys(primaries, (type) => {
           return `event source "${name}" names a primary by ${type}; a key is "namespace/name" or "name"`;
         });
+        this.#noteSecondaries(keys);
         this.notify(keys, { source: name, ...cause });
       },
     };
+  }
+
+  // What a primary names may follow from what it named before, through several sources.
+  #noteSecondaries(primaries: Iterable<ObjectKey>): void {
+    const sources = this.#naming;
+    if (sources.length === 0) return;
+    let keys = [...primaries];
+    for (let hop = 0; keys.length > 0 && hop <= sources.length; hop++)
+      keys = sources.flatMap((source) => {
+        const changed = source.nameAgain(keys);
+        if (changed.length > 0) this.notify(changed, { source: source.name });
+        return changed;
+      });
   }
 
   #tellSources(change: ResourceChange): void {

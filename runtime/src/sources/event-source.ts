@@ -37,6 +37,10 @@ export interface EventSourceContext {
   readonly clock: Clock;
   /** Returns what is known now of the dependents and the event sources of a primary, by name. */
   secondaryOf?(primary: KubernetesObject): object;
+  /** As `secondaryOf`, also while a part of it is unknown, and missing. */
+  knownSecondaryOf?(primary: KubernetesObject): object;
+  /** Takes that something changed that belongs to these primaries, whether or not they are reconciled for it. */
+  noteSecondaries?(primaries: Iterable<ObjectKey>): void;
   /** Asks for these primaries to be reconciled. */
   notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
 }

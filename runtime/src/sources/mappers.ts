@@ -23,9 +23,23 @@ export interface MapperContext<Index extends string = string, Primary = Kubernet
   };
 }
 
-/** Returns the keys of the secondaries that a primary refers to, whether they exist or not; pure. */
-export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = KubernetesObject> = (
+/** The second argument of `primaryToSecondary`. */
+export interface PrimaryMapperContext<Secondary = object> {
+  /**
+   * What is known now of the dependents and the other event sources of the primary, by name, as a reconcile sees it. When something changes that
+   * the mapper may have read here, it is called again, whether or not the filters of its source let the change pass.
+   */
+  readonly secondary: Secondary;
+}
+
+/**
+ * Returns the keys of the secondaries that a primary refers to, whether they exist or not. Pure, but for what it reads of `secondary`.
+ *
+ * @example primaryToSecondary: ({ metadata }, { secondary }) => secondary.users.flatMap(({ status }) => `${metadata.namespace}/${status?.secret}`)
+ */
+export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = KubernetesObject, Secondary = object> = (
   primary: Primary,
+  context: PrimaryMapperContext<Secondary>,
 ) => readonly ObjectKey[];
 
 /** The names of the labels or annotations that point to a primary. */

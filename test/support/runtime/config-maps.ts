@@ -31,12 +31,12 @@ export type DependentBuilder<Primary> = (name: string, stated?: Stated<Primary>)
  * no `desired`.
  */
 export function configMapsWith<Primary extends KubernetesObject>(
-  dataOf: (primary: Primary) => DataObject["data"],
+  dataOf: (primary: Primary, secondary: StatedArguments<Primary>["secondary"]) => DataObject["data"],
 ): DependentBuilder<Primary> {
   return (name, stated = {}) => {
-    const usual = ({ primary }: StatedArguments<Primary>) => ({
+    const usual = ({ primary, secondary }: StatedArguments<Primary>) => ({
       metadata: { name: `${primary.metadata.name}-${name}` },
-      data: dataOf(primary),
+      data: dataOf(primary, secondary),
     });
     const { desired = stated.mode === "readOnly" ? undefined : usual, ...rest } = stated;
     return { name, resource: ConfigMap.definition, dependsOn: [], ...(desired && { desired }), ...rest };

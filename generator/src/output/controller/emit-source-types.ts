@@ -126,7 +126,7 @@ const KEYS = readonlyArrayOf("string");
 function typesOf(
   source: EventSourceModel,
   controller: ControllerModel,
-  { primary, resources }: ControllerNames,
+  { dependents, primary, resources }: ControllerNames,
 ): string[] {
   const types = sourceNamesOf(source);
   const documented = (doc: string, name: string, type: TypeNode) => `/** ${doc} */\n${printAlias(name, type)}`;
@@ -152,7 +152,7 @@ function typesOf(
               documented(
                 `Returns the keys of "${source.name}" that a ${primary} refers to, whether they exist or not.`,
                 types.primaryMapper,
-                functionOf({ primary }, KEYS),
+                functionOf({ primary, context: objectOf({ "readonly secondary": dependents }) }, KEYS),
               ),
             ]),
       ];

@@ -78,7 +78,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: primaryToSecondary.name,
             Type: types.primaryMapper,
-            doc: `Returns the keys (namespace/name) of each ${resource.kind} that this primary names, whether or not it exists. Use no input but the primary.`,
+            doc: `Returns the keys (namespace/name) of each ${resource.kind} that this primary names, whether or not it exists. Use no input but the primary and \`secondary\`.`,
           },
         ]),
   ];

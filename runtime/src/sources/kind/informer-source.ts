@@ -24,7 +24,7 @@ export interface InformerSourceOptions<
   /** Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
   readonly mapper?: ContextualMapper<Resource, Primary> | undefined;
   /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary> | undefined;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary, never> | undefined;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */
   readonly namespaces?: "sameAsController" | "all" | "current" | readonly string[] | undefined;
   /** Another cluster; owner references mean nothing there, so it needs a mapper. */

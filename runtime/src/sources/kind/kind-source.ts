@@ -206,6 +206,16 @@ export class KindSource implements EventSource<KubernetesObject> {
     await this.view.load(this.#mapping.secondariesOf(primary), { holder: keyOf(primary.metadata), signal });
   }
 
+  /** Whether the primaries name its objects. */
+  get isNamed(): boolean {
+    return this.#options.primaryToSecondary !== undefined;
+  }
+
+  /** Names the objects of these primaries again whose names follow from other secondaries; returns those of which the names changed. */
+  nameAgain(primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
+    return this.#mapping?.nameAgain(primaries) ?? [];
+  }
+
   release(primary: ObjectKey): void {
     if (this.#isBounded) this.view.release(primary);
   }
@@ -226,6 +236,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? [] : mapping.primariesOf(key, old);
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
+    this.#context?.noteSecondaries?.(primaries);
     primaries.delete(madeFor as ObjectKey);
     this.#noteLastSeen(change, primaries);
     if (primaries.size === 0 || !this.#passes(change)) return;

@@ -62,6 +62,10 @@ export class SecondaryMapping {
   readonly #named = new Map<ObjectKey, readonly ObjectKey[]>();
   /** The primaries by what they named. */
   readonly #namedBy = new ObjectIndex(() => NONE);
+  /** The primaries whose names follow from other secondaries. */
+  readonly #followers = new Set<ObjectKey>();
+  /** The primary whose objects are being named: what it named before is what its function may read of this source. */
+  #naming: ObjectKey | undefined;
 
   constructor(options: KindSourceOptions, parts: MappingParts) {
     const { primaries } = parts.context;
@@ -69,7 +73,11 @@ export class SecondaryMapping {
     this.#reader = createPrimaryReads(primaries);
     this.#parts = parts;
     if (options.primaryToSecondary !== undefined && options.mapper === undefined)
-      primaries.addIndex(this.#primaryIndex, (object) => this.#secondaryKeysOf(object));
+      // An index has to find under the same keys what it added, so that it has only what follows from the primary alone.
+      primaries.addIndex(this.#primaryIndex, (object) => {
+        const { keys, isFollowing } = this.#name(object);
+        return isFollowing ? NONE : keys;
+      });
   }
 
   end(): void {
@@ -114,6 +122,7 @@ export class SecondaryMapping {
   }
 
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
+    if (this.#naming === keyOf(primary.metadata)) return this.#named.get(this.#naming) ?? NONE;
     if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
     const key = keyOf(primary.metadata);
     if (this.#isContextual) {
@@ -128,13 +137,28 @@ export class SecondaryMapping {
 
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
   nameSecondaries(primary: KubernetesObject): readonly ObjectKey[] {
-    const named = this.#secondaryKeysOf(primary);
+    const { keys: named, isFollowing } = this.#name(primary);
     if (this.#options.mapper !== undefined) return named;
     const { primaries } = this.#parts.context;
     const key = keyOf(primary.metadata);
+    if (isFollowing && primaries.has(key)) this.#followers.add(key);
+    else this.#followers.delete(key);
     const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
     this.#setNamed(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
     return named;
+  }
+
+  /** Names the objects of these primaries again whose names follow from other secondaries; returns those of which the names changed. */
+  nameAgain(keys: Iterable<ObjectKey>): readonly ObjectKey[] {
+    if (this.#followers.size === 0) return NONE;
+    return [...keys].filter((key) => {
+      const primary = this.#followers.has(key) ? this.#parts.context.primaries.get(key)?.object : undefined;
+      if (primary === undefined || this.#naming === key) return false;
+      const before = this.#named.get(key) ?? NONE;
+      this.nameSecondaries(primary);
+      const after = this.#named.get(key) ?? NONE;
+      return before.length !== after.length || before.some((each, index) => each !== after[index]);
+    });
   }
 
   /**
@@ -184,7 +208,10 @@ export class SecondaryMapping {
   /** Takes a change of a primary: the objects whose mapper looked at it are mapped again. */
   notePrimary(change: ResourceChange): void {
     const { key, kind, object, old } = change;
-    if (kind === "deleted") this.#setNamed(key, NONE);
+    if (kind === "deleted") {
+      this.#setNamed(key, NONE);
+      this.#followers.delete(key);
+    } else if (this.#followers.has(key)) this.nameSecondaries(object);
     if (!this.#isContextual) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
     const isOwn = change.madeFor === key;
@@ -214,12 +241,28 @@ export class SecondaryMapping {
 
   /** Returns the keys of the objects that a primary names now. */
   namedBy(primary: KubernetesObject): readonly ObjectKey[] {
-    return this.#secondaryKeysOf(primary);
+    return this.#name(primary).keys;
   }
 
-  #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
+  /** Calls the function of the user; `isFollowing` tells whether it read other secondaries. */
+  #name(primary: KubernetesObject): { readonly keys: readonly ObjectKey[]; readonly isFollowing: boolean } {
     const { primaryToSecondary } = this.#options;
-    return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE, primary);
+    const { context, record } = this.#parts;
+    const before = this.#naming;
+    this.#naming = keyOf(primary.metadata);
+    let secondary: object | undefined;
+    const args = {
+      get secondary() {
+        return (secondary ??= context.knownSecondaryOf?.(primary) ?? {});
+      },
+    };
+    try {
+      const call = () => keysFrom(primaryToSecondary?.(primary, args as never));
+      const keys = record.guard("primaryToSecondary", call, NONE, primary);
+      return { keys, isFollowing: secondary !== undefined };
+    } finally {
+      this.#naming = before;
+    }
   }
 
   #mapOnce(object: KubernetesObject): Mapped {

@@ -20,7 +20,7 @@ function watchFor(ref: ObjectReference<Page>, rest: Partial<KubernetesDependent>
 suite("the watch of objects that a primary names", (test) => {
   test("leads from a primary to the key of the object, in its namespace or the one that it names", () => {
     const keysOf = (ref: ObjectReference<Page>, rest?: Partial<KubernetesDependent>) =>
-      watchFor(ref, rest).primaryToSecondary?.(primary);
+      watchFor(ref, rest).primaryToSecondary?.(primary, { secondary: {} as never });
     const name = ({ primary: { spec } }: { primary: Page }) => spec.name;
     assert.equal(keysOf({ name }), ["home/settings"]);
     assert.equal(keysOf({ name, namespace: ({ primary: { spec } }) => spec.namespace }), ["elsewhere/settings"]);
@@ -44,6 +44,9 @@ suite("the watch of objects that a primary names", (test) => {
 
   test("names the dependent whose function returns no text", () => {
     const wrong = watchFor({ name: (() => 3) as never });
-    assert.throws(() => wrong.primaryToSecondary?.(primary), 'ref.name of dependent "a" returned number');
+    assert.throws(
+      () => wrong.primaryToSecondary?.(primary, { secondary: {} as never }),
+      'ref.name of dependent "a" returned number',
+    );
   });
 });

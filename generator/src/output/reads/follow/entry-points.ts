@@ -82,10 +82,16 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
     ...expressionsOf(controller, folder, sources).map(entryOf),
     ...dependents.flatMap((dependent) => [...functionsOfDependent(dependent, folder), ...fetchOf(dependent, folder)]),
     ...eventSources.flatMap((source): EntryPoint[] => {
+      if (source.kind !== "informer") return [];
+      const { primaryToSecondary } = source;
+      const path = `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`;
+      const naming =
+        primaryToSecondary === undefined ? [] : [{ path, name: primaryToSecondary.name, values: [PRIMARY, ARGUMENTS] }];
       const tracked = sources.find(({ model }) => model === source);
-      if (source.kind !== "informer" || tracked === undefined) return [];
+      if (tracked === undefined) return naming;
       const values = [rootOf(tracked), rootOf(tracked)];
       return [
+        ...naming,
         ...functionsOf(source.filters).map(({ name, seen }) => ({
           path: `src/${folder}/filters.ts`,
           name,
@@ -94,7 +100,7 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
         ...(source.mapping.kind === "function"
           ? [
               {
-                path: `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`,
+                path,
                 name: source.mapping.name,
                 values: values.slice(0, 1),
               },
@@ -192,10 +198,7 @@ export function followPrimary(controller: ControllerModel, folder: string, { pro
 function sourceFunctionsOf({ eventSources }: ControllerModel, folder: string): EntryPoint[] {
   return eventSources.flatMap((source): EntryPoint[] => {
     const path = `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`;
-    if (source.kind === "informer")
-      return source.primaryToSecondary === undefined
-        ? []
-        : [{ path, name: source.primaryToSecondary.name, values: [PRIMARY] }];
+    if (source.kind === "informer") return [];
     const names = source.kind === "poll" ? [] : ["fetch", "isPolled", "intervalOf"];
     return names.map((name) => ({ path, name, constant: "source", values: [PRIMARY] }));
   });

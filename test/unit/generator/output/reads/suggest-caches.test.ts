@@ -259,4 +259,14 @@ suite("suggested caches", (test) => {
     const whole = text.replace(".status.phase", "");
     assert.is(suggest({ "thing/reconciler.ts": whole }).reason, "used as a whole in src/thing/reconciler.ts:3:5");
   });
+
+  test("what a function reads that names objects of another event source is kept", () => {
+    const users: InformerModel = {
+      ...{ kind: "informer", name: "users", resource: configMap, mapping: { kind: "primaryToSecondary" } },
+      ...{ filters: {}, cache: { kind: "full" }, primaryToSecondary: { kind: "function", name: "usersOf" } },
+    };
+    const text = "export const usersOf = (_, { secondary }) => secondary.pods.map(({ status }) => status?.phase);";
+    const files = { "thing/event-sources/users.ts": text };
+    assert.is(describe(suggest(files, { eventSources: [pods, users] })), PHASE);
+  });
 });

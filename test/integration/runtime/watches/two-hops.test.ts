@@ -1,0 +1,204 @@
+// Page → ConfigMap "users" → Secret: what a primary refers to stands in an object to which it refers itself.
+import { waitFor } from "#apiserver/wait-for.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { configMapsWith } from "../../../support/runtime/config-maps.js";
+import { failuresOf } from "../../../support/runtime/recorded-operator.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  ConfigMap,
+  createPage,
+  createPageOperator,
+  Page,
+  Secret,
+  setText,
+  startPageOperator,
+  startPageServer,
+  untilText,
+  type DataObject,
+  type PageOperator,
+} from "../page-operator.js";
+
+interface Found {
+  readonly users: readonly DataObject[];
+  readonly secrets: readonly DataObject[];
+}
+
+const NAMESPACE = "default";
+const keyOf = (name: string | undefined) => (name === undefined ? [] : [`${NAMESPACE}/${name}`]);
+const encoded = (text: string) => Buffer.from(text).toString("base64");
+
+// What the Secret says stands in the ConfigMap of the page.
+const copies = () =>
+  configMapsWith<Page>((_, secondary) => {
+    const [secret] = (secondary as unknown as Found).secrets;
+    return { text: secret?.data?.["password"] ?? "none" };
+  })("copy");
+
+/** The user is the object that the text of a page names; `isQuiet`: its changes cause no reconcile. */
+const sources = ({ isQuiet = false } = {}) => [
+  informerSource({
+    name: "users",
+    resource: ConfigMap,
+    labelSelector: "kind=user",
+    primaryToSecondary: ({ spec }: Page) => keyOf(spec.text),
+    ...(isQuiet && { filters: { onUpdate: () => false } }),
+  }),
+  informerSource({
+    name: "secrets",
+    resource: Secret,
+    primaryToSecondary: (_: Page, { secondary }: { readonly secondary: Found }) =>
+      secondary.users.flatMap(({ data }) => keyOf(data?.["secret"])),
+  }),
+];
+
+const createUser = ({ operator }: PageOperator, secret: string, name = "first") =>
+  operator.client.create(ConfigMap, {
+    metadata: { name, namespace: NAMESPACE, labels: { kind: "user" } },
+    data: { secret },
+  });
+const createSecret = ({ operator }: PageOperator, name: string, password: string) =>
+  operator.client.create(Secret, { metadata: { name, namespace: NAMESPACE }, data: { password: encoded(password) } });
+const setPassword = ({ operator }: PageOperator, name: string, password: string) =>
+  operator.client.mergePatch(Secret, { name, namespace: NAMESPACE }, { data: { password: encoded(password) } });
+const setSecret = ({ operator }: PageOperator, secret: string) =>
+  operator.client.mergePatch(ConfigMap, { name: "first", namespace: NAMESPACE }, { data: { secret } });
+
+const settings = (options?: { isQuiet?: boolean }) => ({
+  dependents: [copies()],
+  reconciler: { reconcile: () => {} },
+  eventSources: () => sources(options),
+});
+
+suite("objects that a primary names through another secondary", (test) => {
+  test("are its own, in whichever order they come, and their changes are reconciled", async () => {
+    await using page = await startPageOperator(settings());
+    await createPage(page);
+    await untilText(page, "none", "one-copy");
+    await createSecret(page, "s1", "p1");
+    await createUser(page, "s1");
+    await untilText(page, encoded("p1"), "one-copy");
+    await setPassword(page, "s1", "p2");
+    await untilText(page, encoded("p2"), "one-copy");
+    await setSecret(page, "s2");
+    await untilText(page, "none", "one-copy");
+    await createSecret(page, "s2", "q1");
+    await untilText(page, encoded("q1"), "one-copy");
+    await page.quiet();
+    const { length } = page.events;
+    await setPassword(page, "s1", "p3");
+    await page.quiet();
+    assert.is(page.events.length, length, "what is named no more causes no reconcile");
+    assert.equal(failuresOf(page.events), []);
+  });
+
+  test("are found again although a filter rejects the change that names them", async () => {
+    await using page = await startPageOperator(settings({ isQuiet: true }));
+    await createSecret(page, "s1", "p1");
+    await createSecret(page, "s2", "q1");
+    await createUser(page, "s1");
+    await createPage(page);
+    await untilText(page, encoded("p1"), "one-copy");
+    await page.quiet();
+    await setSecret(page, "s2");
+    await untilText(page, encoded("q1"), "one-copy");
+    await setPassword(page, "s2", "q2");
+    await untilText(page, encoded("q2"), "one-copy");
+  });
+
+  test("belong to every primary that names them", async () => {
+    await using page = await startPageOperator(settings());
+    await createSecret(page, "s1", "p1");
+    await createUser(page, "s1");
+    for (const name of ["one", "two"]) await createPage(page, name);
+    for (const name of ["one", "two"]) await untilText(page, encoded("p1"), `${name}-copy`);
+    await setText(page, "nobody", "two");
+    await untilText(page, "none", "two-copy");
+    await setPassword(page, "s1", "p2");
+    await untilText(page, encoded("p2"), "one-copy");
+  });
+
+  test("are found after a restart, in which the user named another one", async () => {
+    await using server = await startPageServer();
+    {
+      await using page = createPageOperator(server, settings());
+      await page.operator.start();
+      await createSecret(page, "s1", "p1");
+      await createUser(page, "s1");
+      await createPage(page);
+      await untilText(page, encoded("p1"), "one-copy");
+      await page.quiet();
+    }
+    await using other = createPageOperator(server, { ...settings(), dependents: [], eventSources: () => [] });
+    await other.operator.start();
+    await createSecret(other, "s2", "q1");
+    await setSecret(other, "s2");
+    await other.operator.stop();
+    await using page = createPageOperator(server, settings());
+    await page.operator.start();
+    await untilText(page, encoded("q1"), "one-copy");
+    await setPassword(page, "s2", "q2");
+    await untilText(page, encoded("q2"), "one-copy");
+  });
+
+  test("may be named by a dependent, which another client completes", async () => {
+    const user = configMapsWith<Page>(({ spec }) => ({ text: spec.text }))("user");
+    const secrets = informerSource({
+      name: "secrets",
+      resource: Secret,
+      primaryToSecondary: (_: Page, { secondary }: { readonly secondary: { readonly user?: DataObject } }) =>
+        keyOf(secondary.user?.data?.["secret"]),
+    });
+    const dependents: readonly KubernetesDependent[] = [user, copies()];
+    await using page = await startPageOperator({ ...settings(), dependents, eventSources: () => [secrets] });
+    await createSecret(page, "s1", "p1");
+    await createPage(page);
+    await untilText(page, "none", "one-copy");
+    await page.operator.client.mergePatch(
+      ConfigMap,
+      { name: "one-user", namespace: NAMESPACE },
+      { data: { secret: "s1" } },
+    );
+    await untilText(page, encoded("p1"), "one-copy");
+    await setPassword(page, "s1", "p2");
+    await untilText(page, encoded("p2"), "one-copy");
+  });
+
+  test("may be named by what the source itself has, and by a further hop", async () => {
+    const chain = informerSource({
+      name: "chain",
+      resource: Secret,
+      primaryToSecondary: (
+        _: Page,
+        { secondary }: { readonly secondary: Found & { readonly chain: readonly DataObject[] } },
+      ) => [
+        ...secondary.secrets.flatMap(({ data }) =>
+          keyOf(data?.["next"] && Buffer.from(data["next"], "base64").toString()),
+        ),
+        ...secondary.chain.flatMap(() => []),
+      ],
+    });
+    const ends = configMapsWith<Page>((_, secondary) => ({
+      text: (secondary as unknown as { chain: readonly DataObject[] }).chain[0]?.data?.["password"] ?? "none",
+    }))("copy");
+    await using page = await startPageOperator({
+      ...settings(),
+      dependents: [ends],
+      eventSources: () => [...sources({ isQuiet: true }), chain],
+    });
+    await createSecret(page, "end", "e1");
+    await createUser(page, "s1");
+    await createPage(page);
+    await untilText(page, "none", "one-copy");
+    await page.operator.client.create(Secret, {
+      metadata: { name: "s1", namespace: NAMESPACE },
+      data: { next: encoded("end") },
+    });
+    await untilText(page, encoded("e1"), "one-copy");
+    await setPassword(page, "end", "e2");
+    await untilText(page, encoded("e2"), "one-copy");
+    await setSecret(page, "nothing");
+    await untilText(page, "none", "one-copy");
+    await waitFor("all is quiet", async () => (await page.quiet(), true));
+  });
+});
