@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonValue } from "@gen-operator/schema";
 import { findElement, type FieldPath, type FieldsV1 } from "./field-set.js";
 import type { Path } from "./object-places.js";
+import type { SchemaNode } from "./schema-node.js";
 
 /** A field that is still there. */
 export interface LeftField {
@@ -22,19 +23,24 @@ interface Place extends Owned {
   readonly desired: JsonValue | undefined;
   readonly path: Path;
   readonly fields: FieldPath;
+  readonly schema: SchemaNode;
 }
 
 /** Returns the fields of an object that an apply left behind, those of one list from the last to the first. */
-export function findLeftBehind(value: JsonValue, desired: JsonValue, owned: Owned): LeftField[] {
-  return leftBelow({ value, desired, ...owned, path: [], fields: [] });
+export function findLeftBehind(
+  value: JsonValue,
+  desired: JsonValue,
+  { schema, ...owned }: Owned & Pick<Place, "schema">,
+): LeftField[] {
+  return leftBelow({ value, desired, ...owned, schema, path: [], fields: [] });
 }
 
 function leftBelow(place: Place): LeftField[] {
-  const { before, after, value } = place;
+  const { before, after } = place;
   if (before === undefined) return [];
   const isWhole = isLeaf(before);
-  // Owned as a whole before, and in parts now. An object that was applied empty owned nothing in it, which looks the same.
-  const isTakenApart = isWhole && Array.isArray(value) && after !== undefined && !isLeaf(after);
+  // Owned as a whole before, and in parts now: the API server does not say any more whose the parts were.
+  const isTakenApart = isWhole && after !== undefined && !isLeaf(after) && wasAtomic(place);
   if (isWhole && !isTakenApart) return [];
   return childrenOf(place)
     .reverse()
@@ -49,8 +55,15 @@ function leftBelow(place: Place): LeftField[] {
     });
 }
 
-function childrenOf({ value, desired, before, after, path, fields }: Place): Place[] {
-  const at = (set: FieldsV1 | undefined, element: string | undefined) => {
+// An object that was applied empty owned nothing in it, which looks the same. A struct may have been, with defaults in it, and so may labels and
+// annotations; the members of any other map are values that some client stated, and what other managers own stays.
+function wasAtomic({ value, schema: { merge }, path }: Place): boolean {
+  if (Array.isArray(value)) return true;
+  return isJsonObject(value) && (merge === "leaf" || (merge === "map" && path[0] !== "metadata"));
+}
+
+function childrenOf({ value, desired, before, after, path, fields, schema }: Place): Place[] {
+  const ownedAt = (set: FieldsV1 | undefined, element: string | undefined) => {
     const name = set === undefined || element === undefined ? undefined : findElement(set, element);
     return name === undefined ? undefined : set![name];
   };
@@ -58,8 +71,9 @@ function childrenOf({ value, desired, before, after, path, fields }: Place): Pla
     const stated = isJsonObject(desired) ? desired : {};
     return Object.entries(value).map(([name, child]) => {
       const element = `f:${name}`;
-      const owned = { before: at(before, element), after: at(after, element) };
-      return { value: child, desired: stated[name], ...owned, path: [...path, name], fields: [...fields, element] };
+      const owned = { before: ownedAt(before, element), after: ownedAt(after, element) };
+      const at = { path: [...path, name], fields: [...fields, element], schema: schema.property(name) };
+      return { value: child, desired: stated[name], ...owned, ...at };
     });
   }
   if (!Array.isArray(value)) return [];
@@ -68,8 +82,9 @@ function childrenOf({ value, desired, before, after, path, fields }: Place): Pla
   return value.map((item, index) => {
     const element = elementOf(item, keys);
     const twin = items.find((each) => elementOf(each, keys) === element);
-    const owned = { before: at(before, element), after: at(after, element) };
-    return { value: item, desired: twin, ...owned, path: [...path, index], fields: [...fields, element] };
+    const owned = { before: ownedAt(before, element), after: ownedAt(after, element) };
+    const at = { path: [...path, index], fields: [...fields, element], schema: schema.items };
+    return { value: item, desired: twin, ...owned, ...at };
   });
 }
 

@@ -100,7 +100,7 @@ export class ApplyMatcher {
     const [owned, owns] = [before, after].map((entry) => this.ownedFields(entry, part));
     if (owned === undefined || owned.fieldsV1 === owns?.fieldsV1) return [];
     const fieldsOf = (fields: OwnedFields | undefined) => fields && (JSON.parse(fields.fieldsV1) as FieldsV1);
-    const sets = { before: fieldsOf(owned), after: fieldsOf(owns) };
+    const sets = { before: fieldsOf(owned), after: fieldsOf(owns), schema: schemaOf(target.definition) };
     const left = findLeftBehind(after.object as unknown as JsonValue, plainOf(desired)!, sets);
     // A default in the place of another value says that the field was removed.
     const valueBefore = (fields: FieldPath) => resolveField(before.object as unknown as JsonValue, fields)?.value;

@@ -14,8 +14,15 @@ const PersistentVolumeClaim = builtinDefinition("v1", "PersistentVolumeClaim");
 const Service = builtinDefinition("v1", "Service");
 
 type ListType = "atomic" | "map";
+type MapType = "atomic" | "granular";
 
-const schemaOf = (type: ListType, mapType: "atomic" | "granular"): Schema => ({
+const mapOf = (mapType: MapType): Schema => ({
+  type: "object",
+  "x-kubernetes-map-type": mapType,
+  additionalProperties: { type: "string" },
+});
+
+const schemaOf = (type: ListType, mapType: MapType): Schema => ({
   type: "object",
   properties: {
     spec: {
@@ -29,10 +36,10 @@ const schemaOf = (type: ListType, mapType: "atomic" | "granular"): Schema => ({
           items: {
             type: "object",
             required: ["name"],
-            properties: { name: { type: "string" }, at: { type: "string" } },
+            properties: { name: { type: "string" }, at: { type: "string" }, more: mapOf(mapType) },
           },
         },
-        more: { type: "object", "x-kubernetes-map-type": mapType, additionalProperties: { type: "string" } },
+        more: mapOf(mapType),
       },
     },
   },
@@ -41,7 +48,7 @@ const schemaOf = (type: ListType, mapType: "atomic" | "granular"): Schema => ({
 let kinds = 0;
 
 /** A kind of its own, whose schema changes while it is written. */
-async function defineKind() {
+async function defineKind(first: ListType = "atomic", firstMap: MapType = "granular") {
   const index = ++kinds;
   const names = {
     plural: `lists${index}`,
@@ -49,29 +56,30 @@ async function defineKind() {
     kind: `List${index}x`,
     listKind: `List${index}xList`,
   };
-  const versionsOf = (type: ListType) => [
-    { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schemaOf(type, "granular") } },
+  const versionsOf = (type: ListType, mapType: MapType) => [
+    { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schemaOf(type, mapType) } },
   ];
-  const crd = (type: ListType) => ({
+  const crd = (type: ListType, mapType: MapType) => ({
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: `${names.plural}.example.com` },
-    spec: { group: "example.com", scope: "Namespaced", names, versions: versionsOf(type) },
+    spec: { group: "example.com", scope: "Namespaced", names, versions: versionsOf(type, mapType) },
   });
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const to = await server();
-  await installCrd(to, crd("atomic"));
-  const kind = (type: ListType) =>
+  await installCrd(to, crd(first, firstMap));
+  const kind = (type: ListType, mapType: MapType = "granular") =>
     defineResource({
       ...{ group: "example.com", version: "v1", kind: names.kind, plural: names.plural, scope: "Namespaced" },
-      ...{ isCustom: true, hasStatusSubresource: false, schema: schemaOf(type, "granular") },
+      ...{ isCustom: true, hasStatusSubresource: false, schema: schemaOf(type, mapType) },
     });
   return {
     kind,
-    async change(type: ListType) {
-      const before = await apiRequestOrThrow<{ metadata: object }>(to, `GET ${path}/${crd(type).metadata.name}`);
-      const body = { ...crd(type), metadata: before.metadata };
-      await apiRequestOrThrow(to, `PUT ${path}/${crd(type).metadata.name}`, { body });
+    async change(type: ListType, mapType: MapType = "granular") {
+      const changed = crd(type, mapType);
+      const before = await apiRequestOrThrow<{ metadata: object }>(to, `GET ${path}/${changed.metadata.name}`);
+      const body = { ...changed, metadata: before.metadata };
+      await apiRequestOrThrow(to, `PUT ${path}/${changed.metadata.name}`, { body });
     },
   };
 }
@@ -238,4 +246,42 @@ suite("a list whose type changes", (test) => {
       await writing.apply(items("a"), { as: kind(compiled) });
       assert.equal(((await writing.specOf()) as { items: object[] }).items.length, 2, "another manager owns it");
     });
+});
+
+suite("a map whose type changes", (test) => {
+  const more = (...names: string[]) => Object.fromEntries(names.map((name) => [name, "1"]));
+  for (const [title, compiled] of [
+    ["while the operator runs", "atomic"],
+    ["before the operator is compiled for it and started again", "granular"],
+  ] as const)
+    for (const [place, specOf] of [
+      ["of the spec", (...names: string[]) => ({ spec: { more: more(...names) } })],
+      ["in an item of a list", (...names: string[]) => ({ spec: { items: [{ name: "a", more: more(...names) }] } })],
+    ] as const)
+      test(`${place} loses the key that is no longer desired: from atomic to granular, ${title}`, async () => {
+        const { kind, change } = await defineKind("map", "atomic");
+        await using writing = await start(kind("map", "atomic"));
+        await writing.apply(specOf("a", "b", "c"));
+        await change("map", "granular");
+        await waitFor("the new schema is in force", async () => {
+          await using probe = await start(kind("map", "granular"));
+          await probe.apply(specOf("probe"));
+          return JSON.stringify(await probe.managers()).includes("f:probe");
+        });
+        const as = kind("map", compiled);
+        await writing.apply(specOf("a", "c"), { as });
+        assert.equal(await writing.specOf(), specOf("a", "c").spec);
+        await writing.apply(specOf("a"), { as });
+        assert.equal(await writing.specOf(), specOf("a").spec);
+        assert.is((await writing.apply(specOf("a"), { as })).kind, "unchanged");
+      });
+
+  test("an empty map that was applied has the keys of others, which stay", async () => {
+    const { kind } = await defineKind("map", "granular");
+    await using writing = await start(kind("map", "granular"));
+    await writing.apply({ spec: { more: {} } });
+    await writing.others({ apply: { spec: { more: more("theirs") } } });
+    await writing.apply({ spec: { more: more("a") } });
+    assert.equal(await writing.specOf(), { more: more("a", "theirs") });
+  });
 });
