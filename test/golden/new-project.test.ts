@@ -6,6 +6,10 @@ import { createPagesProject } from "../support/projects/new-project.js";
 import { listSamples } from "../support/projects/samples.js";
 import { assert, suite } from "../support/suite.js";
 
+interface ProjectManifest {
+  readonly scripts: { readonly test: string };
+}
+
 suite("new project", (test) => {
   test(
     "builds, and its first test passes, without a line written by hand",
@@ -54,6 +58,39 @@ suite("new project", (test) => {
       assert.equal(await readdir(join(folder.path, "dist/dev")), ["kubeconfig"]);
     },
     { timeoutMs: 60_000 },
+  );
+
+  test(
+    "its tests end although one that failed left a server running, and another one never ends",
+    async () => {
+      await using folder = await createPagesProject();
+      const { scripts } = JSON.parse(await readFile(join(folder.path, "package.json"), "utf8")) as ProjectManifest;
+      const [, command = ""] = / && (node --test .*)$/.exec(scripts.test) ?? [];
+      await mkdir(join(folder.path, "dist/test"), { recursive: true });
+      const imports =
+        'import { test } from "node:test"; import { startApiServer, waitFor } from "@gen-operator/apiserver";\n';
+      const forgotten = `test("forgotten", async () => {
+        await startApiServer();
+        await waitFor("the page", () => undefined, { timeoutMs: 10, describe: () => ({ phase: "Pending" }) });
+      });\n`;
+      await writeFile(join(folder.path, "dist/test/forgotten.test.js"), imports + forgotten);
+      await writeFile(
+        join(folder.path, "dist/test/endless.test.js"),
+        `${imports}test("endless", () => new Promise((resolve) => setTimeout(resolve, 1e9)));\n`,
+      );
+      const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+      const begin = (text: string) =>
+        spawnSync(text, { cwd: folder.path, env, encoding: "utf8", shell: true, timeout: 60_000 });
+      assert.match(command, "--test-timeout=300000");
+      const { status, signal, stdout } = begin(command.replace("--test-timeout=300000", "--test-timeout=3000"));
+      assert.equal([status, signal], [1, null], stdout);
+      assert.match(
+        stdout,
+        /the page: not within \d+ ms; the last value was undefined; there is \{ phase: 'Pending' \}/,
+      );
+      assert.match(stdout, "endless");
+    },
+    { timeoutMs: 90_000 },
   );
 
   test.thorough(

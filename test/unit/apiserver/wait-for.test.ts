@@ -15,8 +15,48 @@ suite("waitFor", (test) => {
   test("says what it waited for, and how long by the factor for busy machines", async () => {
     using _factor = setFactor("3");
     const waiting = waitFor("it", () => Promise.reject(new Error("refused")), { timeoutMs: 5 });
-    const { cause } = await assert.rejects(waiting, "it: not within 15 ms");
+    const { cause } = await assert.rejects(waiting, "it: not within 15 ms; the last check failed: refused");
     assert.is((cause as Error).message, "refused");
+  });
+
+  const page = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", namespace: "home" } };
+  const condition = { type: "Ready", status: "False", reason: "Waiting", message: "for deployment" };
+  const many = { ...page, status: { conditions: [condition, { type: "Paused", status: "True" }] } };
+  const shown: { readonly [what: string]: readonly [value: unknown, text: string] } = {
+    "no object": [undefined, "undefined"],
+    "a list": [[{ a: { b: 1 } }], "[ { a: { b: 1 } } ]"],
+    "the conditions of an object": [
+      many,
+      'Page "home/one" with conditions Ready=False (Waiting: for deployment), Paused=True',
+    ],
+    "the status of an object without conditions": [
+      { ...page, status: { phase: "Pending" } },
+      'Page "home/one" with status {"phase":"Pending"}',
+    ],
+    "an object without a status": [page, 'Page "home/one" without a status'],
+    "a long text in part": ["a".repeat(3_000), `'${"a".repeat(1_999)}… (1002 more)`],
+  };
+  for (const [what, [value, text]] of Object.entries(shown))
+    test(`shows ${what} that there is instead`, async () => {
+      const waiting = waitFor("it", () => false, { timeoutMs: 5, describe: async () => value });
+      const { message } = await assert.rejects(waiting, /^it: not within \d+ ms; the last value was false; there is /);
+      assert.is(message.slice(message.indexOf("there is ") + "there is ".length), text);
+    });
+
+  test("keeps what went wrong where what there is instead cannot be read", async () => {
+    const describe = () => Promise.reject(new Error("no connection"));
+    const waiting = waitFor("it", () => undefined, { timeoutMs: 5, describe });
+    await assert.rejects(waiting, "; the last value was undefined; there is no connection");
+  });
+
+  test("gives up a check that does not return", async () => {
+    const waiting = waitFor("it", () => new Promise(() => {}), { timeoutMs: 5 });
+    await assert.rejects(waiting, "; the last check has not returned");
+  });
+
+  test("takes the value of a check that returns late", async () => {
+    const check = () => new Promise((resolve) => setTimeout(() => resolve("there"), 100));
+    assert.is(await waitFor("it", check, { timeoutMs: 5 }), "there");
   });
 });
 
