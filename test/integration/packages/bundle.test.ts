@@ -59,6 +59,8 @@ async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
     },
     /** The text of the file that starts. */
     readProgram: () => readFile(operator, "utf8"),
+    /** The licences of the packages in it. */
+    readNotices: () => readFile(join(folder, "dist/bundle/THIRD-PARTY-NOTICES.txt"), "utf8"),
     /** Bytes of the file that starts, and of its map. */
     readSizes: async () => ({ program: (await stat(operator)).size, map: (await stat(`${operator}.map`)).size }),
     run: (...flags: string[]) => spawnSync("env", [...command, ...flags], { encoding: "utf8", timeout: 60_000 }),
@@ -124,6 +126,26 @@ suite("bundle of a new project", (test) => {
       const { status, stdout, stderr } = bundle.run("--help");
       assert.is(status, 0, stderr);
       assert.match(stdout, "--leader-elect");
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "has the licences of the packages in it beside it, of each once, and none of packages that are not in it",
+    async () => {
+      const bundle = await plainBundle();
+      const text = await bundle.readNotices();
+      const titles = [...text.matchAll(/^(\S+) \d+\.\d+\.\d+\S* \(([^)]+)\)$/gm)].map(
+        ([, name, license]) => `${name} ${license}`,
+      );
+      assert.equal(titles, [...new Set(titles)].sort());
+      const packages = Object.values(await bundle.readSources()).flat();
+      for (const title of ["@gen-operator/runtime Apache-2.0", "undici MIT", "yaml ISC"])
+        assert.ok(titles.includes(title), `${title}: ${titles.join()}`);
+      assert.ok(packages.some((path) => path.includes("/undici/")));
+      assert.not.ok(titles.some((title) => /^(pages|esbuild|typescript|@kubernetes\/client-node) /.test(title)));
+      assert.match(text, /Copyright \(c\) Matteo Collina and Undici contributors/);
+      assert.match(text, /Apache License\s+Version 2\.0/);
     },
     LONG,
   );
