@@ -1,7 +1,9 @@
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { startControlPlane, type ControlPlane } from "../support/machine/control-plane.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
+import { declareJobLaws } from "../support/laws/jobs.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
+import { declarePodLaws } from "../support/laws/pods.js";
 import { declareWorkloadLaws } from "../support/laws/workloads.js";
 import { shared, suite } from "../support/suite.js";
 
@@ -10,6 +12,8 @@ suite("simulated controllers beside a real API server", (test) => {
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);
   declareWorkloadLaws(test, cluster);
+  declarePodLaws(test, cluster);
+  declareJobLaws(test, cluster);
 });
 
 async function startSimulated(): Promise<ControlPlane> {

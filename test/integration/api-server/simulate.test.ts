@@ -4,7 +4,9 @@ import { declareClusterObjectLaws } from "../../support/laws/cluster-objects.js"
 import { declareClusterRoleLaws } from "../../support/laws/cluster-roles.js";
 import { declareEventLaws } from "../../support/laws/events.js";
 import { declareGarbageCollectionLaws } from "../../support/laws/garbage-collection.js";
+import { declareJobLaws } from "../../support/laws/jobs.js";
 import { declareNamespaceLaws } from "../../support/laws/namespaces.js";
+import { declarePodLaws } from "../../support/laws/pods.js";
 import { declarePolicyTypeLaws } from "../../support/laws/policy-types.js";
 import { declareServiceAccountLaws } from "../../support/laws/service-accounts.js";
 import { declareWorkloadObjectLaws } from "../../support/laws/workload-objects.js";
@@ -23,4 +25,6 @@ suite("controllers of a cluster", (test) => {
   declarePolicyTypeLaws(test, cluster);
   declareWorkloadObjectLaws(test.thorough, cluster);
   declareClusterObjectLaws(test.thorough, cluster);
+  declarePodLaws(test.thorough, cluster);
+  declareJobLaws(test.thorough, cluster);
 });

@@ -147,7 +147,7 @@ type Told = AnyObject & {
 };
 
 /** Waits until an object has exactly these Events, in whatever order: they are told to the second. */
-async function untilTold(space: ClusterSpace, of: string, expected: string[]): Promise<void> {
+export async function untilTold(space: ClusterSpace, of: string, expected: string[]): Promise<void> {
   const wanted = [...expected].sort();
   let told: string[] = [];
   const isAll = (events: AnyObject[]): boolean => {

@@ -124,7 +124,12 @@ function clusterOf(
     async update<T extends KubernetesObject>(key: string, object: T, target: WriteTarget = {}) {
       const kind = kindOf(key);
       const path = writePathOf(kind, object.metadata, target);
-      return enter(key, await client.request<T>({ method: "PUT", path, body: typed(kind, object) }));
+      const answer = await client.request<T>({ method: "PUT", path, body: typed(kind, object) });
+      if (answer.metadata.deletionTimestamp === undefined || isStillThere(answer)) return enter(key, answer);
+      // The write took the last finalizer: the answer has the version before, and the object is gone.
+      caches.get(key)?.forget(answer);
+      changed(key, answer);
+      return answer;
     },
     async apply(key, object, target) {
       const kind = kindOf(key);

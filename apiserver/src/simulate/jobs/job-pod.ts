@@ -1,15 +1,12 @@
 import type { NewObject } from "../feed/cluster.js";
 import type { Container } from "../pods/pod.js";
 import { podFrom } from "../workloads/workload.js";
-import type { Job } from "./job.js";
+import { type IndexFailures, INDEX, type Job, TRACKING, failureAnnotations } from "./job.js";
 
-/** The label and the annotation that tell which part of an indexed Job a Pod does. */
-export const INDEX = "batch.kubernetes.io/job-completion-index";
-const TRACKING = "batch.kubernetes.io/job-tracking";
 const VARIABLE = "JOB_COMPLETION_INDEX";
 
-/** A new Pod of a Job; with an index where the Job is indexed. */
-export function jobPod(job: Job, index: number | undefined): NewObject {
+/** A new Pod of a Job; with an index where the Job is indexed, and with the failures of the index where it has a limit of its own. */
+export function jobPod(job: Job, index: number | undefined, failures?: IndexFailures): NewObject {
   const pod = podFrom(job.spec.template, { apiVersion: "batch/v1", kind: "Job", object: job });
   const { metadata } = pod;
   metadata.finalizers = [...(metadata.finalizers ?? []), TRACKING];
@@ -20,6 +17,7 @@ export function jobPod(job: Job, index: number | undefined): NewObject {
   metadata.generateName = `${job.metadata.name}-${index}-`;
   metadata.labels[INDEX] = String(index);
   metadata.annotations = { ...metadata.annotations, [INDEX]: String(index) };
+  if (failures !== undefined) Object.assign(metadata.annotations, failureAnnotations(failures));
   const { initContainers, containers = [] } = pod.spec;
   pod.spec = {
     ...pod.spec,

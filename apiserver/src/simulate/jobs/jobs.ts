@@ -1,25 +1,27 @@
 // Runs Jobs: Pods until enough have succeeded, or too many have failed.
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { controllerOf } from "../feed/kubernetes-object.js";
-import {
-  type Pod,
-  type StatusCondition,
-  isActive,
-  isFinished,
-  isReady,
-  timestamp,
-  withConditions,
-} from "../pods/pod.js";
+import { type Pod, type StatusCondition, isFinished, isReady, timestamp, withConditions } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { claimPods, createPod, deletePod, nonZero, ownersOf } from "../workloads/workload.js";
-import { type Job, endOf, formatIndexes, parseIndexes } from "./job.js";
-import { INDEX, jobPod } from "./job-pod.js";
+import { type Job, TRACKING, endOf, formatIndexes, indexOf } from "./job.js";
+import { JobBackoff } from "./job-backoff.js";
+import { jobPod } from "./job-pod.js";
+import { metSuccessRule } from "./job-policies.js";
+import { type Tally, failuresAfter, tallyOf } from "./job-tally.js";
 
 const KIND = "jobs.batch";
-const TRACKING = "batch.kubernetes.io/job-tracking";
+
+/** What is remembered of Jobs between reconciles. */
+interface JobMemory {
+  backoff: JobBackoff;
+  /** The uids of Pods that are counted in the status of their Job and have the finalizer still. */
+  counted: Set<string>;
+}
 
 /** Makes the controller of Jobs, which also deletes those whose time to live is over. */
 export function createJobs(): Controller<Job> {
+  const memory: JobMemory = { backoff: new JobBackoff(), counted: new Set() };
   return {
     kind: KIND,
     watches: { "pods.": ownersOf({ plural: KIND, kind: "Job" }) },
@@ -27,8 +29,10 @@ export function createJobs(): Controller<Job> {
       const { metadata, spec } = job;
       if (spec.managedBy !== undefined && spec.managedBy !== "kubernetes.io/job-controller") return undefined;
       const pods = await claimPods(context.cluster, { apiVersion: "batch/v1", kind: "Job", object: job });
-      if (metadata.deletionTimestamp !== undefined || endOf(job) !== undefined) return finish(job, pods, context);
-      return run(job, pods, context);
+      if (metadata.deletionTimestamp === undefined && endOf(job) === undefined)
+        return run(job, pods, { ...context, ...memory });
+      memory.backoff.clear(metadata.uid);
+      return finish(job, pods, { ...context, ...memory });
     },
     async gone(key, context) {
       // The Pods of a Job that is gone wait for nobody.
@@ -38,82 +42,100 @@ export function createJobs(): Controller<Job> {
         const owner = controllerOf(pod);
         return owner?.kind === "Job" && owner.name === name;
       });
-      for (const pod of orphans) await letGo(pod, context);
+      for (const pod of orphans) await letGo(pod, { ...context, ...memory });
     },
   };
 }
 
-/** What Pods of a Job have come to, with those of earlier reconciles. */
-interface Tally {
-  active: Pod[];
-  terminating: Pod[];
-  succeeded: number;
-  failed: number;
-  indexes: number[];
-  /** Pods whose end the status has yet to count. */
-  ended: Pod[];
-}
+type JobContext = ControllerContext & JobMemory;
 
-function tallyOf({ status }: Job, pods: Pod[]): Tally {
-  const tracked = pods.filter(({ metadata }) => metadata.finalizers?.includes(TRACKING) === true);
-  const active = pods.filter(isActive);
-  const terminating = pods.filter((pod) => !isFinished(pod) && pod.metadata.deletionTimestamp !== undefined);
-  const ended = tracked.filter((pod) => isFinished(pod));
-  const good = ended.filter((pod) => pod.status?.phase === "Succeeded");
-  const indexes = new Set([
-    ...parseIndexes(status?.completedIndexes),
-    ...good.map(({ metadata }) => Number(metadata.annotations?.[INDEX] ?? -1)).filter((index) => index >= 0),
-  ]);
-  return {
-    ...{ active, terminating, ended },
-    succeeded: (status?.succeeded ?? 0) + good.length,
-    failed: (status?.failed ?? 0) + ended.length - good.length,
-    indexes: [...indexes],
-  };
-}
-
-async function run(job: Job, pods: Pod[], context: ControllerContext): Promise<number | undefined> {
-  const { spec, status } = job;
+async function run(job: Job, pods: Pod[], context: JobContext): Promise<number | undefined> {
+  const { spec, status, metadata } = job;
+  const { cluster, counted, backoff } = context;
   const now = context.now();
-  const counted = tallyOf(job, pods);
-  const isIndexed = spec.completionMode === "Indexed";
-  const tally = isIndexed ? { ...counted, succeeded: counted.indexes.length } : counted;
+  const tally = tallyOf(job, pods, counted);
+  for (const pod of tally.ended) backoff.note(backoffKey(job, pod), pod, now.getTime());
   const startTime = spec.suspend === true ? undefined : (status?.startTime ?? timestamp(now));
   const deadline = deadlineOf(job, startTime, now);
-  const outcome = outcomeOf(job, tally, deadline);
-  if (spec.suspend === true || outcome !== undefined) {
-    for (const pod of tally.active) await deletePod(context.cluster, { kind: KIND, object: job }, pod);
+  const outcome = outcomeOf(job, pods, { tally, deadline });
+  let delay: number | undefined;
+  if (outcome !== undefined) {
+    for (const pod of tally.active) await deletePod(cluster, { kind: KIND, object: job }, pod);
+  } else if (spec.suspend === true) {
+    for (const pod of tally.active) await dismiss(job, pod, context);
   } else {
-    await createPods(job, tally, context);
+    delay = await createPods(job, tally, context);
   }
-  const current = context.cluster.list<Pod>("pods.", job.metadata.namespace);
-  const own = current.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid));
-  const left = tallyOf(job, own);
+  const current = cluster.list<Pod>("pods.", metadata.namespace);
+  const own = current.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+  const left = tallyOf(job, own, counted);
   const isOver = outcome !== undefined && left.active.length === 0 && left.terminating.length === 0;
   const conditions = conditionsOf(job, { outcome, isOver, now });
+  // A Job that fails takes its Pods with it, whatever they had come to.
+  const cut = outcome?.type === "Failed" ? unended(tally, pods, counted) : [];
+  // Those that wait for their replacement are counted after it.
+  const waiting = outcome === undefined ? [...left.replaced.values()].map((pod) => pod.metadata.uid) : [];
+  const ended = [...tally.ended, ...cut].filter((pod) => !waiting.includes(pod.metadata.uid));
+  const held = tally.ended.length + cut.length - ended.length;
+  const { succeededIndexes, failedIndexes } = tally;
   const next = {
     ...(conditions.length === 0 ? {} : { conditions }),
     ...(startTime === undefined ? {} : { startTime }),
     ...(isOver && outcome?.type === "Complete" ? { completionTime: timestamp(now) } : {}),
-    ...nonZero({ active: left.active.length, succeeded: tally.succeeded, failed: tally.failed }),
-    ...(isIndexed && tally.indexes.length > 0 ? { completedIndexes: formatIndexes(tally.indexes) } : {}),
+    ...nonZero({
+      active: left.active.length,
+      succeeded: tally.succeeded,
+      failed: tally.failed + cut.length - held,
+    }),
+    ...(succeededIndexes.size > 0 && spec.completionMode === "Indexed"
+      ? { completedIndexes: formatIndexes([...succeededIndexes]) }
+      : {}),
+    ...(spec.backoffLimitPerIndex === undefined ? {} : { failedIndexes: formatIndexes([...failedIndexes]) }),
     terminating: left.terminating.length,
     uncountedTerminatedPods: {},
     ready: left.active.filter(isReady).length,
   };
   // First counted, then let go: a failure in between must not count a Pod twice or never.
-  if (!isSame(job.status, next))
-    await context.cluster.update(KIND, { ...job, status: next }, { subresource: "status" });
+  if (!isSame(status, next)) await cluster.update(KIND, { ...job, status: next }, { subresource: "status" });
+  for (const { metadata } of ended) counted.add(metadata.uid);
   recordTurns(job, { conditions, outcome: isOver ? outcome : undefined }, context);
-  for (const pod of tally.ended) await letGo(pod, context);
-  return outcome === undefined ? deadline?.leftMs : undefined;
+  const done = outcome === undefined ? own.filter(({ metadata }) => counted.has(metadata.uid)) : own;
+  for (const pod of done) await letGo(pod, context);
+  return outcome === undefined ? earliest(deadline?.leftMs, delay) : undefined;
 }
 
-async function letGo(pod: Pod, { cluster }: ControllerContext): Promise<void> {
+function earliest(...times: (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** The Pods that neither succeeded nor failed, and are not counted yet. */
+function unended({ ended }: Tally, pods: Pod[], counted: ReadonlySet<string>): Pod[] {
+  const uids = new Set(ended.map(({ metadata }) => metadata.uid));
+  return pods.filter(
+    ({ metadata }) =>
+      metadata.finalizers?.includes(TRACKING) === true && !uids.has(metadata.uid) && !counted.has(metadata.uid),
+  );
+}
+
+function backoffKey({ metadata, spec }: Job, pod: Pod): string {
+  return spec.backoffLimitPerIndex === undefined ? metadata.uid : `${metadata.uid}/${indexOf(pod)}`;
+}
+
+/** Deletes a Pod that the Job does not need; it is let go before, so it counts as nothing. */
+async function dismiss(job: Job, pod: Pod, context: JobContext): Promise<void> {
+  await letGo(pod, context);
+  await deletePod(context.cluster, { kind: KIND, object: job }, pod);
+}
+
+async function letGo(pod: Pod, { cluster, counted, backoff }: JobContext): Promise<void> {
   const current = cluster.get<Pod>("pods.", `${pod.metadata.namespace}/${pod.metadata.name}`);
-  if (current?.metadata.finalizers?.includes(TRACKING) !== true) return;
-  const finalizers = current.metadata.finalizers.filter((finalizer) => finalizer !== TRACKING);
-  await cluster.update("pods.", { ...current, metadata: { ...current.metadata, finalizers } });
+  if (current?.metadata.uid === pod.metadata.uid && current.metadata.finalizers?.includes(TRACKING) === true) {
+    const finalizers = current.metadata.finalizers.filter((finalizer) => finalizer !== TRACKING);
+    await cluster.update("pods.", { ...current, metadata: { ...current.metadata, finalizers } });
+  }
+  counted.delete(pod.metadata.uid);
+  backoff.forget(pod);
 }
 
 /** Tells that a Job was suspended, resumed, or is over. */
@@ -139,22 +161,57 @@ interface JobOutcome {
   message: string;
 }
 
-function outcomeOf({ spec }: Job, tally: Tally, deadline: { leftMs: number } | undefined): JobOutcome | undefined {
-  const { completions, backoffLimit = 6, parallelism = 1 } = spec;
-  const isDone =
-    completions === undefined
-      ? tally.succeeded > 0 && tally.active.length === 0
-      : tally.succeeded >= completions && (completions > 0 || tally.active.length === 0);
-  const message = "Reached expected number of succeeded pods";
-  if (isDone || (completions === undefined && parallelism === 0 && tally.succeeded > 0))
-    return { type: "Complete", reason: "CompletionsReached", message };
-  if (tally.failed > backoffLimit) {
-    return { type: "Failed", reason: "BackoffLimitExceeded", message: "Job has reached the specified backoff limit" };
-  }
-  if (deadline !== undefined && deadline.leftMs <= 0) {
-    return { type: "Failed", reason: "DeadlineExceeded", message: "Job was active longer than specified deadline" };
+function outcomeOf(
+  job: Job,
+  pods: Pod[],
+  { tally, deadline }: { tally: Tally; deadline: { leftMs: number } | undefined },
+): JobOutcome | undefined {
+  const { backoffLimit = 6, maxFailedIndexes = Infinity, completions = 0 } = job.spec;
+  const decided = decidedOutcome(job);
+  if (decided !== undefined) return decided;
+  const failed = (reason: string, message: string): JobOutcome => ({ type: "Failed", reason, message });
+  if (tally.failure !== undefined) return failed("PodFailurePolicy", tally.failure);
+  if (tally.failed > backoffLimit || restartsExceed(job, pods))
+    return failed("BackoffLimitExceeded", "Job has reached the specified backoff limit");
+  if (deadline !== undefined && deadline.leftMs <= 0)
+    return failed("DeadlineExceeded", "Job was active longer than specified deadline");
+  const { size } = tally.failedIndexes;
+  if (size > maxFailedIndexes)
+    return failed("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes");
+  if (size > 0 && size + tally.succeededIndexes.size >= completions)
+    return failed("FailedIndexes", "Job has failed indexes");
+  const rule = metSuccessRule(job, tally.succeededIndexes);
+  if (rule !== undefined) return { type: "Complete", reason: "SuccessPolicy", message: rule };
+  if (!isDone(job, tally)) return undefined;
+  return { type: "Complete", reason: "CompletionsReached", message: "Reached expected number of succeeded pods" };
+}
+
+/** What an earlier reconcile has decided stays, also while Pods are still there. */
+function decidedOutcome({ status }: Job): JobOutcome | undefined {
+  for (const { type, status: holds, reason = "", message = "" } of status?.conditions ?? []) {
+    if (holds !== "True") continue;
+    if (type === "FailureTarget") return { type: "Failed", reason, message };
+    if (type === "SuccessCriteriaMet") return { type: "Complete", reason, message };
   }
   return undefined;
+}
+
+function isDone({ spec }: Job, tally: Tally): boolean {
+  const { completions, parallelism = 1 } = spec;
+  if (completions !== undefined)
+    return tally.succeeded >= completions && (completions > 0 || tally.active.length === 0);
+  return tally.succeeded > 0 && (tally.active.length === 0 || parallelism === 0);
+}
+
+/** Have the containers of a Job that are restarted in place failed too often? */
+function restartsExceed({ spec }: Job, pods: Pod[]): boolean {
+  const { backoffLimit = 6, template } = spec;
+  if (template.spec.restartPolicy !== "OnFailure") return false;
+  const present = pods.filter(({ status }) => status?.phase === "Running" || status?.phase === "Pending");
+  const restarts = present
+    .flatMap(({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])])
+    .reduce((sum, { restartCount }) => sum + restartCount, 0);
+  return restarts >= Math.max(backoffLimit, 1);
 }
 
 function deadlineOf({ spec }: Job, startTime: string | undefined, now: Date): { leftMs: number } | undefined {
@@ -198,9 +255,10 @@ function conditionsOf(
   });
 }
 
-/** Creates Pods up to what may run at once. */
-async function createPods(job: Job, tally: Tally, { cluster }: ControllerContext): Promise<void> {
-  const { parallelism = 1, completions, completionMode } = job.spec;
+/** Creates Pods up to what may run at once; returns after which time more of them may follow failed ones. */
+async function createPods(job: Job, tally: Tally, context: JobContext): Promise<number | undefined> {
+  const { parallelism = 1, completions, completionMode, podReplacementPolicy } = job.spec;
+  const { backoff, delayMs } = context;
   const owner = { kind: KIND, object: job };
   const isIndexed = completionMode === "Indexed";
   const open =
@@ -208,23 +266,42 @@ async function createPods(job: Job, tally: Tally, { cluster }: ControllerContext
       ? tally.succeeded > 0
         ? tally.active.length
         : parallelism
-      : completions - tally.succeeded;
+      : completions - tally.succeeded - tally.failedIndexes.size;
   const wanted = Math.min(parallelism, Math.max(0, open));
   const surplus = [...tally.active].slice(wanted);
-  for (const pod of surplus) await deletePod(cluster, owner, pod);
-  const missing = wanted - tally.active.length - tally.terminating.length;
-  const taken = new Set([
-    ...tally.indexes,
-    ...[...tally.active, ...tally.terminating].map(({ metadata }) => Number(metadata.annotations?.[INDEX])),
-  ]);
-  for (let count = 0, index = 0; count < missing; count++, index++) {
-    while (isIndexed && taken.has(index)) index++;
-    await createPod(cluster, owner, jobPod(job, isIndexed ? index : undefined));
+  for (const pod of surplus) await dismiss(job, pod, context);
+  const leaving = podReplacementPolicy === "Failed" ? tally.terminating : [];
+  let missing = wanted - tally.active.length - leaving.length;
+  if (missing <= 0) return undefined;
+  const pause = (key: string) => backoff.leftMs(key, { nowMs: context.now().getTime(), firstMs: delayMs });
+  if (!isIndexed) {
+    const left = pause(job.metadata.uid);
+    for (; left === 0 && missing > 0; missing--) await createPod(context.cluster, owner, jobPod(job, undefined));
+    return left === 0 ? undefined : left;
   }
+  const isLimited = job.spec.backoffLimitPerIndex !== undefined;
+  const taken = new Set([
+    ...tally.succeededIndexes,
+    ...tally.failedIndexes,
+    ...[...tally.active, ...leaving].map((pod) => indexOf(pod) ?? -1),
+  ]);
+  const delays: number[] = [];
+  for (let index = 0; index < (completions ?? 0) && missing > 0; index++) {
+    if (taken.has(index)) continue;
+    const left = pause(isLimited ? `${job.metadata.uid}/${index}` : job.metadata.uid);
+    if (left > 0) {
+      delays.push(left);
+      continue;
+    }
+    const failures = isLimited ? failuresAfter(job, tally.replaced.get(index)) : undefined;
+    await createPod(context.cluster, owner, jobPod(job, index, failures));
+    missing--;
+  }
+  return earliest(...delays);
 }
 
 /** Cleans up after a Job that is over, or is being deleted; deletes it when its time to live is over. */
-async function finish(job: Job, pods: Pod[], context: ControllerContext): Promise<number | undefined> {
+async function finish(job: Job, pods: Pod[], context: JobContext): Promise<number | undefined> {
   for (const pod of pods.filter(isFinished)) await letGo(pod, context);
   if (job.metadata.deletionTimestamp !== undefined) {
     for (const pod of pods) await letGo(pod, context);

@@ -3,6 +3,7 @@ import type { Cluster } from "../feed/cluster.js";
 import type { EventDetail } from "../events/event-recorder.js";
 import type { Outcome } from "./outcome.js";
 import type { Container, Pod, PodStatus } from "./pod.js";
+import { CONFIG_ERROR, type ContainerStatus } from "./pod-status.js";
 
 /** Tells what the change from one status to the next means: containers start, crash, or have no image. */
 export function recordStart(
@@ -12,18 +13,23 @@ export function recordStart(
 ): void {
   const { spec, metadata } = pod;
   const record = recorderOf(cluster, pod);
-  const isStarted = status.podIP !== undefined && pod.status?.podIP === undefined;
-  if (isStarted) {
-    for (const [container, fieldPath] of containersOf(pod)) {
-      const image = `Container image "${container.image ?? ""}" already present on machine and can be accessed by the pod`;
-      record({ reason: "Pulled", message: image, fieldPath });
-      record({ reason: "Created", message: "Container created", fieldPath });
-      record({ reason: "Started", message: "Container started", fieldPath });
-      if (outcome !== "crash" || spec.containers?.includes(container) !== true) continue;
-      const who = `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
-      const message = `Back-off restarting failed container ${container.name} in pod ${who}`;
-      record({ type: "Warning", reason: "BackOff", message, fieldPath });
+  for (const [container, fieldPath] of containersOf(pod)) {
+    const { name, image = "" } = container;
+    const [before, after] = [stateOf(pod.status, name), stateOf(status, name)];
+    const pulled = `Container image "${image}" already present on machine and can be accessed by the pod`;
+    const problem = configErrorOf(after);
+    if (problem !== undefined && problem !== configErrorOf(before)) {
+      record({ reason: "Pulled", message: pulled, fieldPath });
+      record({ type: "Warning", reason: "Failed", message: `Error: ${problem}`, fieldPath });
     }
+    if (!hasBegun(after) || hasBegun(before)) continue;
+    record({ reason: "Pulled", message: pulled, fieldPath });
+    record({ reason: "Created", message: "Container created", fieldPath });
+    record({ reason: "Started", message: "Container started", fieldPath });
+    if (outcome !== "crash" || spec.containers?.includes(container) !== true) continue;
+    const who = `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
+    const message = `Back-off restarting failed container ${name} in pod ${who}`;
+    record({ type: "Warning", reason: "BackOff", message, fieldPath });
   }
   if (outcome !== "no-image" || !isWaitingForImage(status) || isWaitingForImage(pod.status)) return;
   for (const { name, image } of spec.containers ?? []) {
@@ -35,6 +41,11 @@ export function recordStart(
     record({ reason: "BackOff", message: `Back-off pulling image "${image}"`, fieldPath });
     record({ type: "Warning", reason: "Failed", message: "Error: ImagePullBackOff", fieldPath });
   }
+}
+
+/** Tells which volumes the kubelet cannot mount. */
+export function recordMounts(cluster: Cluster, pod: Pod, problems: readonly string[]): void {
+  for (const message of problems) recorderOf(cluster, pod)({ type: "Warning", reason: "FailedMount", message });
 }
 
 /** Tells that the containers of a Pod that is deleted are stopped. */
@@ -57,7 +68,23 @@ function containersOf({ spec }: Pod): [container: Container, fieldPath: string][
   return [...at(spec.initContainers, "initContainers"), ...at(spec.containers, "containers")];
 }
 
+type State = ContainerStatus["state"];
+
+function stateOf(status: PodStatus | undefined, name: string): State | undefined {
+  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find((one) => one.name === name)?.state;
+}
+
+function configErrorOf(state: State | undefined): string | undefined {
+  return state?.waiting?.reason === CONFIG_ERROR ? state.waiting.message : undefined;
+}
+
+/** Has the container run? */
+function hasBegun(state: State | undefined): boolean {
+  if (state === undefined) return false;
+  return state.running !== undefined || state.terminated !== undefined || state.waiting?.reason === "CrashLoopBackOff";
+}
+
 function isWaitingForImage(status: PodStatus | undefined): boolean {
-  const states = (status?.containerStatuses ?? []) as { state?: { waiting?: { reason?: string } } }[];
-  return states.some(({ state }) => state?.waiting?.reason === "ImagePullBackOff");
+  return (status?.containerStatuses ?? []).some(({ state }) => state.waiting?.reason === "ImagePullBackOff");
 }

@@ -2,87 +2,147 @@ import { createHash } from "node:crypto";
 import type { Outcome } from "./outcome.js";
 import { type Container, type Pod, type PodStatus, type StatusCondition, keepTimes, timestamp } from "./pod.js";
 
-/** The stage that the containers of a Pod are at: the images come, they run, they have ended. */
-export type PodStage = "starting" | "running" | "ended";
+/** The stage that the containers of a Pod are at: images are pulled, they run, they have ended, or the kubelet has stopped them. */
+export type PodStage = "starting" | "running" | "ended" | "stopped";
+
+/** How far the containers of a Pod have come. */
+export interface PodProgress {
+  stage: PodStage;
+  outcome: Outcome;
+  now: Date;
+  /** The exit code of containers that fail. */
+  exitCode: number;
+  /** How often containers that crash were restarted. */
+  restarts?: number;
+  /** Why containers cannot be created, by their names. */
+  configErrors?: ReadonlyMap<string, string>;
+}
 
 /** Where the simulated Pods run. */
 export const HOST_IP = "10.0.0.1";
 
+/** What the kubelet waits for if an environment names what does not exist. */
+export const CONFIG_ERROR = "CreateContainerConfigError";
+
 /** Returns what the kubelet writes: phase, conditions, addresses, and the state of every container. */
-export function podStatus(
-  pod: Pod,
-  { stage, outcome, now }: { stage: PodStage; outcome: Outcome; now: Date },
-): PodStatus {
+export function podStatus(pod: Pod, progress: PodProgress): PodStatus {
   const { metadata, spec, status } = pod;
-  const startTime = status?.startTime ?? timestamp(now);
-  const context: StatesContext = { stage, outcome, startTime, now: timestamp(now), uid: metadata.uid };
-  const hasStarted = stage !== "starting" && outcome !== "no-image";
-  const address = hasStarted ? addressOf(metadata.uid) : undefined;
-  const initContainers = spec.initContainers ?? [];
+  const startTime = status?.startTime ?? timestamp(progress.now);
+  const context: StatesContext = { ...progress, startTime, time: timestamp(progress.now), uid: metadata.uid };
+  const initStatuses = initContainerStatuses(pod, context);
+  const isInitialized = initStatuses.every(isPassed);
+  const statuses = containerStatuses(spec.containers, status?.containerStatuses, (container, old) =>
+    mainState(container, { ...context, isInitialized }, old),
+  );
+  const phase = phaseOf(context, statuses);
+  const hasSandbox = progress.stage === "running" || progress.stage === "ended";
+  const address = hasSandbox && progress.outcome !== "no-image" ? addressOf(metadata.uid) : undefined;
+  const conditions = podConditions(pod, { ...context, phase, initStatuses, statuses });
   return {
     ...status,
     observedGeneration: metadata.generation ?? 1,
-    phase: phaseOf(stage, outcome),
-    conditions: mergedConditions(status?.conditions ?? [], podConditions(pod, context)),
+    phase,
+    conditions: mergedConditions(status?.conditions ?? [], conditions),
     startTime,
     hostIP: HOST_IP,
     hostIPs: [{ ip: HOST_IP }],
     ...(address === undefined ? {} : { podIP: address, podIPs: [{ ip: address }] }),
-    ...(initContainers.length === 0
-      ? {}
-      : {
-          initContainerStatuses: containerStatuses(initContainers, status?.initContainerStatuses, initState(context)),
-        }),
-    containerStatuses: containerStatuses(spec.containers, status?.containerStatuses, mainState(context)),
+    ...(initStatuses.length === 0 ? {} : { initContainerStatuses: initStatuses }),
+    containerStatuses: statuses,
   };
 }
 
-function phaseOf(stage: PodStage, outcome: Outcome): string {
-  if (stage === "starting" || outcome === "no-image") return "Pending";
+/** Does this init container run beside the others, and is restarted like them? */
+export function isSidecar({ restartPolicy }: Container): boolean {
+  return restartPolicy === "Always";
+}
+
+interface StatesContext extends PodProgress {
+  startTime: string;
+  time: string;
+  uid: string;
+}
+
+/** What the status of a container tells. */
+export interface ContainerStatus extends ContainerState {
+  name: string;
+}
+
+interface ContainerState {
+  ready: boolean;
+  started: boolean;
+  restartCount: number;
+  state: {
+    waiting?: { reason?: string; message?: string };
+    running?: { startedAt?: string };
+    terminated?: Termination;
+  };
+  lastState: { terminated?: Termination };
+}
+
+interface Termination {
+  exitCode: number;
+  reason?: string;
+  [member: string]: unknown;
+}
+
+function phaseOf({ stage, outcome, configErrors }: StatesContext, statuses: ContainerStatus[]): string {
+  if (stage === "stopped") return statuses.every(hasSucceeded) ? "Succeeded" : "Failed";
+  if (stage === "starting" || outcome === "no-image" || (configErrors?.size ?? 0) > 0) return "Pending";
   if (stage === "ended") return outcome === "fail" ? "Failed" : "Succeeded";
   return "Running";
 }
 
-interface StatesContext {
-  stage: PodStage;
-  outcome: Outcome;
-  startTime: string;
-  now: string;
-  uid: string;
+function hasSucceeded({ state }: ContainerState): boolean {
+  return state.terminated?.exitCode === 0;
 }
 
-function podConditions({ metadata, spec, status }: Pod, { stage, outcome, now }: StatesContext): StatusCondition[] {
-  const hasStarted = stage !== "starting" && outcome !== "no-image";
-  const isRunning = stage === "running" && (outcome === "run" || outcome === "succeed" || outcome === "fail");
+/** Does this init container let the next ones start? */
+function isPassed(status: ContainerState): boolean {
+  return hasSucceeded(status) || status.started;
+}
+
+function podConditions(
+  { metadata, spec, status }: Pod,
+  context: StatesContext & { phase: string; initStatuses: ContainerStatus[]; statuses: ContainerStatus[] },
+): StatusCondition[] {
+  const { stage, outcome, time, phase, initStatuses, statuses } = context;
+  const isOver = phase === "Failed" || phase === "Succeeded";
+  const hasStarted = stage === "running" && outcome !== "no-image";
+  const sidecars = (spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name);
+  const counted = [...initStatuses.filter(({ name }) => sidecars.includes(name)), ...statuses];
+  const unreadyNames = counted.filter(({ ready }) => !ready).map(({ name }) => name);
+  const incomplete = initStatuses.filter((one) => !isPassed(one)).map(({ name }) => name);
+  const isInitialized = incomplete.length === 0 || isOver;
+  const areReady = !isOver && unreadyNames.length === 0;
   const open = (spec.readinessGates ?? []).filter(
     ({ conditionType }) => !status?.conditions?.some(({ type, status }) => type === conditionType && status === "True"),
   );
-  const names = (spec.containers ?? []).map(({ name }) => name).join(" ");
-  const unready = {
-    reason: stage === "ended" ? (outcome === "fail" ? "PodFailed" : "PodCompleted") : "ContainersNotReady",
-    ...(stage === "ended" ? {} : { message: `containers with unready status: [${names}]` }),
+  const unready = isOver
+    ? { reason: phase === "Failed" ? "PodFailed" : "PodCompleted" }
+    : { reason: "ContainersNotReady", message: `containers with unready status: [${unreadyNames.join(" ")}]` };
+  const uninitialized = {
+    reason: "ContainersNotInitialized",
+    message: `containers with incomplete status: [${incomplete.join(" ")}]`,
   };
   const gated = {
     reason: "ReadinessGatesNotReady",
     message: `corresponding condition of pod readiness gate "${open[0]?.conditionType}" does not exist.`,
   };
+  const completed = phase === "Succeeded" ? { reason: "PodCompleted" } : {};
   const conditions: [type: string, holds: boolean, why?: object][] = [
-    ["PodReadyToStartContainers", hasStarted && stage !== "ended"],
-    [
-      "Initialized",
-      hasStarted || (spec.initContainers ?? []).length === 0,
-      stage === "ended" && outcome !== "fail" ? { reason: "PodCompleted" } : {},
-    ],
-    ["Ready", isRunning && open.length === 0, isRunning ? (open.length === 0 ? {} : gated) : unready],
-    ["ContainersReady", isRunning, isRunning ? {} : unready],
+    ["PodReadyToStartContainers", hasStarted],
+    ["Initialized", isInitialized, isInitialized ? completed : uninitialized],
+    ["Ready", areReady && open.length === 0, areReady ? (open.length === 0 ? {} : gated) : unready],
+    ["ContainersReady", areReady, areReady ? {} : unready],
     ["PodScheduled", true],
   ];
   return conditions.map(([type, holds, why = {}]) => ({
     type,
     status: holds ? "True" : "False",
     lastProbeTime: null,
-    lastTransitionTime: now,
-    ...(type === "Initialized" && !holds ? {} : why),
+    lastTransitionTime: time,
+    ...why,
     observedGeneration: metadata.generation ?? 1,
   }));
 }
@@ -93,62 +153,96 @@ function mergedConditions(before: StatusCondition[], ours: StatusCondition[]): S
   return [...keepTimes(ours, before), ...others];
 }
 
-interface ContainerState {
-  ready: boolean;
-  started: boolean;
-  restartCount: number;
-  state: object;
-  lastState: object;
-}
-
 const FRESH = { restartCount: 0, lastState: {} };
+const IDLE = { ...FRESH, ready: false, started: false };
 
-function initState({ stage, startTime, now, uid }: StatesContext): ContainerState {
-  if (stage === "starting") return { ...FRESH, ready: false, started: false, state: waiting("PodInitializing") };
-  return { ...FRESH, ready: true, started: false, state: terminated({ exitCode: 0, startTime, now, uid }) };
+/** Init containers run one after the other; sidecars stay. */
+function initContainerStatuses({ spec, status }: Pod, context: StatesContext): ContainerStatus[] {
+  let isBlocked = context.stage === "starting";
+  return containerStatuses(spec.initContainers, status?.initContainerStatuses, (container, old) => {
+    if (context.stage === "stopped") return stoppedState(old, context);
+    if (isBlocked) return { ...IDLE, state: waiting("PodInitializing") };
+    const problem = context.configErrors?.get(container.name);
+    if (problem !== undefined) {
+      isBlocked = true;
+      return { ...IDLE, state: waiting(CONFIG_ERROR, problem) };
+    }
+    if (isSidecar(container) && context.stage === "running") {
+      return { ...FRESH, ready: true, started: true, state: { running: { startedAt: context.time } } };
+    }
+    return { ...FRESH, ready: !isSidecar(container), started: false, state: terminated(0, context) };
+  });
 }
 
-function mainState({ stage, outcome, startTime, now, uid }: StatesContext): ContainerState {
-  const idle = { ...FRESH, ready: false, started: false };
-  if (outcome === "no-image") return { ...idle, state: waiting("ImagePullBackOff", "Back-off pulling image") };
-  if (stage === "starting") return { ...idle, state: waiting("ContainerCreating") };
-  if (stage === "ended") {
-    return { ...idle, state: terminated({ exitCode: outcome === "fail" ? 1 : 0, startTime, now, uid }) };
-  }
+function mainState(
+  { name }: Container,
+  context: StatesContext & { isInitialized: boolean },
+  old: ContainerStatus | undefined,
+): ContainerState {
+  const { stage, outcome, exitCode, restarts = 0, time, isInitialized } = context;
+  if (stage === "stopped") return stoppedState(old, context);
+  if (!isInitialized) return { ...IDLE, state: waiting("PodInitializing") };
+  if (stage === "starting") return { ...IDLE, state: waiting("ContainerCreating") };
+  if (outcome === "no-image") return { ...IDLE, state: waiting("ImagePullBackOff", "Back-off pulling image") };
+  const problem = context.configErrors?.get(name);
+  if (problem !== undefined) return { ...IDLE, state: waiting(CONFIG_ERROR, problem) };
+  if (stage === "ended") return { ...IDLE, state: terminated(outcome === "fail" ? exitCode : 0, context) };
   if (outcome === "crash") {
-    const lastState = terminated({ exitCode: 1, startTime, now, uid });
     return {
-      ...idle,
-      restartCount: 1,
+      ...IDLE,
+      restartCount: restarts,
       state: waiting("CrashLoopBackOff", "back-off 10s restarting failed container"),
-      lastState,
+      lastState: old?.restartCount === restarts ? old.lastState : terminated(exitCode, context),
     };
   }
-  return { ...FRESH, ready: outcome !== "unready", started: true, state: { running: { startedAt: now } } };
+  return { ...FRESH, ready: outcome !== "unready", started: true, state: { running: { startedAt: time } } };
 }
 
-function waiting(reason: string, message?: string): object {
+/** SIGTERM, unless the process handles it. */
+const STOPPED_CODE = 143;
+
+/** How a container ends when the Pod is deleted; of one that the kubelet cannot find it says that it failed. */
+function stoppedState(old: ContainerStatus | undefined, context: StatesContext): ContainerState {
+  const { restartCount, lastState } = old ?? FRESH;
+  const idle = { ...IDLE, restartCount, lastState };
+  if (old?.state.terminated !== undefined) return { ...idle, state: old.state };
+  if (old?.state.running !== undefined) {
+    const { startedAt = context.startTime } = old.state.running;
+    return { ...idle, state: terminated(STOPPED_CODE, { ...context, startTime: startedAt }) };
+  }
+  if (old?.lastState.terminated !== undefined) return { ...idle, lastState: {}, state: old.lastState };
+  const message = "The container could not be located when the pod was terminated";
+  const times = { startedAt: null, finishedAt: null };
+  return { ...idle, state: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown", message, ...times } } };
+}
+
+function waiting(reason: string, message?: string) {
   return { waiting: { ...(message === undefined ? {} : { message }), reason } };
 }
 
-function terminated(end: { exitCode: number; startTime: string; now: string; uid: string }): object {
-  const { exitCode, startTime, now, uid } = end;
+function terminated(exitCode: number, { startTime, time, uid }: StatesContext): { terminated: Termination } {
   const reason = exitCode === 0 ? "Completed" : "Error";
-  return { terminated: { exitCode, reason, startedAt: startTime, finishedAt: now, containerID: `simulated://${uid}` } };
+  const times = { startedAt: startTime, finishedAt: time };
+  return { terminated: { exitCode, reason, ...times, containerID: `simulated://${uid}` } };
 }
 
 /** States of containers; one that runs already has its time of start. */
-function containerStatuses(containers: Container[] = [], before: object[] = [], state: ContainerState): object[] {
-  const olds = before as { name: string; state?: { running?: object; terminated?: object } }[];
-  return containers.map(({ name, image = "" }) => {
-    const old = olds.find((status) => status.name === name);
-    const kept = sameState(old?.state, state.state) ? { state: old?.state } : {};
+function containerStatuses(
+  containers: Container[] = [],
+  before: ContainerStatus[] = [],
+  stateOf: (container: Container, old: ContainerStatus | undefined) => ContainerState,
+): ContainerStatus[] {
+  return containers.map((container) => {
+    const { name, image = "" } = container;
+    const old = before.find((status) => status.name === name);
+    const state = stateOf(container, old);
+    const kept = old !== undefined && isSameState(old.state, state.state) ? { state: old.state } : {};
     return { name, image, imageID: `simulated://${image}`, ...state, ...kept };
   });
 }
 
-function sameState(before: object | undefined, state: object): boolean {
-  return before !== undefined && Object.keys(before)[0] === Object.keys(state)[0] && !("waiting" in state);
+function isSameState(before: object, state: object): boolean {
+  return Object.keys(before)[0] === Object.keys(state)[0] && !("waiting" in state);
 }
 
 /** An address that stays with the pod. */

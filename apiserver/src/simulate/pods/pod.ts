@@ -1,3 +1,4 @@
+import type { ContainerStatus } from "./pod-status.js";
 import { controllerOf, type KubernetesObject, type OwnerReference } from "../feed/kubernetes-object.js";
 
 /** A condition in a status. */
@@ -17,8 +18,44 @@ export interface Container {
   name: string;
   image?: string;
   restartPolicy?: string;
-  env?: { name: string; value?: string; valueFrom?: object }[];
+  env?: { name: string; value?: string; valueFrom?: EnvironmentSource }[];
+  envFrom?: { secretRef?: ObjectSelector; configMapRef?: ObjectSelector }[];
   ports?: { name?: string; containerPort: number; protocol?: string }[];
+}
+
+interface EnvironmentSource {
+  secretKeyRef?: KeySelector;
+  configMapKeyRef?: KeySelector;
+  fieldRef?: object;
+}
+
+interface ObjectSelector {
+  name?: string;
+  optional?: boolean;
+}
+
+/** A key of a Secret or ConfigMap. */
+export interface KeySelector extends ObjectSelector {
+  key: string;
+}
+
+/** A volume of a Pod. */
+export interface Volume {
+  name: string;
+  persistentVolumeClaim?: { claimName: string };
+  secret?: { secretName?: string; optional?: boolean; items?: { key: string }[] };
+  configMap?: VolumeInput;
+  projected?: { sources?: ProjectedSource[] | null };
+}
+
+/** A part of a projected volume. */
+export interface ProjectedSource {
+  secret?: VolumeInput;
+  configMap?: VolumeInput;
+}
+
+interface VolumeInput extends ObjectSelector {
+  items?: { key: string }[];
 }
 
 /** What is read from the spec of a Pod. */
@@ -30,7 +67,7 @@ export interface PodSpec {
   nodeSelector?: Record<string, string>;
   containers?: Container[];
   initContainers?: Container[];
-  volumes?: { name: string; persistentVolumeClaim?: { claimName: string } }[];
+  volumes?: Volume[];
   tolerations?: { key?: string; operator?: string; effect?: string; value?: string }[];
   readinessGates?: { conditionType: string }[];
   schedulingGates?: object[];
@@ -44,8 +81,8 @@ export interface PodStatus {
   podIPs?: { ip: string }[];
   startTime?: string;
   conditions?: StatusCondition[];
-  containerStatuses?: object[];
-  initContainerStatuses?: object[];
+  containerStatuses?: ContainerStatus[];
+  initContainerStatuses?: ContainerStatus[];
   [member: string]: unknown;
 }
 

@@ -1,56 +1,112 @@
 // The scheduler and the kubelet: Pods get a Node, start after a time, run or end, and go when they are deleted. Nothing runs.
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type KubernetesObject, keyOfObject } from "../feed/kubernetes-object.js";
-import { outcomeOf, readyAfterMs } from "./outcome.js";
+import { exitCodeOf, outcomeOf, readyAfterMs } from "./outcome.js";
 import { type Pod, isFinished, timestamp, withConditions } from "./pod.js";
-import { recordStart, recordStop } from "./pod-events.js";
-import { podStatus } from "./pod-status.js";
+import { recordMounts, recordStart, recordStop } from "./pod-events.js";
+import { findMissingInputs, type MissingInputs } from "./pod-inputs.js";
+import { CONFIG_ERROR, podStatus } from "./pod-status.js";
 import { isSame } from "./same.js";
 import { type Claim, type Node, placementOf } from "./schedule.js";
 
+/** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
+interface KnownPod {
+  /** When it was first seen there, in milliseconds. */
+  start: number;
+  /** How often what it needs was looked for in vain. */
+  attempts: number;
+  /** The volumes that could not be mounted, as was told. */
+  mounts: string;
+}
+
 /** Makes the controller that stands for scheduler and kubelet. */
 export function createPods(): Controller<Pod> {
-  /** When we first saw a Pod on its Node, and when it ran; in memory, as seconds would be too coarse. */
-  const startedAt = new Map<string, number>();
-  const startOf = ({ metadata, status }: Pod, now: Date): number => {
-    const known =
-      startedAt.get(metadata.uid) ?? (status?.startTime === undefined ? now.getTime() : Date.parse(status.startTime));
-    startedAt.set(metadata.uid, known);
-    return known;
+  const known = new Map<string, KnownPod>();
+  const knownOf = ({ metadata, status }: Pod, now: Date): KnownPod => {
+    const start = status?.startTime === undefined ? now.getTime() : Date.parse(status.startTime);
+    const one = known.get(metadata.uid) ?? { start, attempts: 0, mounts: "" };
+    known.set(metadata.uid, one);
+    return one;
   };
   return {
     kind: "pods.",
     watches: { "nodes.": waitingPods, "persistentvolumeclaims.": waitingPods, "storageclasses.storage.k8s.io": noPods },
     async reconcile(pod, context) {
       if (pod.metadata.deletionTimestamp !== undefined) {
-        startedAt.delete(pod.metadata.uid);
+        known.delete(pod.metadata.uid);
         return remove(pod, context);
       }
-      if (isFinished(pod)) return undefined;
-      if (pod.spec.nodeName === undefined || pod.spec.nodeName === "") return schedule(pod, context);
-      return run(pod, startOf(pod, context.now()), context);
+      if (isFinished(pod)) return void known.delete(pod.metadata.uid);
+      if (!isScheduled(pod)) return schedule(pod, context);
+      return run(pod, knownOf(pod, context.now()), context);
     },
   };
 }
 
+function isScheduled({ spec }: Pod): boolean {
+  return spec.nodeName !== undefined && spec.nodeName !== "";
+}
+
+const NOTHING_MISSING: MissingInputs = { mounts: [], containers: new Map() };
+
 /** Writes the state that a Pod has reached; returns when the next one is due. */
-async function run(pod: Pod, start: number, { cluster, now, delayMs }: ControllerContext): Promise<number | undefined> {
+async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promise<number | undefined> {
+  const { cluster, client, now, delayMs } = context;
   const outcome = outcomeOf(pod);
-  const elapsed = now().getTime() - start;
   const readyAfter = readyAfterMs(pod, delayMs);
+  const isDue = now().getTime() - known.start >= readyAfter;
+  const missing = isDue && !hasAllInputs(pod) ? await findMissingInputs(pod, client) : NOTHING_MISSING;
+  const isMounted = missing.mounts.length === 0;
+  const lacksInput = !isMounted || (outcome !== "no-image" && missing.containers.size > 0);
+  // What was waited for is there, so the containers start now.
+  if (!lacksInput && known.attempts > 0) Object.assign(known, { attempts: 0, start: now().getTime() - readyAfter });
+  const elapsed = now().getTime() - known.start;
   const { restartPolicy = "Always" } = pod.spec;
   // Who ends and is restarted runs for ever, or crashes.
   const mayEnd = outcome === "succeed" ? restartPolicy !== "Always" : outcome === "fail" && restartPolicy === "Never";
   const endAfter = readyAfter + delayMs;
-  const stage = elapsed < readyAfter ? "starting" : mayEnd && elapsed >= endAfter ? "ended" : "running";
+  const hasEnded = mayEnd && elapsed >= endAfter && !lacksInput;
+  const stage = elapsed < readyAfter || !isMounted ? "starting" : hasEnded ? "ended" : "running";
   const shown = outcome === "fail" && !mayEnd ? "crash" : outcome;
-  const status = podStatus(pod, { stage, outcome: shown, now: now() });
+  const crashes = crashesAfter(elapsed - readyAfter, delayMs);
+  const status = podStatus(pod, {
+    ...{ stage, outcome: shown, now: now(), exitCode: exitCodeOf(pod), restarts: crashes.count },
+    configErrors: missing.containers,
+  });
   if (!isSame(pod.status, status)) {
     await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kubelet" });
     recordStart(cluster, pod, { status, outcome: shown });
   }
+  const mounts = missing.mounts.join("\n");
+  if (mounts !== known.mounts) recordMounts(cluster, pod, missing.mounts);
+  known.mounts = mounts;
+  if (lacksInput) return Math.min(FIRST_RETRY_MS * 2 ** known.attempts++, LONGEST_RETRY_MS);
   if (stage === "starting") return readyAfter - elapsed;
+  if (stage === "running" && shown === "crash") return crashes.nextMs;
   return stage === "running" && mayEnd ? endAfter - elapsed : undefined;
+}
+
+const FIRST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 2_000;
+
+/** Does every container run, or has run? What they need is looked at before that. */
+function hasAllInputs({ status }: Pod): boolean {
+  if (status?.podIP === undefined) return false;
+  const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  return !all.some(
+    ({ state }) => state.waiting?.reason === CONFIG_ERROR || state.waiting?.reason === "PodInitializing",
+  );
+}
+
+/** The kubelet waits no longer than this for the next start of a container that crashes. */
+const LONGEST_BACK_OFF_MS = 300_000;
+
+/** How often a container has crashed in a time, as each pause is twice as long as the one before, and when it will again. */
+function crashesAfter(elapsedMs: number, firstPauseMs: number): { count: number; nextMs: number } {
+  let count = 1;
+  let at = Math.max(firstPauseMs, 1);
+  for (let pause = at; at <= elapsedMs; count++, at += pause) pause = Math.min(pause * 2, LONGEST_BACK_OFF_MS);
+  return { count, nextMs: at - elapsedMs };
 }
 
 /** Binds a Pod to a Node, or says why not. */
@@ -100,13 +156,28 @@ async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<
   }
 }
 
-/** What the kubelet does once the containers of a pod that is being deleted have stopped. */
-async function remove(pod: Pod, { cluster }: ControllerContext): Promise<void> {
+/** Stops the containers of a Pod that is being deleted, says how they have ended, and lets the Pod go. */
+async function remove(pod: Pod, context: ControllerContext): Promise<void> {
+  const { cluster } = context;
   const { deletionGracePeriodSeconds } = pod.metadata as { deletionGracePeriodSeconds?: number };
+  if (!isFinished(pod)) {
+    recordStop(cluster, pod);
+    await stop(pod, context);
+  }
   // Others hold it: their finalizers.
   if (deletionGracePeriodSeconds === 0) return;
-  recordStop(cluster, pod);
   await cluster.remove("pods.", pod, { gracePeriodSeconds: 0 });
+}
+
+async function stop(pod: Pod, { cluster, now }: ControllerContext): Promise<void> {
+  if (isScheduled(pod)) {
+    const outcome = outcomeOf(pod);
+    const status = podStatus(pod, { stage: "stopped", outcome, now: now(), exitCode: exitCodeOf(pod) });
+    await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kubelet" });
+    return;
+  }
+  // No kubelet knows it, so the garbage collector of Pods says that it has failed.
+  await cluster.update("pods.", { ...pod, status: { ...pod.status, phase: "Failed" } }, { subresource: "status" });
 }
 
 function waitingPods(_: KubernetesObject, cluster: ControllerContext["cluster"]): string[] {

@@ -1,0 +1,162 @@
+// What becomes of Jobs and their Pods, as kube-controller-manager sees to it.
+import type { Connection } from "../api/api-request.js";
+import { assert, type DeclareTest } from "../suite.js";
+import { TEST_OPTIONS } from "./cluster-steps.js";
+import {
+  type AnyObject,
+  conditionsOf,
+  countIn,
+  openClusterSpace,
+  podTemplate,
+  type ClusterSpace,
+} from "./space-of-cluster.js";
+
+/** Declares what becomes of the Pods of Jobs. */
+export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
+  const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
+    test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
+  const template = (outcome: string, annotations: object = {}, spec: object = {}) =>
+    podTemplate("job", {
+      annotations: { "simulate/outcome": outcome, ...annotations },
+      spec: { restartPolicy: "Never", terminationGracePeriodSeconds: 0, ...spec },
+    });
+  const create = (space: ClusterSpace, spec: object) => space.create("jobs", { metadata: { name: "job" }, spec });
+  const isRunning = (object: AnyObject) => countIn(object, "ready") === 1;
+
+  law("a deleted Pod of a running Job counts as failed, and another one takes its place", async (space) => {
+    for (const [name, grace] of [
+      ["first", 30],
+      ["second", 0],
+    ] as const) {
+      await space.create("jobs", { metadata: { name }, spec: { template: template("run") } });
+      await space.until("jobs", name, isRunning);
+      const [pod] = await space.list("pods", `job-name=${name}`);
+      await space.remove("pods", pod?.metadata.name ?? "", `?gracePeriodSeconds=${grace}`);
+      await space.untilGone("pods", pod?.metadata.name ?? "");
+      const job = await space.until("jobs", name, (object) => isRunning(object) && countIn(object, "failed") === 1);
+      assert.equal([countIn(job, "active"), countIn(job, "terminating")], [1, 0]);
+    }
+  });
+
+  law("a Job whose Pods are only replaced once they have failed waits for that", async (space) => {
+    await create(space, { podReplacementPolicy: "Failed", template: template("run") });
+    await space.until("jobs", "job", isRunning);
+    const [pod] = await space.list("pods", "app=job");
+    await space.remove("pods", pod?.metadata.name ?? "", "?gracePeriodSeconds=30");
+    await space.untilGone("pods", pod?.metadata.name ?? "");
+    await space.until("jobs", "job", (object) => isRunning(object) && countIn(object, "failed") === 1);
+  });
+
+  law(
+    "a Job that is suspended, and one without parallelism, lets its Pods go and counts none of them",
+    async (space) => {
+      for (const change of [{ suspend: true }, { parallelism: 0 }]) {
+        const [name = ""] = Object.keys(change);
+        await space.create("jobs", { metadata: { name }, spec: { template: template("run") } });
+        await space.until("jobs", name, isRunning);
+        await space.patch("jobs", name, { spec: change });
+        await space.untilList("pods", `job-name=${name}`, (pods) => pods.length === 0);
+        const job = await space.until(
+          "jobs",
+          name,
+          (object) => countIn(object, "active") + countIn(object, "terminating") === 0,
+        );
+        assert.equal([countIn(job, "failed"), countIn(job, "succeeded")], [0, 0]);
+      }
+    },
+  );
+
+  law("a Job past its deadline fails, and its Pods go and count as failed", async (space) => {
+    await create(space, { activeDeadlineSeconds: 1, template: template("run") });
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["FailureTarget True DeadlineExceeded", "Failed True DeadlineExceeded"]);
+    await space.untilList("pods", "app=job", (pods) => pods.length === 0);
+    assert.equal({ failed: countIn(job, "failed"), active: countIn(job, "active") }, { failed: 1, active: 0 });
+  });
+
+  law("a podFailurePolicy fails the Job, or its index, or ignores the failure", async (space) => {
+    const rules = [
+      { action: "FailJob", onExitCodes: { containerName: "web", operator: "In", values: [42] } },
+      { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget" }] },
+    ];
+    const policy = { backoffLimit: 1, podFailurePolicy: { rules } };
+    await create(space, { ...policy, template: template("fail", { "simulate/exit-code": "42" }) });
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["FailureTarget True PodFailurePolicy", "Failed True PodFailurePolicy"]);
+    const [pod] = await space.list("pods", "app=job");
+    const [{ message = "" } = {}] = job.status?.["conditions"] as { message?: string }[];
+    assert.is(
+      message,
+      `Container web for pod ${space.namespace}/${pod?.metadata.name} failed with exit code 42 matching FailJob rule at index 0`,
+    );
+    assert.is(countIn(job, "failed"), 1);
+    await space.create("jobs", { metadata: { name: "evicted" }, spec: { ...policy, template: template("run") } });
+    await space.until("jobs", "evicted", isRunning);
+    const [evicted] = await space.list("pods", "job-name=evicted");
+    await space.evict(evicted?.metadata.name ?? "");
+    await space.untilGone("pods", evicted?.metadata.name ?? "");
+    assert.is(countIn(await space.until("jobs", "evicted", isRunning), "failed"), 0);
+  });
+
+  law("a successPolicy completes a Job whose first index has succeeded, and ends the other Pods", async (space) => {
+    const spec = { completions: 3, parallelism: 3, completionMode: "Indexed" };
+    await create(space, {
+      ...spec,
+      successPolicy: { rules: [{ succeededIndexes: "1" }, { succeededIndexes: "0,2", succeededCount: 1 }] },
+      template: template("run"),
+    });
+    const pods = await space.untilList("pods", "app=job", (all) => all.length === 3 && all.every(isUp));
+    const [first] = pods.filter(({ metadata }) => metadata.annotations?.[INDEX] === "0");
+    await space.finish(first?.metadata.name ?? "", "Succeeded");
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["SuccessCriteriaMet True SuccessPolicy", "Complete True SuccessPolicy"]);
+    assert.equal(
+      [countIn(job, "succeeded"), countIn(job, "failed"), job.status?.["completedIndexes"], countIn(job, "active")],
+      [1, 0, "0", 0],
+    );
+  });
+
+  law("with a backoffLimitPerIndex each index fails by itself, and the Job at its end", async (space) => {
+    await create(space, {
+      ...{ completions: 3, parallelism: 3, completionMode: "Indexed", backoffLimitPerIndex: 1 },
+      template: template("run"),
+    });
+    for (const turn of ["0", "1"]) {
+      const isTurn = ({ metadata }: AnyObject) => metadata.annotations?.[INDEX] === "1" && turnOf(metadata) === turn;
+      const pods = await space.untilList("pods", "app=job", (all) => all.some((pod) => isTurn(pod) && isUp(pod)));
+      await space.finish(pods.find(isTurn)?.metadata.name ?? "", "Failed");
+    }
+    const failed = await space.until("jobs", "job", ({ status }) => status?.["failedIndexes"] === "1");
+    assert.equal([countIn(failed, "failed"), conditionsOf(failed)], [2, []]);
+    for (const { metadata } of (await space.list("pods", "app=job")).filter(isUp))
+      await space.finish(metadata.name, "Succeeded");
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["FailureTarget True FailedIndexes", "Failed True FailedIndexes"]);
+    assert.equal(
+      [
+        job.status?.["completedIndexes"],
+        job.status?.["failedIndexes"],
+        countIn(job, "succeeded"),
+        countIn(job, "failed"),
+      ],
+      ["0,2", "1", 2, 2],
+    );
+  });
+
+  law("the restarts of a Pod with restartPolicy OnFailure count towards the backoffLimit", async (space) => {
+    await create(space, { backoffLimit: 2, template: template("fail", {}, { restartPolicy: "OnFailure" }) });
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["FailureTarget True BackoffLimitExceeded", "Failed True BackoffLimitExceeded"]);
+    assert.is(countIn(job, "failed"), 1);
+  });
+}
+
+const INDEX = "batch.kubernetes.io/job-completion-index";
+
+function turnOf({ annotations = {} }: AnyObject["metadata"]): string | undefined {
+  return annotations["batch.kubernetes.io/job-index-failure-count"];
+}
+
+function isUp({ status }: AnyObject): boolean {
+  return status?.["phase"] === "Running";
+}

@@ -1,0 +1,175 @@
+// What scheduler and kubelet make of Pods.
+import type { Connection } from "../api/api-request.js";
+import { assert, type DeclareTest } from "../suite.js";
+import { TEST_OPTIONS } from "./cluster-steps.js";
+import { untilTold } from "./events.js";
+import { type AnyObject, conditionsOf, countIn, openClusterSpace, type ClusterSpace } from "./space-of-cluster.js";
+
+/** Declares what becomes of Pods on their Node. */
+export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
+  const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
+    test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
+
+  law("a Deployment that mounts a missing Secret is not ready until the Secret exists", async (space) => {
+    const volumes = [{ name: "login", secret: { secretName: "login" } }];
+    await space.create("deployments", {
+      metadata: { name: "web" },
+      spec: {
+        selector: { matchLabels: { app: "web" } },
+        template: { metadata: { labels: { app: "web" } }, spec: { volumes, containers: [{ name: "c", image: "i" }] } },
+      },
+    });
+    const [pod] = await space.untilList("pods", "app=web", (pods) => pods.length === 1);
+    const name = pod?.metadata.name ?? "";
+    await untilTold(space, `Pod ${name}`, [
+      scheduled(space, name),
+      'Warning FailedMount kubelet: MountVolume.SetUp failed for volume "login" : secret "login" not found',
+    ]);
+    const waiting = await space.get("pods", name);
+    assert.equal([waiting?.status?.["phase"], ...statesOf(waiting)], ["Pending", "c waiting ContainerCreating"]);
+    assert.is(countIn((await space.get("deployments", "web"))!, "readyReplicas"), 0);
+    await space.create("secrets", { metadata: { name: "login" } });
+    await space.until("deployments", "web", (object) => countIn(object, "readyReplicas") === 1);
+  });
+
+  law("a container whose environment names a missing ConfigMap is not created until it exists", async (space) => {
+    const valueFrom = { configMapKeyRef: { name: "settings", key: "color" } };
+    await space.create("pods", {
+      metadata: { name: "web" },
+      spec: {
+        containers: [
+          { name: "a", image: "i", env: [{ name: "COLOR", valueFrom }] },
+          { name: "b", image: "i" },
+        ],
+      },
+    });
+    const waiting = await space.until("pods", "web", (pod) => statesOf(pod)[1] === "b running");
+    assert.is(waiting.status?.["phase"], "Pending");
+    assert.equal(statesOf(waiting), [
+      'a waiting CreateContainerConfigError configmap "settings" not found',
+      "b running",
+    ]);
+    assert.equal(conditionsOf(waiting), [
+      "PodReadyToStartContainers True undefined",
+      "Initialized True undefined",
+      "Ready False ContainersNotReady",
+      "ContainersReady False ContainersNotReady",
+      "PodScheduled True undefined",
+    ]);
+    // The key is missing still.
+    await space.create("configmaps", { metadata: { name: "settings" }, data: { size: "1" } });
+    const keyless = `a waiting CreateContainerConfigError couldn't find key color in ConfigMap ${space.namespace}/settings`;
+    await space.until("pods", "web", (pod) => statesOf(pod)[0] === keyless);
+    await space.patch("configmaps", "settings", { data: { color: "red" } });
+    await space.until("pods", "web", (pod) => statesOf(pod)[0] === "a running" && pod.status?.["phase"] === "Running");
+    const pulled =
+      'Normal Pulled kubelet: Container image "i" already present on machine and can be accessed by the pod';
+    const started = ["Normal Created kubelet: Container created", "Normal Started kubelet: Container started"];
+    await untilTold(space, "Pod web", [
+      ...[scheduled(space, "web"), pulled, pulled],
+      'Warning Failed kubelet: Error: configmap "settings" not found',
+      `Warning Failed kubelet: Error: couldn't find key color in ConfigMap ${space.namespace}/settings`,
+      ...[...started, ...started],
+    ]);
+  });
+
+  law("optional and existing inputs hold no Pod, missing ones of every other form do", async (space) => {
+    await space.create("secrets", { metadata: { name: "there" }, data: { a: "" } });
+    await space.create("configmaps", { metadata: { name: "there" }, data: { a: "" }, binaryData: { b: "" } });
+    const image = "i";
+    const plain = { name: "c", image };
+    const missing: Record<string, object> = {
+      "secret-key": { volumes: [{ name: "v", secret: { secretName: "there", items: [{ key: "b", path: "b" }] } }] },
+      "config-map": { volumes: [{ name: "v", configMap: { name: "gone" } }] },
+      projected: { volumes: [{ name: "v", projected: { sources: [{ secret: { name: "gone" } }] } }] },
+      "env-from": { containers: [{ ...plain, envFrom: [{ secretRef: { name: "gone" } }] }] },
+      "init-env": { initContainers: [{ name: "init", image, envFrom: [{ configMapRef: { name: "gone" } }] }] },
+    };
+    const optional = true;
+    const present: Record<string, object> = {
+      "optional-volumes": {
+        volumes: [
+          { name: "a", secret: { secretName: "gone", optional } },
+          { name: "b", configMap: { name: "there", optional, items: [{ key: "z", path: "z" }] } },
+          { name: "c", projected: { sources: [{ configMap: { name: "gone", optional } }] } },
+          { name: "d", configMap: { name: "there", items: [{ key: "b", path: "b" }] } },
+        ],
+      },
+      "optional-env": {
+        containers: [
+          {
+            ...plain,
+            envFrom: [{ secretRef: { name: "gone", optional } }, { configMapRef: { name: "there" } }],
+            env: [
+              { name: "A", valueFrom: { secretKeyRef: { name: "there", key: "a" } } },
+              { name: "B", valueFrom: { configMapKeyRef: { name: "gone", key: "a", optional } } },
+            ],
+          },
+        ],
+      },
+    };
+    for (const [name, spec] of Object.entries({ ...missing, ...present }))
+      await space.create("pods", { metadata: { name }, spec: { containers: [plain], ...spec } });
+    for (const name of Object.keys(present))
+      await space.until("pods", name, (pod) => conditionsOf(pod).includes("Ready True undefined"));
+    const failure = (name: string) => (events: AnyObject[]) =>
+      events.some(
+        (event) => (event["involvedObject"] as { name: string }).name === name && event["type"] === "Warning",
+      );
+    for (const name of Object.keys(missing)) await space.untilList("events", "", failure(name));
+    const states = await Promise.all(Object.keys(missing).map(async (name) => statesOf(await space.get("pods", name))));
+    assert.equal(Object.fromEntries(Object.keys(missing).map((name, index) => [name, states[index]])), {
+      "secret-key": ["c waiting ContainerCreating"],
+      "config-map": ["c waiting ContainerCreating"],
+      projected: ["c waiting ContainerCreating"],
+      "env-from": ['c waiting CreateContainerConfigError secret "gone" not found'],
+      "init-env": ['init waiting CreateContainerConfigError configmap "gone" not found', "c waiting PodInitializing"],
+    });
+  });
+
+  law("a Pod that is deleted ends before it goes, also if something else holds it", async (space) => {
+    const pod = (name: string, outcome: string) => ({
+      metadata: { name, finalizers: ["example.com/hold"], annotations: { "simulate/outcome": outcome } },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    });
+    for (const outcome of ["run", "crash", "no-image"]) await space.create("pods", pod(outcome, outcome));
+    const states: Record<string, string> = {
+      run: "c running",
+      crash: "c waiting CrashLoopBackOff back-off 10s restarting failed container",
+      "no-image": "c waiting ImagePullBackOff Back-off pulling image",
+    };
+    const ended: Record<string, string> = {
+      run: "c terminated Error 143",
+      crash: "c terminated Error 1",
+      "no-image": "c terminated ContainerStatusUnknown 137",
+    };
+    for (const [name, state] of Object.entries(states)) {
+      await space.until("pods", name, (one) => statesOf(one)[0] === state);
+      await space.remove("pods", name, name === "crash" ? "?gracePeriodSeconds=0" : "");
+      const last = await space.until("pods", name, ({ status }) => status?.["phase"] === "Failed");
+      assert.equal(statesOf(last), [ended[name]]);
+      assert.ok(conditionsOf(last).includes("Ready False PodFailed"));
+      await space.patch("pods", name, { metadata: { finalizers: null } });
+      await space.untilGone("pods", name);
+    }
+  });
+}
+
+function scheduled({ namespace }: ClusterSpace, name: string): string {
+  return `Normal Scheduled default-scheduler: Successfully assigned ${namespace}/${name} to simulated`;
+}
+
+interface States {
+  name: string;
+  state: Record<string, { reason?: string; message?: string; exitCode?: number }>;
+}
+
+/** `name state reason message` of each container. */
+export function statesOf(pod: AnyObject | undefined): string[] {
+  const { initContainerStatuses = [], containerStatuses = [] } = (pod?.status ?? {}) as Record<string, States[]>;
+  return [...initContainerStatuses, ...containerStatuses].map(({ name, state }) => {
+    const [[kind, { reason, message, exitCode }] = ["", {}]] = Object.entries(state);
+    const detail = kind === "terminated" ? exitCode : message;
+    return [name, kind, reason, detail].filter((part) => part !== undefined).join(" ");
+  });
+}
