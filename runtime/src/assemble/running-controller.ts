@@ -16,7 +16,7 @@ import type { ExternalWriteEvent } from "./external-writes.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
-import { formerManagersOf, takenManagersOf } from "../reconcile/controller-definition.js";
+import { formerManagersOf, ownFinalizersOn, takenManagersOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import type { Suspects } from "../schedule/dispatch/suspects.js";
@@ -50,6 +50,7 @@ import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { LinkedPrimary } from "../workflow/dependents/live-objects.js";
+import { StalledPrimaries } from "./stalled-primaries.js";
 import { StuckPrimaries } from "./stuck-primaries.js";
 import { Sweeper } from "../reconcile/sweeper.js";
 import { RunningTasks } from "../schedule/reconcile-run.js";
@@ -123,6 +124,7 @@ export class RunningController {
   readonly #sweeper: Sweeper | undefined;
   #cancelSweep: (() => void) | undefined;
   readonly #stuck: StuckPrimaries;
+  readonly #stalled: StalledPrimaries;
   /** Cleans up primaries that are not selected; absent unless the controller is responsible for them. */
   readonly #unselected: Sweeper | undefined;
   readonly #listener: SourcesListener;
@@ -216,9 +218,15 @@ export class RunningController {
       ...{ fencingToken, events, tracing, lateWrites },
       onPaused: (object, isPaused) => recordPause(object, isPaused, { controller: name, events, logger }),
     });
+    const stalled = (this.#stalled = new StalledPrimaries({
+      ...{ controller: name, clock: systemClock, events },
+      find: (key) => primaries.get(key)?.object,
+      isHeld: (primary) => ownFinalizersOn(definition, primary).length > 0,
+    }));
     const onReconciled = (event: ReconcileEvent, object: KubernetesObject) => {
       sources.release(object);
       recordReconcile(events, primaries.get(event.primary)?.object, event);
+      stalled.onReconciled(event);
       observer?.(event);
     };
     const { suspects } = shared;
@@ -258,6 +266,7 @@ export class RunningController {
       },
       forget(primary) {
         expectations.forget(primary);
+        stalled.forget(primary);
         externals.forget(primary);
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
@@ -411,6 +420,7 @@ export class RunningController {
     this.#isStopped = true;
     this.#cancelSweep?.();
     this.#stuck.close();
+    this.#stalled.close();
     const swept = Promise.all([this.#sweeper?.close(), this.#unselected?.close()]);
     this.#stopping.abort(new Error("the controller was stopped"));
     this.#loops.close();

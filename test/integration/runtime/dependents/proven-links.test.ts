@@ -16,6 +16,7 @@ import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
 
 const openSpace = spacesOf({ simulate: true });
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+const EventKind = classOf<KubernetesObject & { reason: string; message: string }>(builtinDefinition("v1", "Event"));
 const DOMAIN = "gen-operator.dev";
 const sample = { metadata: { name: "one" }, spec: { value: "first" } };
 
@@ -207,6 +208,12 @@ suite("a link that a tenant forges in another namespace", (test) => {
       lines[0]!,
       /^warn .*ConfigMap .*trap.* names this primary, and nothing proves that the operator linked it/,
     );
+    const event = await waitFor("an Event says so", async () =>
+      (await space.client.list(EventKind, { namespace: space.namespace })).find(
+        ({ reason }) => reason === "UnprovenLink",
+      ),
+    );
+    assert.match(event?.message ?? "", "names this primary, and nothing proves that the operator linked it");
   });
 });
 

@@ -1,0 +1,75 @@
+// No object hangs silently: the page has every Event that the runtime records, and every condition that says that something is not ready.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+import { readSources } from "../source-files.js";
+
+/** Events of what does not hang. */
+const HARMLESS_EVENTS = ["Pruned"];
+/** Conditions of what is ready, and of a workflow that the reconciler chose not to run. */
+const HARMLESS_CONDITIONS = ["Ready", "NotRun"];
+
+const page = readFileSync(join(repositoryRoot, "runtime/docs/stuck.md"), "utf8");
+const [, table = ""] = /<!-- stuck: begin -->([^]*)<!-- stuck: end -->/.exec(page) ?? [];
+const rows = table
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && !/^\| (?:state|-)/.test(line))
+  .map((line) => {
+    const [state = "", event = "", condition = "", wayOut = ""] = line.slice(1, -1).split("|");
+    return { state: state.trim(), events: codesIn(event), conditions: codesIn(condition), wayOut };
+  });
+
+function codesIn(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+}
+
+const sorted = (all: Iterable<string>) => [...new Set(all)].sort();
+const sources = (folder: string) => readSources(folder).map(({ text }) => text);
+
+/** The reasons in calls that record an Event. */
+function recordedReasons(): string[] {
+  const calls = sources("runtime/src").flatMap(
+    (text) => text.match(/(?:record|[rR]ecordCleanup|report)\([^;]*;/g) ?? [],
+  );
+  const reasons = calls.flatMap((call) => {
+    const ofDraft = [...call.matchAll(/reason: "(\w+)"/g)];
+    const ofHelper = [...call.matchAll(/(?:recordCleanup|report)\(\w+, "(\w+)"/g)];
+    return [...ofDraft, ...ofHelper].map(([, reason = ""]) => reason);
+  });
+  return sorted(reasons);
+}
+
+function conditionReasons(): string[] {
+  const text = readFileSync(join(repositoryRoot, "runtime/src/reconcile/status/status-conditions.ts"), "utf8");
+  const [, union = ""] = /^type Reason = ([^;]*);/m.exec(text) ?? [];
+  return sorted([...union.matchAll(/"(\w+)"/g)].map(([, reason = ""]) => reason));
+}
+
+suite("the page of what an object waits for", (test) => {
+  test("has every Event of the runtime, and no other", () => {
+    const events = recordedReasons().filter((reason) => !HARMLESS_EVENTS.includes(reason));
+    assert.ok(events.length > 10, events.join());
+    assert.equal(sorted(rows.flatMap((row) => row.events)), events);
+  });
+
+  test("has every condition of something that is not ready, and no other", () => {
+    const conditions = conditionReasons().filter((reason) => !HARMLESS_CONDITIONS.includes(reason));
+    assert.ok(conditions.length > 4, conditions.join());
+    assert.equal(sorted(rows.flatMap((row) => row.conditions)), conditions);
+  });
+
+  test("has an Event and a way out for every state", () => {
+    const incomplete = rows.filter(({ events, wayOut }) => events.length !== 1 || codesIn(wayOut).length === 0);
+    assert.equal(
+      incomplete.map(({ state }) => state),
+      [],
+    );
+  });
+
+  test("has no Event that no test provokes", () => {
+    const tests = [...sources("test/integration"), ...sources("test/unit/runtime")];
+    const silent = rows.flatMap(({ events }) => events).filter((event) => !tests.some((text) => text.includes(event)));
+    assert.equal(silent, []);
+  });
+});
