@@ -1,0 +1,97 @@
+// The objects are those that the version before left, as record.ts wrote them down: with its managed fields, labels, annotations and finalizers.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createOperator } from "#runtime/index.js";
+import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequestOrThrow, type Connection } from "../../../../support/api/api-request.js";
+import { startTestApiServer } from "../../../../support/api/api-server.js";
+import { repositoryRoot } from "../../../../support/repository.js";
+import { assert, shared, suite } from "../../../../support/suite.js";
+import { pageCrd } from "../../page.js";
+import { LEFT_KINDS, listAll, NAMESPACE, optionsOf, OTHER_NAMESPACE, type Accounts } from "./scenario.js";
+
+interface Left {
+  readonly accounts: readonly { id: string; value: string }[];
+  readonly objects: readonly (KubernetesObject & { readonly spec?: object; readonly status?: object })[];
+}
+
+const server = shared(() => startTestApiServer({ crds: [pageCrd] }));
+const left = JSON.parse(readFileSync(join(repositoryRoot, "fixtures/version-before/objects.json"), "utf8")) as Left;
+const QUIET_MS = 1_000;
+
+function pathOf({ group, version, plural }: ResourceDefinition, { namespace }: ObjectMeta): string {
+  return `${group === "" ? `/api/${version}` : `/apis/${group}/${version}`}/namespaces/${namespace}/${plural}`;
+}
+
+/** Creates the objects again, with the uids of this server. */
+async function restore(admin: Connection): Promise<void> {
+  for (const name of [NAMESPACE, OTHER_NAMESPACE])
+    await apiRequestOrThrow(admin, "POST /api/v1/namespaces", { body: { metadata: { name } } });
+  const uids = new Map<string, string>();
+  for (const recorded of left.objects) {
+    let text = JSON.stringify(recorded);
+    for (const [before, now] of uids) text = text.replaceAll(before, now);
+    const { metadata, status, ...rest } = JSON.parse(text) as Left["objects"][number];
+    const definition = LEFT_KINDS.find(({ kind }) => kind === rest.kind)!;
+    const { uid: _1, resourceVersion: _2, creationTimestamp: _3, generation: _4, managedFields, ...kept } = metadata;
+    const { clusterIP: _5, clusterIPs: _6, ...spec } = (rest.spec ?? {}) as { clusterIP?: string; clusterIPs?: object };
+    const body = { ...rest, ...(rest.spec !== undefined && { spec }), metadata: kept };
+    const path = pathOf(definition, metadata);
+    const { metadata: created } = await apiRequestOrThrow<KubernetesObject>(admin, `POST ${path}`, { body });
+    uids.set(recorded.metadata.uid!, created.uid!);
+    const patch = async (at: string, contentType: string, change: object) =>
+      apiRequestOrThrow(admin, `PATCH ${path}/${metadata.name}${at}`, { body: change, contentType });
+    if (definition.isCustom) await patch("/status", "application/merge-patch+json", { status });
+    const entries = { op: "replace", path: "/metadata/managedFields", value: managedFields };
+    await patch("", "application/json-patch+json", [entries]);
+  }
+}
+
+/** Runs the operator until it writes nothing more; returns what it wrote. */
+async function run(admin: Connection, accounts: Accounts): Promise<readonly string[]> {
+  const record = { requests: [] as string[], problems: [] as string[] };
+  await using operator = createOperator(optionsOf(admin, accounts, record) as never);
+  await operator.start();
+  let last = { writes: -1, at: 0 };
+  await waitFor("it is quiet", () => {
+    const { length } = record.requests;
+    if (length !== last.writes) last = { writes: length, at: performance.now() };
+    return performance.now() - last.at > QUIET_MS;
+  });
+  assert.equal(record.problems, []);
+  return record.requests.sort();
+}
+
+const of = (...lines: readonly string[]) =>
+  ["one", "two"].flatMap((page) => lines.map((line) => line.replaceAll("PAGE", page))).sort();
+const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+const SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
+
+suite("the objects of the version before", (test) => {
+  test("are written only for the uid of a link, for the record of a PUT and for the proof of an id, each once", async () => {
+    const admin = await server();
+    await restore(admin);
+    const accounts: Accounts = new Map(left.accounts.map((each) => [each.id, { ...each }]));
+    const before = await listAll(admin);
+    const expected = [
+      // The key of the proofs, and the mark that all ids have one.
+      ...[`POST ${SECRETS} 201`, `PATCH ${SECRETS}/gen-operator-proof-key 200`],
+      ...of(
+        ...[`PUT ${SECRETS}/PAGE-put 200`, `PATCH ${CONFIG_MAPS}/PAGE-ordered 200`],
+        ...[`PATCH ${CONFIG_MAPS}/PAGE-orphan 200`, `PATCH ${CONFIG_MAPS}/PAGE-account-HASH-state 200`],
+        `PATCH /api/v1/namespaces/${OTHER_NAMESPACE}/configmaps/PAGE-elsewhere 200`,
+      ),
+    ].sort();
+    const written = await run(admin, accounts);
+    assert.equal(written.map((line) => line.replace(/-[\da-f]{8}-state/, "-HASH-state")).sort(), expected);
+    assert.equal([...accounts.values()], left.accounts);
+    const versions = (all: readonly KubernetesObject[]) =>
+      new Map(all.map(({ kind, metadata: { name, resourceVersion } }) => [`${kind} ${name}`, resourceVersion]));
+    const [old, now] = [versions(before), versions(await listAll(admin))];
+    const changed = [...old].flatMap(([name, version]) => (now.get(name) === version ? [] : [name]));
+    assert.is(changed.length, expected.length - 2);
+    assert.equal(await run(admin, accounts), []);
+  });
+});
