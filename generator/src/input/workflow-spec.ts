@@ -236,6 +236,7 @@ export interface ControllerSpec {
   readonly cleanupPolicy?: "finalizer" | "sweep";
   readonly cleanUpUnselected?: boolean;
   readonly cleanupTimeout?: string;
+  readonly stalledAfter?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
   /** The field managers of the operator that this one replaces. */

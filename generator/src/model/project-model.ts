@@ -76,6 +76,7 @@ export interface ControllerSettings {
   readonly cleanupPolicy?: "sweep";
   readonly cleanUpUnselected?: true;
   readonly cleanupTimeoutMs?: number;
+  readonly stalledAfterMs?: number;
   readonly watchFailurePolicy?: "block";
   readonly fieldManager?: string;
   readonly formerFieldManagers?: readonly string[];

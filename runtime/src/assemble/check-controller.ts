@@ -221,6 +221,7 @@ function checkLimits({ name, retry = {}, rateLimit, ...definition }: ControllerD
     maxReconciliationIntervalMs: [definition.maxReconciliationIntervalMs],
     reconcileTimeoutMs: [definition.reconcileTimeoutMs, 0],
     cleanupTimeoutMs: [definition.cleanupTimeoutMs, 1],
+    stalledAfterMs: [definition.stalledAfterMs, 0],
     "retry.maxRetries": [quick.maxRetries, -1],
     "retry.initialIntervalMs": [quick.initialIntervalMs, 0],
     "retry.multiplier": [quick.multiplier, 1],

@@ -219,7 +219,7 @@ export class RunningController {
       onPaused: (object, isPaused) => recordPause(object, isPaused, { controller: name, events, logger }),
     });
     const stalled = (this.#stalled = new StalledPrimaries({
-      ...{ controller: name, clock: systemClock, events },
+      ...{ controller: name, clock: systemClock, events, afterMs: definition.stalledAfterMs },
       find: (key) => primaries.get(key)?.object,
       isHeld: (primary) => ownFinalizersOn(definition, primary).length > 0,
     }));

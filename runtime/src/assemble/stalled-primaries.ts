@@ -1,4 +1,4 @@
-// Nothing hangs silently: whatever a primary waits for, after ten minutes an Event says so.
+// Nothing hangs silently: whatever a primary waits for, an Event says so after some time.
 import type { EventSink } from "../base/activity.js";
 import type { Clock } from "../base/clock.js";
 import { isTerminating, keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
@@ -7,13 +7,15 @@ import { statusConditionsOf } from "../reconcile/status/status-conditions.js";
 import type { ReconcileEvent } from "../schedule/reconcile-scope.js";
 
 /** Longer than most rollouts take, and shorter than what Kubernetes itself calls stalled (`progressDeadlineSeconds`). */
-const STALLED_MS = 600_000;
+const DEFAULT_STALLED_MS = 600_000;
 /** The API server forgets Events after an hour. */
 const REPEAT_MS = 1_800_000;
 const CHECK_MS = 60_000;
 
 interface StalledPrimariesOptions {
   readonly controller: string;
+  /** After how long an Event is recorded; 0 for never. Default: 10 minutes */
+  readonly afterMs?: number | undefined;
   readonly clock: Clock;
   readonly events: EventSink;
   /** Returns a primary as it is known now. */
@@ -29,19 +31,21 @@ interface Waiting {
   dueAt: number;
 }
 
-/** Records an Event about each primary that has not become ready, or has not been cleaned up, for ten minutes. */
+/** Records an Event about each primary that has not become ready, or has not been cleaned up, for some time. */
 export class StalledPrimaries {
   readonly #options: StalledPrimariesOptions;
+  readonly #afterMs: number;
   readonly #waiting = new Map<ObjectKey, Waiting>();
   #cancel: (() => void) | undefined;
 
   constructor(options: StalledPrimariesOptions) {
     this.#options = options;
+    this.#afterMs = options.afterMs ?? DEFAULT_STALLED_MS;
   }
 
   /** Takes note of the end of a reconcile. */
   onReconciled({ primary, kind, workflow, error, isEnded, isNamespaceTerminating }: ReconcileEvent): void {
-    if (isEnded === true) return;
+    if (isEnded === true || this.#afterMs === 0) return;
     const isCleanup = kind === "cleanup";
     const isReady = error === undefined && !isCleanup && workflow?.isReady !== false;
     // After a cleanup that has succeeded the primary is forgotten.
@@ -54,7 +58,7 @@ export class StalledPrimaries {
       return;
     }
     const since = this.#options.clock.now();
-    this.#waiting.set(primary, { message, since, dueAt: since + STALLED_MS });
+    this.#waiting.set(primary, { message, since, dueAt: since + this.#afterMs });
     this.#schedule();
   }
 
@@ -68,7 +72,7 @@ export class StalledPrimaries {
   }
 
   #schedule(): void {
-    this.#cancel ??= this.#options.clock.schedule(CHECK_MS, () => this.#check());
+    this.#cancel ??= this.#options.clock.schedule(Math.min(CHECK_MS, this.#afterMs), () => this.#check());
   }
 
   #check(): void {
@@ -90,9 +94,10 @@ export class StalledPrimaries {
     const isDeleted = isTerminating(primary);
     // A paused primary has an Event of its own; one that other clients hold waits for them.
     if (isPaused(primary.metadata) || (isDeleted && !isHeld(primary))) return;
-    const minutes = Math.round((now - waiting.since) / 60_000);
+    const seconds = Math.round((now - waiting.since) / 1_000);
+    const time = seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
     const what = isDeleted ? "has not been cleaned up" : "has not been ready";
-    const note = `${keyOf(primary.metadata)} ${what} for ${minutes} min: ${waiting.message}`;
+    const note = `${keyOf(primary.metadata)} ${what} for ${time}: ${waiting.message}`;
     events.record({ controller, about: primary }, { type: "Warning", reason: "Stalled", note });
   }
 }

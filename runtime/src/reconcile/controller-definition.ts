@@ -100,6 +100,13 @@ export interface ControllerDefinition extends ScheduleSettings {
    */
   readonly cleanupTimeoutMs?: number;
   /**
+   * After how long an Event `Stalled` says what a primary waits for that has not become ready, or has not been cleaned up; 0 for never. Raise it
+   * if that takes longer as a rule, as for a database that is restored. Default: 600,000 (10 minutes), so that nothing hangs silently
+   *
+   * @example stalledAfterMs: 3_600_000
+   */
+  readonly stalledAfterMs?: number;
+  /**
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */

@@ -51,6 +51,7 @@ export function buildSettings(
     ...(spec.cleanupPolicy === "sweep" ? { cleanupPolicy: "sweep" } : {}),
     ...(spec.cleanUpUnselected === true ? { cleanUpUnselected: true } : {}),
     ...(cleanupTimeout === undefined ? {} : { cleanupTimeoutMs: parseDuration(cleanupTimeout) }),
+    ...(spec.stalledAfter === undefined ? {} : { stalledAfterMs: parseDuration(spec.stalledAfter) }),
     // Default: isolate
     ...(spec.watchFailurePolicy === "block" ? { watchFailurePolicy: "block" as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),

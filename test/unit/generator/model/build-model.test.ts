@@ -101,7 +101,7 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({ controller: "{ namespaces: all }" })).settings, {});
     const controller =
       "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxRetries: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
-      "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, reconcileTimeout: 10m, cleanupPolicy: sweep, cleanUpUnselected: true, cleanupTimeout: 1h, fieldManager: me, formerFieldManagers: [them], finalizer: example.com/mine, formerFinalizers: [example.com/theirs] }";
+      "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, reconcileTimeout: 10m, cleanupPolicy: sweep, cleanUpUnselected: true, cleanupTimeout: 1h, stalledAfter: 2h, fieldManager: me, formerFieldManagers: [them], finalizer: example.com/mine, formerFinalizers: [example.com/theirs] }";
     assert.equal((await controllerOf({ controller: controller.replace("Interval: 0", 'Interval: "0"') })).settings, {
       namespaces: ["a", "b"],
       labelSelector: "app!=skip",
@@ -112,6 +112,7 @@ suite("buildModel", (test) => {
       cleanupPolicy: "sweep",
       cleanUpUnselected: true,
       cleanupTimeoutMs: 3_600_000,
+      stalledAfterMs: 7_200_000,
       fieldManager: "me",
       formerFieldManagers: ["them"],
       finalizer: "example.com/mine",
