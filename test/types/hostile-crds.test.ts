@@ -82,6 +82,7 @@ const FIELDS = [
 
 /** Kinds that are called like something of the language, of the browser, of our runtime, or like a type made for another kind. */
 const KINDS = [
+  ...["My-Kind", "My-2", "my-Kind-Input"],
   ...["Foo", "FooInput", "FooSpec", "FooStatus", "FooList", "FooReconciler", "FooDependents"],
   ...[
     "Promise",

@@ -498,7 +498,11 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       remedy: "Correct the line that the message names.",
       example: "yaml-syntax",
     },
-    "yaml-tag": { meaning: "A YAML tag is not allowed.", remedy: "Remove the tag.", example: "when-tag" },
+    "yaml-tag": {
+      meaning: "A YAML tag is not allowed, or kubectl ignores it.",
+      remedy: "Remove the tag.",
+      example: "when-tag",
+    },
     "yaml-text": { meaning: "A text has characters that no file can hold.", remedy: "Remove the characters." },
   }),
 );

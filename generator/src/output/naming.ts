@@ -43,10 +43,10 @@ export function operatorNameOf(packageName: string): string {
 /**
  * Returns the name of the class of a kind.
  *
- * A kind may start in lower case, and could then be a reserved word; or it may be called like a type that generated files import or name.
+ * A kind may start in lower case, and could then be a reserved word; it may have hyphens; or it may be called like a type that generated files import or name.
  */
 export function classNameOf(kind: string): string {
-  const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+  const name = pascalCase(kind);
   return IMPORTED.has(name) ? `${name}Resource` : name;
 }
 

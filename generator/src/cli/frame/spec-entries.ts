@@ -3,7 +3,7 @@ import type { Argv } from "yargs";
 /** What is written into a spec. */
 export type SpecEntry = { readonly [field: string]: unknown };
 
-const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
+const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/;
 const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
 const CONTROLLER = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 

@@ -13,6 +13,8 @@ import {
   type YAMLMap,
 } from "yaml";
 import { formatPosition, MOST_FOUND, quote, type Diagnostic } from "../../diagnostic.js";
+import { BINARY_TAG } from "../yaml/kubectl-scalars.js";
+import type { Scalars } from "../yaml/parse-yaml.js";
 import { formatPath, keyTextOf, MERGE_KEY, positionOf, type YamlSource } from "../yaml/yaml-document.js";
 
 /** How many values the aliases of one document may stand for. */
@@ -22,7 +24,7 @@ const MAX_EXPANDED = 100_000;
 const MAX_ALIASES = 1000;
 
 /** Finds what YAML allows and no spec means: keys that come twice, aliases that expand without end, tags of applications. */
-export function checkNodes(source: YamlSource): Diagnostic[] {
+export function checkNodes(source: YamlSource, scalars: Scalars): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   const sizes = new AliasSizes(source);
   visit(source.document, {
@@ -32,7 +34,7 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
         ...duplicateKeys(map, [...ancestors, map], source).slice(0, MOST_FOUND),
         ...wrongMerges(map, source),
         ...wrongKeys(map, source),
-        ...unknownTag(map, source),
+        ...unknownTag(map, source, scalars),
       );
       return undefined;
     },
@@ -44,15 +46,16 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
     Node: (_, node) => {
       if (diagnostics.length >= MOST_FOUND) return visit.BREAK;
       if (isScalar(node)) diagnostics.push(...unreadableValue(node, source));
-      diagnostics.push(...unknownTag(node, source));
+      diagnostics.push(...unknownTag(node, source, scalars));
       return undefined;
     },
   });
   return diagnostics.slice(0, MOST_FOUND);
 }
 
-function unknownTag(node: Node, source: YamlSource): Diagnostic[] {
+function unknownTag(node: Node, source: YamlSource, scalars: Scalars): Diagnostic[] {
   if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return [];
+  if (scalars === "kubectl" && isScalar(node) && node.tag === BINARY_TAG) return [];
   // A tag stands before its value, which may be empty and far away.
   const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
   return [
@@ -60,7 +63,9 @@ function unknownTag(node: Node, source: YamlSource): Diagnostic[] {
       ...at(source, node),
       ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
       rule: "yaml-tag",
-      message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here`,
+      ...(scalars === "kubectl" && node.tag.startsWith("!")
+        ? { severity: "warning", message: `kubectl ignores the YAML tag ${quote(node.tag)}` }
+        : { message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here` }),
       hint: 'put a text that starts with "!" into quotes',
     },
   ];
@@ -82,11 +87,16 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
     }
     const isDependent = path.length === 2 && path[0] === "spec" && path[1] === "dependents";
     const { position } = at(source, earlier.key);
+    const [text, earlierText] = [sourceTextOf(pair), sourceTextOf(earlier)];
+    const said =
+      text === earlierText
+        ? `${isDependent ? "dependent" : "key"} ${quote(key)} is given twice`
+        : `keys ${earlierText} and ${text} are both ${quote(key)} in JSON, so kubectl drops one of them`;
     return [
       {
         ...at(source, pair.key),
         rule: isDependent ? "duplicate-dependent" : "duplicate-key",
-        message: `${isDependent ? "dependent" : "key"} ${quote(key)} is given twice, first at ${formatPosition(position)}`,
+        message: `${said}, first at ${formatPosition(position)}`,
         path: formatPath([...path, key]),
         hint: isDependent
           ? "give one of the two another name, or delete it"
@@ -96,6 +106,12 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
       },
     ];
   });
+}
+
+/** Returns a key as it is written where quotes and the spelling of a number make a difference. */
+function sourceTextOf({ key }: YAMLMap["items"][number]): string {
+  if (!isScalar(key)) return String(key);
+  return typeof key.value === "string" ? quote(key.value) : (key.source ?? String(key.value));
 }
 
 /** Finds keys that JSON cannot have, and that kubectl refuses. */

@@ -18,7 +18,8 @@ export function findUselessScalePaths(subresources: unknown, schema: Schema): Us
   if (!isRecord(scale)) return [];
   return SCALE_PATHS.flatMap((name): UselessPath[] => {
     const path = scale[name];
-    const fields = typeof path === "string" && /^(?:\.[A-Za-z_][\w-]*)+$/.test(path) ? path.slice(1).split(".") : [];
+    // To the API server an index is a part of a name.
+    const fields = typeof path === "string" && path.startsWith(".") ? path.slice(1).split(".") : [];
     if (fields.length === 0 || !leadsNowhere(schema, fields)) return [];
     const message = `${name} leads to ${quote(`.${fields.join(".")}`)}, which the schema lacks, so the subresource scale is without that value`;
     return [{ path: ["scale", name], message }];

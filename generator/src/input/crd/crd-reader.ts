@@ -8,12 +8,15 @@ import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
 import type { YamlDocument, YamlPath } from "../yaml/yaml-document.js";
 
-// The rules of the API server for what ends up in the names of files and types. A kind may have hyphens there; no identifier has.
+// The rules of the API server for what ends up in the names of files and types.
 const LABEL = {
   pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
   words: "be at most 63 lower-case letters, digits and hyphens, with a letter first and no hyphen last",
 };
-const KIND = { pattern: /^[A-Za-z][A-Za-z0-9]{0,62}$/, words: "be at most 63 letters and digits, with a letter first" };
+const KIND = {
+  pattern: /^[A-Za-z](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
+  words: "be at most 63 letters, digits and hyphens, with a letter first and no hyphen last",
+};
 const DOMAIN = {
   pattern: /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/,
   words: "be a domain such as example.com",

@@ -23,6 +23,17 @@ export const KUBECTL_SCALARS = [
   },
 ] as const;
 
+/** The tag of a text in base64. */
+export const BINARY_TAG = "tag:yaml.org,2002:binary";
+
+/** Decodes a text with the tag `!!binary`; `fail` is told if it is not base64. Bytes that are not UTF-8 become U+FFFD. */
+export function readBinary(text: string, fail: (message: string) => void): string {
+  const base64 = text.replace(/[\r\n]/g, "");
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))
+    fail("!!binary value contains invalid base64 data");
+  return Buffer.from(base64, "base64").toString();
+}
+
 function integerOf(text: string): number {
   const [, sign, digits = ""] = /^([-+]?)(.*)$/.exec(text)!;
   const value = Number(/^0[0-7]+$/.test(digits) ? `0o${digits}` : digits);

@@ -105,6 +105,39 @@ suite("parseManifests", (test) => {
     ]);
   });
 
+  test("a text in base64 is decoded, and tags of applications are ignored with a warning, as kubectl does", () => {
+    const text =
+      'a: !!binary aGk=\nb: !!binary |\n  aGVs\n  bG8=\nc: !<tag:yaml.org,2002:binary> ""\n? !!binary ZA==\n: 1\n';
+    assert.equal(problemsOf(text), []);
+    assert.equal(valuesOf(text), [{ a: "hi", b: "hello", c: "", d: 1 }]);
+    assert.match(
+      problemsOf("a: !!binary aGk\n").join(),
+      /1:4: error yaml-syntax: .*!!binary value contains invalid base64/,
+    );
+    assert.equal(valuesOf("a: !secret 5\nb: !list [1]\n"), [{ a: "5", b: [1] }]);
+    assert.equal(problemsOf("a: !secret 5\n"), [
+      'a.yaml:1:4: warning yaml-tag: kubectl ignores the YAML tag "!secret"\n  put a text that starts with "!" into quotes',
+    ]);
+  });
+
+  test("keys that are one in JSON are an error that shows how each is written", () => {
+    for (const [first, second] of [
+      ["1", "1.0"],
+      ["1", "0x1"],
+      ['"1"', "1"],
+      ["on", "true"],
+    ] as const) {
+      const [problem = ""] = problemsOf(`${first}: a\n${second}: b\n`);
+      const key = first === "on" ? "true" : "1";
+      assert.ok(
+        problem.startsWith(
+          `a.yaml:2:1: error duplicate-key: keys ${first} and ${second} are both "${key}" in JSON, so kubectl drops one of them, first at a.yaml:1:1`,
+        ),
+        problem,
+      );
+    }
+  });
+
   test("what kubectl reads otherwise than it looks is a warning with its place", () => {
     assert.equal(problemsOf('a: "on"\nb:\n  - on\n  - 0755\n  - 1_0\n  - true\n  - 0x1F\n'), [
       'a.yaml:3:5: warning yaml-scalar: kubectl reads "on" as true\n  write true, or put it into quotes if it is a text',

@@ -52,12 +52,12 @@ suite("readCrds", (test) => {
   });
 
   test("an error in an item of a list is at its place", () => {
-    const list = `kind: List\nitems:\n  - ${crdOf("A")}\n  - ${crdOf("b-c")}\n`;
+    const list = `kind: List\nitems:\n  - ${crdOf("A")}\n  - ${crdOf("b_c")}\n`;
     const { crds, diagnostics } = read(list);
     assert.is(crds.length, 1);
     assert.match(
       diagnostics.map(formatDiagnostic).join(),
-      /^crds\/a.yaml:4:\d+: error crd-name: .* found "b-c"\n  at items\[1\]/,
+      /^crds\/a.yaml:4:\d+: error crd-name: .* found "b_c"\n  at items\[1\]/,
     );
   });
 
