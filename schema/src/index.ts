@@ -30,4 +30,5 @@ export { applyMergePatch } from "./patches/merge-patch.js";
 
 // Values
 export { checkMetadata, checkValue, type Place, type SchemaProblem } from "./values/check-value.js";
+export { findScaleProblems, MAX_REPLICAS, type ScalePaths, type ScaleProblem } from "./values/check-scale.js";
 export { fillDefaults, type Definitions } from "./values/fill-defaults.js";

@@ -89,7 +89,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     builtin: {
       values: ["package-file", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/definitions"],
     },
-    object: { values: ["clock", "builtin", "errors", "json"] },
+    object: { values: ["clock", "builtin", "errors", "json", "@gen-operator/schema"] },
     decode: {
       values: ["yaml-library", "package-file", "builtin", "errors", "json", "@gen-operator/schema"],
       types: ["object"],

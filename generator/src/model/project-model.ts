@@ -1,4 +1,5 @@
 import type { SourcePosition } from "../diagnostic.js";
+import type { CrdVersion } from "../input/crd/crd.js";
 import type { BuiltinConditionName, ExtraRuleSpec } from "../input/workflow-spec.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
@@ -33,6 +34,8 @@ export interface ResourceModel {
   readonly listKind: string;
   readonly scope: "Namespaced" | "Cluster";
   readonly hasStatusSubresource: boolean;
+  /** The paths of the subresource `scale` of a CRD. */
+  readonly scale?: NonNullable<CrdVersion["scale"]>;
   readonly isCustom: boolean;
   /** Whether the project describes it without a CRD: its class is generated, as no package has it. */
   readonly isDescribed?: boolean;

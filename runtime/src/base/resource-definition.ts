@@ -1,4 +1,4 @@
-import type { Schema } from "@gen-operator/schema";
+import type { ScalePaths, Schema } from "@gen-operator/schema";
 import type { KubernetesObject, ObjectMeta } from "./kubernetes-object.js";
 
 export type { Schema, ValidationRule } from "@gen-operator/schema";
@@ -16,6 +16,8 @@ export interface ResourceDefinition<Resource extends KubernetesObject = Kubernet
   /** `group/version`, or `version` for the core group. */
   readonly apiVersion: string;
   readonly hasStatusSubresource: boolean;
+  /** Where a custom kind with the subresource `scale` keeps what its Scale shows, for example `.spec.replicas`. */
+  readonly scale?: ScalePaths;
   /** Whether the kind comes from a CustomResourceDefinition, which a cluster may lack. */
   readonly isCustom: boolean;
   readonly schema: Schema;

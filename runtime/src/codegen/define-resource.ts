@@ -6,7 +6,7 @@ import type { ResourceClass, ResourceDefinition } from "../base/resource-definit
 /** The facts of a kind that generated code states. */
 export type ResourceFacts = Pick<
   ResourceDefinition,
-  "group" | "version" | "kind" | "plural" | "scope" | "hasStatusSubresource" | "isCustom" | "schema"
+  "group" | "version" | "kind" | "plural" | "scope" | "hasStatusSubresource" | "scale" | "isCustom" | "schema"
 >;
 
 /** Defines a kind from its facts. */

@@ -2,9 +2,12 @@ import {
   checkMetadata,
   checkValue,
   fillDefaults,
+  findScaleProblems,
   isJsonObject,
   subdomainProblems,
   type Definitions,
+  type JsonObject,
+  type ScalePaths,
   type SchemaProblem,
 } from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
@@ -43,7 +46,7 @@ export class SchemaError extends Error {
  * Checks a value of unknown origin against the schema of the kind and returns it as the API server stores it: typed, and of a custom kind
  * with the defaults of the schema. The value itself is not changed; what needs no default is shared with it.
  *
- * Checks types, required and unknown fields, the metadata, enums, ranges, lengths, formats, patterns (as RE2), repeated items, embedded resources and
+ * Checks types, required and unknown fields, the metadata, what the subresource scale shows, enums, ranges, lengths, formats, patterns (as RE2), repeated items, embedded resources and
  * anyOf, oneOf, allOf and not. The rules of a schema (`x-kubernetes-validations`) are checked by the function of the same name of
  * `@gen-operator/runtime/cel`. Throws a SchemaError that names every path.
  */
@@ -69,11 +72,21 @@ export function parseResource<Resource extends KubernetesObject>(
   const { apiVersion, kind } = definition;
   const object = { ...rest, apiVersion, kind, ...(isJsonObject(metadata) ? { metadata } : {}) };
   checkValue(object, withIdentity(schema), { path: "", definitions, problems });
+  if (definition.scale !== undefined) checkScale(filled as JsonObject, definition.scale, problems);
   if (problems.length === 0 && checkRules !== undefined)
     problems.push(...checkRules(filled as Record<string, unknown>, schema, definitions));
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   const isSame = filled === value && placed === metadata;
   return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Resource;
+}
+
+// What the schema refuses is said already.
+function checkScale(object: JsonObject, scale: ScalePaths, problems: SchemaProblem[]): void {
+  for (const { path: from, value, expected } of findScaleProblems(object, scale)) {
+    const path = from.slice(1);
+    if (problems.some((problem) => problem.path === path)) continue;
+    problems.push({ path, message: `must be ${expected}, as the subresource scale shows it, is ${describe(value)}` });
+  }
 }
 
 const TEXT: Schema = { type: "string" };

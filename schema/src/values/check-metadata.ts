@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   labelNameProblems,
   labelValueProblems,
@@ -53,9 +54,9 @@ export const METADATA_SCHEMA: Schema = {
   },
 };
 
-/** Lists what the types of metadata do not say and the API server checks of every object: keys and values of labels, annotations, names. */
+/** Lists what the types of metadata do not say and the API server checks of every object: names, keys and values of labels, annotations, owners. */
 export function checkMetadataNames(metadata: object, fail: (member: string, message: string) => void): void {
-  const { name, generateName, namespace, labels, annotations, finalizers } = metadata as {
+  const { name, generateName, namespace, labels, annotations, finalizers, ownerReferences } = metadata as {
     readonly [member: string]: unknown;
   };
   const failAll = (member: string, problems: readonly string[]) => problems.forEach((each) => fail(member, each));
@@ -75,4 +76,21 @@ export function checkMetadataNames(metadata: object, fail: (member: string, mess
   if (size > MAX_ANNOTATION_BYTES) fail("annotations", `must have at most ${MAX_ANNOTATION_BYTES} bytes`);
   for (const [index, each] of (Array.isArray(finalizers) ? finalizers : []).entries())
     if (typeof each === "string") failAll(`finalizers[${index}]`, qualifiedNameProblems(each));
+  checkOwners(Array.isArray(ownerReferences) ? ownerReferences : [], fail);
+}
+
+function checkOwners(references: readonly unknown[], fail: (member: string, message: string) => void): void {
+  let controllers = 0;
+  for (const [index, reference] of references.entries()) {
+    // The API server drops an owner that is there twice.
+    if (!isJsonObject(reference) || references.findIndex((each) => isDeepStrictEqual(each, reference)) < index)
+      continue;
+    const at = `ownerReferences[${index}]`;
+    const { apiVersion, kind, controller } = reference;
+    for (const name of ["kind", "name", "uid"]) if (reference[name] === "") fail(`${at}.${name}`, "must not be empty");
+    if (typeof apiVersion === "string" && !/^(?:[^/]*\/)?[^/]+$/.test(apiVersion))
+      fail(`${at}.apiVersion`, "must be a version, or a group and a version");
+    if (apiVersion === "v1" && kind === "Event") fail(at, "must not be an Event, which cannot own objects");
+    if (controller === true && ++controllers > 1) fail(`${at}.controller`, "must be true for one owner at most");
+  }
 }

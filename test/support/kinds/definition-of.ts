@@ -10,9 +10,10 @@ export async function definitionOf(text: string): Promise<ResourceDefinition> {
   const { model } = await buildModel({ crds, workflows: [], builtin: await readBuiltinKinds() });
   const [resource] = model?.resources ?? [];
   if (resource === undefined) throw new Error(`the CRD is refused: ${text}`);
-  const { group, version, kind, plural, scope, hasStatusSubresource } = resource;
+  const { group, version, kind, plural, scope, hasStatusSubresource, scale } = resource;
   return {
     ...{ group, version, kind, plural, scope, hasStatusSubresource, isCustom: true },
+    ...(scale === undefined ? {} : { scale }),
     apiVersion: `${group}/${version}`,
     schema: buildRuntimeSchema(resource),
   } as ResourceDefinition;

@@ -145,6 +145,7 @@ export class CrdReader {
       isServed: served === true,
       isStorage: storage === true,
       hasStatusSubresource: isRecord(subresources) && isRecord(subresources["status"]),
+      ...scaleOf(subresources),
       selectableFields: selectableFieldsOf(version),
       ...(deprecated === true
         ? { deprecationWarning: typeof deprecationWarning === "string" ? deprecationWarning : `${name} is deprecated` }
@@ -234,6 +235,16 @@ const READ_HERE: ReadonlySet<string> = new Set([
   ...["spec.names", "spec.names.kind", "spec.names.plural", "spec.names.singular", "spec.names.listKind"],
   ...["spec.versions.name", "spec.versions.served", "spec.versions.storage", "spec.versions.schema"],
 ]);
+
+// What is wrong with the paths is found by the check of the definition.
+function scaleOf(subresources: unknown): Pick<CrdVersion, "scale"> {
+  const scale = isRecord(subresources) ? subresources["scale"] : undefined;
+  if (!isRecord(scale)) return {};
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale;
+  if (typeof specReplicasPath !== "string" || typeof statusReplicasPath !== "string") return {};
+  const selector = typeof labelSelectorPath === "string" && labelSelectorPath !== "" ? { labelSelectorPath } : {};
+  return { scale: { specReplicasPath, statusReplicasPath, ...selector } };
+}
 
 function selectableFieldsOf({ selectableFields }: Fields): string[] {
   return (Array.isArray(selectableFields) ? selectableFields : []).flatMap((field: unknown) =>

@@ -29,6 +29,12 @@ export interface CrdVersion {
   readonly isServed: boolean;
   readonly isStorage: boolean;
   readonly hasStatusSubresource: boolean;
+  /** The paths of the subresource `scale`, if there is one. */
+  readonly scale?: {
+    readonly specReplicasPath: string;
+    readonly statusReplicasPath: string;
+    readonly labelSelectorPath?: string;
+  };
   readonly deprecationWarning?: string;
   /** What its objects can be selected by besides their name and namespace: `spec.color`. */
   readonly selectableFields: readonly string[];

@@ -75,10 +75,11 @@ function resourcesOfCrd(crd: Crd): ResourceModel[] {
   const { group, kind, plural, singular, listKind, scope, file, digest } = crd;
   const definitions: ResourceModel["definitions"] = new Map();
   return crd.versions.map((crdVersion) => {
-    const { name, isServed, isStorage, hasStatusSubresource, selectableFields, deprecationWarning } = crdVersion;
+    const { name, isServed, isStorage, hasStatusSubresource, scale, selectableFields, deprecationWarning } = crdVersion;
     return Object.freeze({
       ...{ group, version: name, kind, plural, singular, listKind, scope },
       ...{ hasStatusSubresource, isCustom: true, isStorage, isServed },
+      ...(scale === undefined ? {} : { scale }),
       selectableFields: selectorFieldsOf(selectableFields, scope === "Namespaced"),
       ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
       ...{ definitions, crdFile: file },

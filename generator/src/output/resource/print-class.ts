@@ -112,12 +112,18 @@ function printDefinition(resource: ResourceModel, className: string, { isPure = 
   const { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom } = resource;
   const facts = { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom };
   const lines = Object.entries(facts).map(([name, value]) => `    ${name}: ${JSON.stringify(value)},\n`);
+  if (resource.scale !== undefined) lines.push(`    ${printScale(resource.scale)}\n`);
   lines.push(`    schema: ${schemaNameOf(className)},\n`);
   const doc = "  /** What the runtime knows of the kind. */\n";
   const start = isPure
     ? `definition = /* @__PURE__ */ defineResource<${className}>(`
     : `definition: ResourceDefinition<${className}> = defineResource(`;
   return `${doc}  static readonly ${start}{\n${lines.join("")}  });\n`;
+}
+
+function printScale(paths: NonNullable<ResourceModel["scale"]>): string {
+  const fields = Object.entries(paths).map(([name, path]) => `${name}: ${JSON.stringify(path)}`);
+  return layOut(["scale: ", group(["{", indent([line, join([",", line], fields)]), ifBreak(","), line, "}"]), ","], 4);
 }
 
 interface Method {

@@ -1,3 +1,4 @@
+import { format } from "prettier";
 import type { RawSchema } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import fc from "../../../support/fast-check.js";
@@ -75,6 +76,21 @@ suite("emitted resource", (test) => {
     },
     { timeoutMs: 60_000 },
   );
+
+  test("states the paths of the subresource scale as prettier lays them out", async () => {
+    for (const name of ["replicas", "aFieldWithANameThatIsLongEnoughToNeedLinesOfItsOwn"]) {
+      const scale = {
+        specReplicasPath: `.spec.${name}`,
+        statusReplicasPath: `.status.${name}`,
+        labelSelectorPath: ".status.selector",
+      };
+      const files = await emitResources([thingOf({ type: "object" }, { scale })]);
+      const content = files.find(({ path }) => path.endsWith("/thing.ts"))?.content ?? "";
+      assert.match(content, /^    scale: \{\s/m);
+      for (const path of Object.values(scale)) assert.ok(content.includes(JSON.stringify(path)));
+      assert.is(await format(content, { parser: "typescript", printWidth: 120 }), content);
+    }
+  });
 
   test("two files that differ only in case are refused", () => {
     const kinds = [thingOf({}, { kind: "HTTPRoute" }), thingOf({}, { kind: "HttpRoute" })];

@@ -277,6 +277,81 @@ suite("parse", (test) => {
     }
   });
 
+  test("checks the owners of an object as the API server does", () => {
+    const owner = { apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "1", controller: true };
+    const problemsOfOwners = (...ownerReferences: readonly object[]): readonly string[] => {
+      try {
+        parseResource(definitionOf({}), { ...identity, metadata: { ...identity.metadata, ownerReferences } });
+        return [];
+      } catch (error) {
+        return (error as SchemaError).problems.map(({ path, message }) => `${path} ${message}`);
+      }
+    };
+    for (const others of [[], [owner], [{ ...owner, uid: "2", controller: false }]])
+      assert.equal(problemsOfOwners(owner, ...others), []);
+    const at = "metadata.ownerReferences[0]";
+    for (const [reference, problem] of [
+      [{ kind: "" }, `${at}.kind must not be empty`],
+      [{ name: "" }, `${at}.name must not be empty`],
+      [{ uid: "" }, `${at}.uid must not be empty`],
+      [{ apiVersion: "" }, `${at}.apiVersion must be a version, or a group and a version`],
+      [{ apiVersion: "a/b/c" }, `${at}.apiVersion must be a version, or a group and a version`],
+      [{ kind: "Event" }, `${at} must not be an Event, which cannot own objects`],
+    ] as const)
+      assert.equal(problemsOfOwners({ ...owner, ...reference }), [problem]);
+    assert.equal(problemsOfOwners(owner, { ...owner, uid: "2" }), [
+      "metadata.ownerReferences[1].controller must be true for one owner at most",
+    ]);
+  });
+
+  test("checks what the subresource scale shows as the API server does", () => {
+    const scale = {
+      specReplicasPath: ".spec.replicas",
+      statusReplicasPath: ".status.replicas",
+      labelSelectorPath: ".status.selector",
+    };
+    const open = { "x-kubernetes-preserve-unknown-fields": true };
+    const definition = { ...definitionOf(open, { status: open }), scale };
+    const problemsIn = (object: object): readonly string[] => {
+      try {
+        parseResource(definition, { ...identity, ...object });
+        return [];
+      } catch (error) {
+        return (error as SchemaError).problems.map(({ path, message }) => `${path} ${message}`);
+      }
+    };
+    for (const object of [
+      {},
+      { spec: {} },
+      { spec: null },
+      { spec: { replicas: 0 }, status: { replicas: 2 ** 31 - 1, selector: "" } },
+      { status: null },
+    ])
+      assert.equal(problemsIn(object), [], JSON.stringify(object));
+    const shows = "as the subresource scale shows it";
+    for (const [object, ...problems] of [
+      [{ spec: { replicas: -1 } }, `spec.replicas must be at least 0, ${shows}, is -1`],
+      [{ spec: { replicas: 2 ** 31 } }, `spec.replicas must be at most 2147483647, ${shows}, is 2147483648`],
+      [{ spec: { replicas: null } }, `spec.replicas must be an integer, ${shows}, is null`],
+      [{ spec: { replicas: "1" } }, `spec.replicas must be an integer, ${shows}, is "1"`],
+      [{ spec: { replicas: 1.5 } }, `spec.replicas must be an integer, ${shows}, is 1.5`],
+      [{ spec: [] }, `spec.replicas must be an object, ${shows}, is another value`],
+      [
+        { spec: { replicas: -1 }, status: { replicas: -2, selector: 5 } },
+        `spec.replicas must be at least 0, ${shows}, is -1`,
+        `status.replicas must be at least 0, ${shows}, is -2`,
+        `status.selector must be a string, ${shows}, is 5`,
+      ],
+    ] as const)
+      assert.equal(problemsIn(object), problems);
+    // What the schema refuses is said once.
+    const typed = { ...definitionOf({ type: "object", properties: { replicas: { type: "integer" } } }), scale };
+    assert.throws(
+      () => parseResource(typed, { ...identity, spec: { replicas: "x" } }),
+      (error: Error) => (error as SchemaError).problems.length === 1,
+    );
+  });
+
   test("checks the root with its type and metadata", () => {
     const rootOf = (schema: object) => {
       const definition = definitionOf({ type: "object" });
