@@ -3,6 +3,7 @@ import { Backoff, turns } from "#runtime/base/clock.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
+import { LineSplitter } from "#runtime/decode/line-splitter.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
 import type { ListWatchOptions } from "#runtime/watch/list-watch-options.js";
@@ -88,6 +89,7 @@ async function meet(
   const left = [...answers];
   const transport = {
     connection: { server: "https://example" },
+    createEventSplitter: () => new LineSplitter({ maxBytes: Infinity, createError: () => new Error("too long") }),
     async send({ path, signal }: TransportRequest, consumer: StreamConsumer) {
       const query = new URL(path, "https://example").searchParams;
       queries.push(query);
