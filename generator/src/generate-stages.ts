@@ -11,3 +11,4 @@ export { acceptWarnings } from "./model/build/accept-warnings.js";
 export { writeFiles } from "./output/files/write-files.js";
 export { readChanges } from "./output/files/file-changes.js";
 export { checkMissingStubs } from "./output/stubs/missing-stubs.js";
+export { wideSourceNotes } from "./output/reads/wide-sources.js";

@@ -110,6 +110,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
   const { emitProject, emitInputs, writeFiles, readChanges, moveCode, checkMissingStubs, checkPromises } = stages;
+  const { wideSourceNotes } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
@@ -138,7 +139,7 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const { specFiles } = input;
   const checked = await checkUserCode(model, { code: present, stubs: newStubsIn(emitted), specFiles, locate, parts });
   const files = emitInputs(emitted, model, checked.inputs, { isMissing });
-  const notes = checked.inputs.flatMap(({ note }) => note ?? []);
+  const notes = [...checked.inputs.flatMap(({ note }) => note ?? []), ...wideSourceNotes(model)];
   const problems = [
     ...checked.diagnostics,
     ...(await checkConditions(model, files, { code: present, locate, parts })),

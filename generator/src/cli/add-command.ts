@@ -65,6 +65,8 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
             ...(resource === undefined ? {} : { resource }),
             ...externalEntry(given),
             ...(mapping === undefined ? {} : { mapping }),
+            // An object without the label has no primary, so the API server need not send it.
+            ...(resource !== undefined && label !== undefined ? { labelSelector: label } : {}),
             ...(namespaces.length > 0 ? { namespaces: namespaces.includes("all") ? "all" : namespaces } : {}),
           };
           end(await addEntry(given, "eventSources", value));

@@ -60,7 +60,7 @@ suite("gen-operator add", (test) => {
       const spec = await readFile(join(project.path, "workflow.yaml"), "utf8");
       assert.match(
         spec,
-        /^ {2}eventSources:\n {4}pods: \{ resource: v1\/Pod, mapping: \{ label: \{ name: example\.com\/page \} \} \}$/m,
+        /^ {2}eventSources:\n {4}pods: \{ resource: v1\/Pod, mapping: \{ label: \{ name: example\.com\/page \} \}, labelSelector: example\.com\/page \}$/m,
       );
 
       const args = ["add", "controller", "page-audit", "--primary", "example.com/v1/WebPage"];
