@@ -17,6 +17,12 @@ import {
 import { withProgress } from "./frame/terminal.js";
 import { printLine } from "./frame/output.js";
 
+// A Job runs again when it is gone, and its template cannot be changed.
+function modeOf(resource: string, readOnly: boolean): { readonly mode?: "readOnly" | "once" } {
+  if (readOnly) return { mode: "readOnly" };
+  return resource === "batch/v1/Job" ? { mode: "once" } : {};
+}
+
 /** Adds `gen-operator add`. */
 export const addAddCommand: AddCommand = (parser, { summary, end }) => {
   parser.command("add", summary, (command) => {
@@ -32,7 +38,7 @@ export const addAddCommand: AddCommand = (parser, { summary, end }) => {
           resource,
           ...(dependsOn.length > 0 ? { dependsOn } : {}),
           ...(namespace === undefined ? {} : { namespace }),
-          ...(readOnly ? { mode: "readOnly" } : {}),
+          ...modeOf(resource, readOnly),
           ...(bulk ? { bulk: true } : {}),
           ...(when === undefined ? {} : { reconcilePrecondition: { when } }),
           ...(ready ? { readyPostcondition: "ready" } : {}),

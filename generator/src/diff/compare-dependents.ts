@@ -132,9 +132,10 @@ function operationText(operation: OperationSpec | undefined): string {
 }
 
 function factsOf(dependent: KubernetesDependentModel): object {
-  const { bulk, eventSource, released, matcher, timeoutMs, retry, filters } = dependent;
+  const { bulk, eventSource, released, matcher, timeoutMs, retry, filters, again } = dependent;
   return {
     released: released?.join(", "),
+    again: again?.expression.trim(),
     bulk: bulk?.maxConcurrency,
     eventSource,
     matcher,

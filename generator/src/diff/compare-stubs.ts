@@ -45,7 +45,8 @@ export async function compareStubs({ before, now, controllers }: TwoStates): Pro
   for (const controller of controllers) {
     const add = collectInto(changes, `controller ${controller.name}`);
     for (const dependent of controller.dependents) {
-      if (!isKubernetes(dependent) || isReadOnly(dependent) || dependent.mode === "createOnly") continue;
+      if (!isKubernetes(dependent) || isReadOnly(dependent)) continue;
+      if (dependent.mode === "createOnly" || dependent.mode === "once") continue;
       const { group, kind } = dependent.resource;
       const fields = IMMUTABLE.get(`${group}/${kind}`);
       if (fields === undefined) continue;

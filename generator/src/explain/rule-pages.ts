@@ -204,7 +204,7 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning:
         "The operator updates an object of a kind that cannot be changed, such as a Job, whose template is immutable: a new version of the operator fails for each object that exists. Or `onImmutable: recreate` would delete an object that owns data.",
       remedy:
-        "Set `mode: createOnly` to leave what exists as it is, `onImmutable: recreate` to delete it and create it again, or `onImmutable: fail` if errors are what you want. Remove `onImmutable: recreate` from kinds whose deletion loses data.",
+        "Set `mode: once` to run it once for each primary, `mode: createOnly` to leave what exists as it is, `onImmutable: recreate` to delete it and create it again, or `onImmutable: fail` if errors are what you want. Remove `onImmutable: recreate` from kinds whose deletion loses data.",
       example: "warning-immutable-kind",
     },
     "inexact-number": {

@@ -101,6 +101,7 @@ function dependentNode(dependent: DependentModel): GraphNode {
   const facts = [
     ...(ref === undefined ? [] : [`ref: ${referenceText(ref)}`]),
     ...(mode === undefined || ref !== undefined ? [] : [`mode: ${mode}`]),
+    ...(dependent.again === undefined ? [] : [`again: ${dependent.again.expression.trim()}`]),
     ...bulk,
     ...(namespace === undefined ? [] : [`namespace: ${namespace}`]),
     ...(cluster === undefined ? [] : [`cluster: ${cluster}`]),

@@ -164,7 +164,8 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly dependsOn?: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
   readonly bulk?: true | { readonly maxConcurrency?: number };
-  readonly mode?: "managed" | "createOnly" | "readOnly";
+  readonly mode?: "managed" | "createOnly" | "readOnly" | "once";
+  readonly again?: string;
   readonly namespace?: string;
   readonly cluster?: string;
   readonly eventSource?: string;

@@ -51,7 +51,9 @@ export interface ReferenceModel {
 /** A dependent that is an object of Kubernetes, or several. */
 export interface KubernetesDependentModel extends NodeModel {
   readonly resource: ResourceModel;
-  readonly mode?: "createOnly" | "readOnly";
+  readonly mode?: "createOnly" | "readOnly" | "once";
+  /** With `once`: another value asks for another object. */
+  readonly again?: ExpressionModel;
   /** There if it is one object, which the primary names; it is read-only then. */
   readonly ref?: ReferenceModel;
   readonly namespace?: string;

@@ -82,6 +82,7 @@ function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefini
     problemOfReference(dependent, primary) ??
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
+    problemOfOnce(dependent, primary) ??
     problemOfReleased(dependent) ??
     problemOfImmutable(dependent) ??
     problemOfLink(dependent, primary) ??
@@ -134,6 +135,26 @@ function problemOfOperations({ mode, deletion, operations = {} }: KubernetesDepe
   return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
 }
 
+function problemOfOnce(
+  { mode, again, deletion, operations = {}, matcher, released }: KubernetesDependent,
+  primary: ResourceDefinition,
+): string | undefined {
+  if (mode !== "once")
+    return again === undefined ? undefined : 'has again without mode: "once"; add the mode, or remove again';
+  if (primary.scope === "Cluster")
+    return `has mode: "once", which is remembered in a ConfigMap beside the primary, and ${kindNameOf(primary)} is in no namespace; use "createOnly"`;
+  if (operations.create === false)
+    return 'has mode: "once", and is created by another client (operations.create); remove one of them';
+  const unused = Object.entries({ matcher, released, "operations.update": operations.update }).find(
+    ([, each]) => each !== undefined,
+  );
+  if (unused !== undefined)
+    return `has mode: "once", so that it is never updated, and sets ${unused[0]}; remove one of them`;
+  if (again !== undefined && (deletion === "orphan" || operations.delete !== undefined))
+    return "is created again (again) when the object before is deleted, and the operator does not delete it; remove again, deletion: orphan or operations.delete";
+  return undefined;
+}
+
 function problemOfReference(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
   const { ref, resource, mode, ...rest } = dependent;
   if (ref === undefined) return undefined;
@@ -183,7 +204,7 @@ function problemOfImmutable({ onImmutable, ...rest }: KubernetesDependent): stri
   if (ownsData(resource))
     return `sets onImmutable: recreate, and the deletion of a ${kindNameOf(resource)} loses data; remove onImmutable`;
   const reasons: readonly (readonly [boolean, string])[] = [
-    [mode === "createOnly", "is createOnly, so that it is never updated"],
+    [mode === "createOnly" || mode === "once", `is ${mode}, so that it is never updated`],
     [operations.update === false, "is never updated (operations.update)"],
     [operations.create === false, "is created by another client (operations.create)"],
     [deletion === "orphan", "is orphaned, so that it is never deleted"],

@@ -21,6 +21,7 @@ import {
   type KubernetesDependent,
   type ObjectReference,
 } from "../workflow/definition/workflow-definition.js";
+import type { OnceMemory } from "../workflow/dependents/once.js";
 import { referencedKeyOf, type ReferringDependent } from "../workflow/dependents/referenced-object.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
@@ -41,6 +42,8 @@ export interface ReconcilerParts {
   readonly loops: LoopListener;
   /** Where the key is that proves links. */
   readonly proofKey?: ProofKeys | undefined;
+  /** Returns what is remembered of the objects of a dependent that are created once. */
+  readonly memoryOf?: (dependent: string) => OnceMemory | undefined;
 }
 
 /** Makes what finds and writes the objects of a dependent, which are known in a source. */
@@ -49,7 +52,16 @@ export type ReconcilerFactory = (dependent: KubernetesDependent, source: Depende
 /** Returns what makes the reconcilers of a controller; those that write alike share a writer, and what that has learnt. */
 export function reconcilerFactory(
   controllerDefinition: ControllerDefinition,
-  { client: own, clusters, writer, fieldManagers, views, loops: listener, proofKey: proofKeys }: ReconcilerParts,
+  {
+    client: own,
+    clusters,
+    writer,
+    fieldManagers,
+    views,
+    loops: listener,
+    proofKey: proofKeys,
+    memoryOf,
+  }: ReconcilerParts,
 ): ReconcilerFactory {
   const { name: controller, formerNames, fieldManager: ofController = controller } = controllerDefinition;
   const finalizer = finalizerNameOf(controllerDefinition);
@@ -88,6 +100,7 @@ export function reconcilerFactory(
       formerNames,
       finalizer,
       proofKeys,
+      memory: mode === "once" ? memoryOf?.(name) : undefined,
     });
   };
 }

@@ -18,7 +18,12 @@ import { createStatusState, NO_STATES, RememberedState } from "../workflow/depen
 import type { ExternalStateStore, UnprovenReport } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { StateProofs } from "../workflow/dependents/state-proofs.js";
-import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
+import { unprovenRun } from "../workflow/dependents/once.js";
+import {
+  isKubernetes,
+  type ExternalDependent,
+  type KubernetesDependent,
+} from "../workflow/definition/workflow-definition.js";
 import { hasFinalizer } from "../write/resource-operations.js";
 import { StartGraces } from "./start-graces.js";
 import { ExternalWrites, type ExternalWriteEvent } from "./external-writes.js";
@@ -40,6 +45,12 @@ interface ExternalParts {
   notify(primary: ObjectKey, cause: { readonly source: string }): void;
   /** The key that proves the ids. */
   readonly proofKey: Pick<ProofKeySecret, "load" | "isMarked" | "mark" | "describeReset">;
+}
+
+/** A dependent of which something is kept. */
+interface StoreOptions extends Pick<ExternalDependent, "name" | "movedFrom" | "state" | "bulk"> {
+  /** Whether an object is kept, and not an id. */
+  readonly isObject: boolean;
 }
 
 // How many primaries are signed at once at the first start after an upgrade.
@@ -73,8 +84,15 @@ export class ExternalDependents {
     this.#graces = new StartGraces((primary, source) => parts.notify(primary, { source }));
     const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
-      const store = this.#createStore(each);
+      const store = this.#createStore({ ...each, isObject: each.stateOf !== undefined });
       if (store !== undefined) this.#stores.set(each.name, new RememberedState(store, this.#reporterOf(each)));
+    }
+    for (const each of dependentsOf(definition)) {
+      if (!isKubernetes(each) || each.mode !== "once") continue;
+      const { name, movedFrom = [], bulk } = each;
+      const kept = { name, movedFrom, ...(bulk && { bulk }) };
+      const store = this.#createStore({ ...kept, state: { kind: "configMap" }, isObject: true });
+      this.#stores.set(name, new RememberedState(store!, this.#reporterOfRuns(each)));
     }
     this.watches = externals.map((each) => this.#watchOf(each));
     this.sources = [...this.#stateViews.values()];
@@ -196,7 +214,23 @@ export class ExternalDependents {
     };
   }
 
-  #createStore({ name, movedFrom = [], state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
+  /** Returns what is remembered of the objects of a dependent that are created once. */
+  memoryOf(dependent: string): RememberedState | undefined {
+    return this.#stores.get(dependent);
+  }
+
+  #reporterOfRuns({ name: dependent }: KubernetesDependent): UnprovenReport {
+    const { events } = this.#parts;
+    const { name: controller } = this.#definition;
+    return (about, kept, { isKnown }) => {
+      const known = `${kept.place} was changed, without a proof of this operator (${kept.proofPlace}); it is written again`;
+      const note = isKnown ? known : unprovenRun(dependent, kept).message;
+      this.#loggerFor(about).warn({ dependent }, note);
+      events.record({ controller, about }, { type: "Warning", reason: "UnprovenId", action: "Read", note });
+    };
+  }
+
+  #createStore({ name, movedFrom = [], state, bulk, isObject }: StoreOptions): ExternalStateStore | undefined {
     const { name: controller, formerNames = [], workflow } = this.#definition;
     const { primary } = workflow;
     const { primaries, sender } = this.#parts;
@@ -209,7 +243,7 @@ export class ExternalDependents {
       controllers: [controller, ...formerNames],
       dependents: [name, ...movedFrom],
     });
-    const form = { isMap: bulk !== undefined, isObject: stateOf !== undefined };
+    const form = { isMap: bulk !== undefined, isObject };
     // What is kept is written to its end also when its step is given up: an id that is not kept is lost with the process.
     const causeOf = (about: KubernetesObject) => ({ dependent: name, logger: this.#loggerFor(about) });
     // Nor is it held back when it is written over and over.

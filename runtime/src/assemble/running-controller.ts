@@ -195,7 +195,15 @@ export class RunningController {
     const senderOf = (name: string) =>
       new Sender({ ...ofAll, fieldManager: name, formerFieldManagers, listener: loops });
     const sender = senderOf(fieldManager);
-    const parts = { ...shared, writer: new Writer(sender), loops, sources, views, proofKey: ofLinks };
+    const parts = {
+      ...shared,
+      writer: new Writer(sender),
+      loops,
+      sources,
+      views,
+      proofKey: ofLinks,
+      memoryOf: (name: string) => externals.memoryOf(name),
+    };
     const createReconciler = reconcilerFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       ...{ primaries, sender, expectations, cleanupDeadlines, secondaries: sources },

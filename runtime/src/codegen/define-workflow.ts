@@ -61,6 +61,9 @@ type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
   ? Record<never, never>
   : { readonly [N in Name]: ItemsOf<Resource> };
 
+/** An object that is created once may be gone while others depend on it. */
+type AbsentOf<Mode, Bulk> = [Mode, Bulk] extends ["once", undefined] ? undefined : never;
+
 declare const workflowTypes: unique symbol;
 
 /** What the functions of a chain are called with. Never set: it only carries the types. */
@@ -92,7 +95,7 @@ export interface WorkflowBuilder<
     Input,
     const Needed extends DependencyOf<Nodes> = never,
     const ItemNames extends keyof Bulks & string = never,
-    const Mode extends "managed" | "createOnly" | "readOnly" = "managed",
+    const Mode extends "managed" | "createOnly" | "readOnly" | "once" = "managed",
     Bulk extends BulkOption = undefined,
     Activation = never,
     Precondition = never,
@@ -122,6 +125,12 @@ export interface WorkflowBuilder<
           | "refuse"
           | "adopt"
           | ExistingCondition<Primary, SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>, NoInfer<Resource>>;
+        /**
+         * With `mode: "once"`: the object is created again when this has another value, after the one before has ended.
+         *
+         * @example again: ({ primary }) => primary.spec.version
+         */
+        readonly again?: (args: { readonly primary: Primary }) => string | number | boolean | undefined;
         readonly operations?: Operations<
           Primary,
           SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
@@ -132,7 +141,7 @@ export interface WorkflowBuilder<
       },
   ): WorkflowBuilder<
     Primary,
-    Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
+    Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> | AbsentOf<Mode, Bulk> },
     Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,

@@ -86,6 +86,7 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   | "desired"
   | "existing"
   | "onImmutable"
+  | "again"
   | "filters"
   | "matcher"
   | "operations"

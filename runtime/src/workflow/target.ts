@@ -14,6 +14,7 @@ import {
 import {
   argumentsOf,
   type DependentReconciler,
+  type EndedObject,
   type Live,
   type UnseenObject,
   type Wanted,
@@ -39,7 +40,8 @@ export class Target {
   desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
   wanted: Wanted | undefined;
   readonly #items: LiveItems | undefined;
-  #written: Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject | { readonly because: string }> | undefined;
+  #written:
+    Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject | EndedObject | { readonly because: string }> | undefined;
   #attempts = 0;
   /** Whether a condition was asked last, and did not answer. */
   #isAsking = false;
@@ -228,15 +230,24 @@ export class Target {
       if (written === "absent") return { kind: "waiting", for: [name] };
       if (typeof written === "object" && "because" in written)
         return { kind: "waiting", for: [], because: written.because };
+      if (typeof written === "object" && "ended" in written) return this.#end(written.ended);
       this.#written = written;
     } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     else await this.#hold(run);
     const isReady = await this.ask("readyPostcondition", run);
+    const made = wanted && this.#live(run);
+    if (made !== undefined) await reconciler.remember?.(run, wanted!, made, isReady);
     const written = this.#written ?? "unchanged";
     // A postponed write leaves the object as it is, and nothing waits for it.
     return typeof written === "string"
       ? { kind: written, isReady }
       : { kind: "unchanged", isReady, postponed: written.postponed };
+  }
+
+  // Its readyPostcondition has no object to look at any more.
+  #end({ isReady: isMet, ...detail }: EndedObject["ended"]): DependentOutcome {
+    if (this.definition.readyPostcondition !== undefined) this.conditions.readyPostcondition = { isMet, ...detail };
+    return { kind: "unchanged", isReady: isMet };
   }
 
   async #hold(run: Run): Promise<void> {

@@ -59,6 +59,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
         buildFilters: filtersAt,
         buildCondition: (located) => buildCondition(located, controller, tools),
         buildNamePart: (when, path) => buildNamePart({ when, path }, controller, tools),
+        buildAgain: (when, path) => buildExpression({ when, path, names: REFERENCE_NAMES }, controller, tools),
       });
       return [dependent.name, model];
     }),

@@ -17,6 +17,7 @@ import type {
   ExternalTypeModel,
   KeptTypeModel,
   KubernetesDependentModel,
+  ExpressionModel,
   NamePartModel,
   NodeModel,
   ReferenceModel,
@@ -37,6 +38,7 @@ export interface DependentTools {
   readonly buildFilters: BuildFilters;
   buildCondition(condition: LocatedCondition): ConditionModel;
   buildNamePart(expression: string, path: YamlPath): NamePartModel;
+  buildAgain(expression: string, path: YamlPath): ExpressionModel;
 }
 
 /** Builds the model of a dependent that broke no rule, without options that state the default. */
@@ -83,7 +85,7 @@ function retryOf({ maxRetries, initialInterval, multiplier, maxInterval }: NonNu
 
 function objectOf(
   { name, spec, path, resource }: ResolvedDependent,
-  { buildFilters, buildNamePart }: DependentTools,
+  { buildAgain, buildFilters, buildNamePart }: DependentTools,
 ): Omit<KubernetesDependentModel, keyof NodeModel> {
   if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
   const {
@@ -101,6 +103,7 @@ function objectOf(
   return {
     resource,
     ...(mode === undefined || mode === "managed" ? {} : { mode }),
+    ...(spec.again === undefined ? {} : { again: buildAgain(spec.again, [...path, "again"]) }),
     ...(ref === undefined ? {} : { ref: referenceOf(ref, [...path, "ref"], buildNamePart) }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(cluster === undefined ? {} : { cluster }),

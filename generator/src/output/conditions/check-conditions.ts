@@ -122,11 +122,17 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
     for (const [part, expression] of Object.entries(dependent.ref ?? {}))
       if (expression.kind === "when")
         add(expression, {
-          parameters:
-            expression.names.length === 0 ? "()" : `({ primary }: { readonly primary: types.${names.primary} })`,
+          parameters: parametersOfPrimary(expression, names),
           path: `spec.dependents.${dependent.name}.ref.${part}`,
           result: "name",
         });
+  for (const dependent of controller.dependents.filter(isKubernetes))
+    if (dependent.again !== undefined)
+      add(dependent.again, {
+        parameters: parametersOfPrimary(dependent.again, names),
+        path: `spec.dependents.${dependent.name}.again`,
+        result: "value",
+      });
   for (const { path, filters, objectType } of filteredOf(controller, names))
     for (const [name, filter] of Object.entries(filters))
       if (filter.kind === "when")
@@ -136,6 +142,10 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
         });
   const folder = `src/generated/${names.folder}`;
   return { path: `${folder}/conditions.probe.ts`, typesPath: `${folder}/types.ts`, content, probes };
+}
+
+function parametersOfPrimary(expression: ExpressionModel, names: ControllerNames): string {
+  return expression.names.length === 0 ? "()" : `({ primary }: { readonly primary: types.${names.primary} })`;
 }
 
 function parametersOf(dependent: DependentModel, condition: ConditionName, { names }: ExpressionModel): string {

@@ -15,7 +15,7 @@ export interface TextRange {
 }
 
 /** What an expression comes to: true or false, or the name of an object. */
-export type ExpressionResult = "decision" | "name";
+export type ExpressionResult = "decision" | "name" | "value";
 
 /** A program that can be asked about its expressions. */
 export interface ConditionProgram {
@@ -69,6 +69,7 @@ export function createConditionProgram(files: readonly MemoryFile[]): ConditionP
         .map((diagnostic) => ({ message: messageOf(diagnostic), start: diagnostic.start ?? range.start }));
       if (problems.length > 0) return problems;
       const expression = expressionIn(source, range);
+      if (result === "value") return checkValue(expression, checker);
       return result === "name" ? checkName(expression, checker) : checkResult(expression, checker);
     },
   };
@@ -149,6 +150,20 @@ function checkName(expression: ts.Expression, checker: ts.TypeChecker): ProgramP
   const found = checker.typeToString(type);
   const advice = isAny ? "give it a type, for example with `${…}`" : "write another expression";
   const message = `a name must be a text, or undefined for none, and this is of type '${found}'; ${advice}`;
+  return [{ message, start: expression.getStart() }];
+}
+
+/** Checks that an expression is a text, a number, true or false, or undefined: another value can be told from it. */
+function checkValue(expression: ts.Expression, checker: ts.TypeChecker): ProgramProblem[] {
+  const type = checker.getTypeAtLocation(expression);
+  const isAny = (type.flags & compiler.TypeFlags.Any) !== 0;
+  const scalars = [checker.getStringType(), checker.getNumberType(), checker.getBooleanType()];
+  const isScalar = (part: ts.Type) =>
+    (part.flags & compiler.TypeFlags.Undefined) !== 0 ||
+    scalars.some((scalar) => checker.isTypeAssignableTo(part, scalar));
+  if (!isAny && (type.isUnion() ? type.types : [type]).every(isScalar)) return [];
+  const found = checker.typeToString(type);
+  const message = `again must be a text, a number, true, false or undefined, and this is of type '${found}'; use one field`;
   return [{ message, start: expression.getStart() }];
 }
 

@@ -9,6 +9,7 @@ import {
   type DependentModel,
   type ExternalDependentModel,
   type KubernetesDependentModel,
+  type ExpressionModel,
   type NamePartModel,
   type ReferenceModel,
   type ResourceModel,
@@ -78,6 +79,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
     ...(ref === undefined ? [] : [referenceField(ref)]),
     ...(hasFile(dependent) ? [textField("desired", `${moduleNameOf(dependent)}.desired`)] : []),
     ...fieldsOf(stated),
+    ...(dependent.again === undefined ? [] : [primaryField("again", dependent.again)]),
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(dependent.matcher === undefined ? [] : [textField("matcher", `matchers.${dependent.matcher}`)]),
     ...operationsOf(dependent),
@@ -85,10 +87,15 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   ];
 }
 
+// Of an expression that sees nothing but the primary.
+function primaryField(name: string, { names, expression }: ExpressionModel): Doc {
+  return expressionField(name, names.length === 0 ? "()" : "({ primary })", expression);
+}
+
 function referenceField({ name, namespace }: ReferenceModel): Doc {
   const partField = (part: string, stated: NamePartModel) => {
     if (stated.kind === "constant") return textField(part, printText(stated.text));
-    return expressionField(part, stated.names.length === 0 ? "()" : "({ primary })", stated.expression);
+    return primaryField(part, stated);
   };
   const parts = [partField("name", name), ...(namespace === undefined ? [] : [partField("namespace", namespace)])];
   return field(

@@ -1,4 +1,4 @@
-import type { ControllerModel, DependentModel } from "../../model/project-model.js";
+import { isKubernetes, type ControllerModel, type DependentModel } from "../../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "../controller-names.js";
 import { printAlias, printInterface } from "../print/declarations.js";
 import { intersection, union, type MemberNode } from "../print/type-node.js";
@@ -63,11 +63,18 @@ function parentsOf({ dependsOn }: DependentModel, controller: ControllerModel): 
 }
 
 function single(named: readonly string[], { dependents }: ControllerModel): DependentModel[] {
-  return dependents.filter((dependent) => named.includes(dependent.name) && !isBulk(dependent));
+  // An object that is created once may be gone while others depend on it.
+  return dependents.filter(
+    (dependent) => named.includes(dependent.name) && !isBulk(dependent) && !isCreatedOnce(dependent),
+  );
 }
 
 function isBulk({ bulk }: DependentModel): boolean {
   return bulk !== undefined;
+}
+
+function isCreatedOnce(dependent: DependentModel): boolean {
+  return isKubernetes(dependent) && dependent.mode === "once";
 }
 
 function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): MemberNode {

@@ -153,6 +153,11 @@ function dependentGrants(dependent: DependentModel, controller: ControllerModel)
     const names = isWritten(dependent) ? {} : named;
     grants.push(...grant(resource, there, { verbs: WATCHED, because, ...names, ...elsewhere }));
   }
+  if (dependent.mode === "once") {
+    const verbs: readonly Verb[] = ["get", ...WATCHED, "create", "patch", "delete"];
+    const runs = `runs of ${because}`;
+    grants.push(...proofGrants(`proofs of ${runs}`), ...grant(STATES.configMap, places, { verbs, because: runs }));
+  }
   if (isWritten(dependent))
     grants.push(...grant(resource, there, { verbs: verbsOfWrites(dependent), because, ...elsewhere }));
   if (dependent.heldForCleanup === true) {
@@ -175,7 +180,7 @@ function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
   const { mode, operations = {}, deletion, existing, conditions, serverSideApply = true } = dependent;
   const mayAdopt = existing === "adopt" || conditions.existing !== undefined;
   const isCreated = operations.create !== false;
-  const isUpdated = operations.update !== false && mode !== "createOnly";
+  const isUpdated = operations.update !== false && mode !== "createOnly" && mode !== "once";
   const isOrphaned = deletion === "orphan" && operations.delete !== false;
   const verbs = new Set<Verb>(["get"]);
   if (isCreated) verbs.add("create");

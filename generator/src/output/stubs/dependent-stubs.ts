@@ -72,7 +72,7 @@ async function renderConstant(folder: string, parts: readonly string[], replacem
 }
 
 function withMode(text: string, { mode }: KubernetesDependentModel): string {
-  return mode === "createOnly" ? text.replace("keeps it as returned,", "never updates it,") : text;
+  return mode === "createOnly" || mode === "once" ? text.replace("keeps it as returned,", "never updates it,") : text;
 }
 
 // Without the labels that its watch asks for it would never be seen.

@@ -183,9 +183,17 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly resource: ResourceDefinition;
   /**
    * `managed` creates, updates and deletes the object; `createOnly` does not update it; `readOnly` waits for an object that somebody else
-   * creates, and has no `desired`. Default: `managed`
+   * creates, and has no `desired`. `once` creates the object once for each primary, by its uid, and not again when it is gone: for a Job. Its
+   * readiness is then that of its last state. Default: `managed`
    */
-  readonly mode?: "managed" | "createOnly" | "readOnly";
+  readonly mode?: "managed" | "createOnly" | "readOnly" | "once";
+  /**
+   * With `mode: "once"`: the object is created again when this has another value, after the one before has ended. A value of the primary, never
+   * one of the operator: a new version of the operator would run all Jobs again. Default: the object is never created again
+   *
+   * @example again: ({ primary }) => primary.spec.version
+   */
+  readonly again?: (args: { readonly primary: never }) => string | number | boolean | undefined;
   /** Absent if it is read-only. */
   readonly desired?: Desired<never, never, object>;
   /** Finds a read-only object by its name, in place of an event source. */

@@ -67,6 +67,11 @@ export interface UnseenObject {
   readonly isForeign?: boolean | undefined;
 }
 
+/** An object that is created once, was, and is gone. */
+export interface EndedObject {
+  readonly ended: { readonly isReady: boolean; readonly detail?: string };
+}
+
 /**
  * What a write did. Nothing is written if the object is still being deleted (`waiting`), if somebody else creates it (`absent`), for a reason of its
  * own (`because`), or if `desired` has not seen the object that the write would replace (`unseen`).
@@ -79,6 +84,7 @@ export type WriteOutcome =
   | "absent"
   | { readonly postponed: PostponedWrite }
   | { readonly because: string }
+  | EndedObject
   | UnseenObject;
 
 /** For whom objects are looked for; with notes, what other dependents want in the reconcile is not found. */
@@ -142,6 +148,8 @@ export interface DependentReconciler {
   findAgain?(item: Live, run?: FindRun): Live | undefined;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned, `seen` what `desired` read. */
   write(run: DependentRun, wanted: Wanted, live: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome>;
+  /** Takes note whether the object that was written is ready, if that has to be known when it is gone. Default: it need not be */
+  remember?(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<void>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DependentRun, live: Live): Promise<void>;
   /**

@@ -33,6 +33,7 @@ import { deletionOf, hasName, ownsData } from "../definition/workflow-definition
 import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
+import { againOf, readinessOf, resultOf, unprovenRun, type OnceMemory, type OnceRun } from "./once.js";
 import { referencedKeyOf } from "./referenced-object.js";
 import type { SeenVersions } from "../live-reads.js";
 import { ReconcileNotes } from "../reconcile-notes.js";
@@ -46,6 +47,8 @@ interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly finalizer: string;
   /** Where the key is that proves links. */
   readonly proofKeys?: ProofKeys | undefined;
+  /** What is remembered of objects that are created once; there for `mode: once`. */
+  readonly memory?: OnceMemory | undefined;
   client(): ApiClient;
 }
 
@@ -71,6 +74,10 @@ export class KubernetesReconciler implements DependentReconciler {
     this.#options = options;
     this.#label = labelValueOf(options.controller);
     this.objects = new LiveObjects(options);
+  }
+
+  get #isOnce(): boolean {
+    return this.#options.definition.mode === "once";
   }
 
   get client(): ApiClient {
@@ -134,7 +141,9 @@ export class KubernetesReconciler implements DependentReconciler {
     if (wanted === undefined) return this.objects.single(run);
     const discovered = this.objects.discovered(run, wanted.item);
     if (discovered !== undefined && keyOf(discovered.object.metadata) === wanted.id) return discovered;
-    return this.objects.tied(run.primary, wanted.id);
+    const tied = this.objects.tied(run.primary, wanted.id);
+    // An object that was created once stays the one, whatever its name would be now.
+    return tied === undefined && this.#isOnce && wanted.item === undefined ? this.objects.single(run) : tied;
   }
 
   async discover(run: DependentRun, desire: () => Promise<unknown>): Promise<void> {
@@ -268,9 +277,15 @@ export class KubernetesReconciler implements DependentReconciler {
     const desired = wanted.object as Stated;
     const known = await this.#afterRemoval(found, wanted, run);
     const live = known?.object;
-    if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
-    const isLeft = mode === "createOnly" || operations?.update !== undefined;
-    if (known !== undefined && isLeft) await this.#restoreLink(desired, known, run);
+    if (live?.metadata.deletionTimestamp !== undefined) {
+      await this.#rememberEnd(run, wanted, live);
+      return "waiting";
+    }
+    const isLeft = mode === "createOnly" || this.#isOnce || operations?.update !== undefined;
+    const isNamed = live === undefined || keyOf(live.metadata) === wanted.id;
+    if (known !== undefined && isLeft && isNamed) await this.#restoreLink(desired, known, run);
+    const outcome = this.#isOnce ? await this.#recall(run, wanted, known) : undefined;
+    if (outcome !== undefined) return outcome;
     if (live !== undefined && mode === "createOnly") return "unchanged";
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
@@ -279,7 +294,7 @@ export class KubernetesReconciler implements DependentReconciler {
         live: known,
         existing: (object) => this.#decideExisting(object, run),
         // An object that is never updated has its content from whoever made it.
-        isLeft: mode === "createOnly" || operations?.update === false,
+        isLeft: mode === "createOnly" || this.#isOnce || operations?.update === false,
         basis: seen && { version: seen.get(wanted.id) },
         isForced: isMatch === false,
         released,
@@ -305,6 +320,79 @@ export class KubernetesReconciler implements DependentReconciler {
       await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
+  }
+
+  /** Decides what to do about an object that is created once; undefined if it is to be created now. */
+  async #recall(
+    run: DependentRun,
+    wanted: Wanted,
+    live: DecodedResource | undefined,
+  ): Promise<WriteOutcome | undefined> {
+    const { definition, memory } = this.#options;
+    const { primary, context, notes } = run;
+    const key = wanted.item ?? "";
+    if (live === undefined) await memory!.lookUp(primary, key, { signal: context.signal });
+    let last = memory!.read(primary).get(key) as OnceRun | undefined;
+    const unproven = last === undefined ? memory!.unprovenOf(primary, key) : undefined;
+    const again = await againOf(definition, primary);
+    const gone = live === undefined && last !== undefined && this.objects.lastSeen(run).find(hasUid(last.id));
+    if (gone) {
+      await this.#rememberEnd(run, wanted, gone);
+      last = memory!.read(primary).get(key) as OnceRun;
+    }
+    if (live === undefined) {
+      if (unproven !== undefined) throw unprovenRun(definition.name, unproven);
+      if (last === undefined || last.again !== again) return undefined;
+      await this.#keep(primary, key, last);
+      return { ended: readinessOf(last) };
+    }
+    const { metadata } = live.object;
+    // Under the name of an earlier version it would be pruned.
+    if (keyOf(metadata) !== wanted.id)
+      notes.want({ dependent: definition.name, item: wanted.item }, this.objects.place, keyOf(metadata));
+    const { uid = "" } = metadata;
+    // The operator may have ended between the creation and its record.
+    const begun: OnceRun = last?.id === uid ? last : { id: uid, again };
+    await this.#keep(primary, key, begun);
+    if (begun.again === again) return "unchanged";
+    if (begun.result === undefined)
+      return { because: `it is created again when ${describeObject(live.object, metadata)} has ended` };
+    this.#noteDeletion(live);
+    await this.#releaseFor(run, live);
+    const options = { cause: this.#causeOf(run), propagationPolicy: "Foreground" } as const;
+    await this.#options.writer.delete(this.#target, live.object, options);
+    return "waiting";
+  }
+
+  // ttlSecondsAfterFinished may delete a Job as soon as it has ended.
+  async #rememberEnd({ primary }: DependentRun, { item: key = "" }: Wanted, object: KubernetesObject): Promise<void> {
+    const { memory } = this.#options;
+    const last = memory?.read(primary).get(key) as OnceRun | undefined;
+    if (last === undefined || last.id !== object.metadata.uid || last.result !== undefined) return;
+    const ended = { ...last, ...resultOf(object, false) };
+    if (ended.result !== undefined) await memory!.set(primary, key, ended);
+  }
+
+  async remember(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<void> {
+    const { definition, memory } = this.#options;
+    if (!this.#isOnce) return;
+    const { primary } = run;
+    const key = wanted.item ?? "";
+    const object = live.object as KubernetesObject;
+    const last = memory!.read(primary).get(key) as OnceRun | undefined;
+    const { uid = "" } = object.metadata;
+    const isNew = last?.id !== uid;
+    const result = resultOf(object, isReady);
+    if (!isNew && (result === undefined || last?.result !== undefined)) return;
+    const again = isNew ? await againOf(definition, primary) : last!.again;
+    const begun: OnceRun = { id: uid, again, ...result };
+    await memory!.set(primary, key, begun);
+  }
+
+  // Also where another client deleted what was kept, or an earlier version kept it elsewhere.
+  async #keep(primary: KubernetesObject, key: string, run: OnceRun): Promise<void> {
+    const { memory } = this.#options;
+    if (!memory!.isKept(primary, key, run.id)) await memory!.set(primary, key, run);
   }
 
   // The object is deleted, and created again by a later reconcile that sees that it is gone.
@@ -519,6 +607,10 @@ export class KubernetesReconciler implements DependentReconciler {
   get #target() {
     return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
+}
+
+function hasUid(uid: string): (object: KubernetesObject) => boolean {
+  return ({ metadata }) => metadata.uid === uid;
 }
 
 interface ImmutableChange {

@@ -77,6 +77,22 @@ export const workflow = defineWorkflow(WebPage, {
     existing: fieldEquals("data.page", "a"),
   })
   .dependent("refused", { resource: ConfigMap, desired: () => ({ metadata: { name: "refused" } }), existing: "refuse" })
+  .dependent("once", {
+    resource: ConfigMap,
+    mode: "once",
+    again: ({ primary }) => primary.spec.html,
+    desired: () => ({ metadata: { name: "once" } }),
+  })
+  .dependent("afterOnce", {
+    resource: ConfigMap,
+    dependsOn: ["once"],
+    desired: ({ secondary }) => {
+      // It may be gone.
+      type Sees = Expect<Equal<typeof secondary.once, ConfigMap | undefined>>;
+      const mayBeGone: Sees = true;
+      return { metadata: { name: `${mayBeGone}` } };
+    },
+  })
   .dependent("shards", {
     resource: ConfigMap,
     bulk: { maxConcurrency: 3 },

@@ -93,6 +93,14 @@ spec:
       heldForCleanup: true
       timeout: 30s
       retry: { maxRetries: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
+    job:
+      resource: batch/v1/Job
+      mode: once
+      again: primary.spec?.size
+    waiting:
+      resource: v1/ConfigMap
+      dependsOn: [job]
+      reconcilePrecondition: { when: secondary.job?.status !== null }
     taken:
       resource: v1/Secret
       dependsOn: [once]
@@ -226,6 +234,7 @@ suite("emitted dependents", (declareTest) => {
       'state: { kind: "status", path: ["databaseId"] }, creationGraceMs: 60000,',
       "deletePostcondition: ({ secondary, live }: DrainedConditionArguments) => live === undefined",
       "deletePostcondition: conditions.isDropped,",
+      '.dependent("job", { resource: Job, desired: jobDependent.desired, mode: "once", // prettier-ignore again: ({ primary }) => primary.spec?.size, })',
       'dependsOn: ["once"], onImmutable: "recreate", // prettier-ignore existing: (',
       'existing: ({ secondary, live }: TakenExistingArguments) => live.metadata.annotations?.["example.com/adopt"] === secondary.once.metadata.name, })',
       "existing: conditions.isOurs, })",

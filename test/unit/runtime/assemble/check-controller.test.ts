@@ -95,6 +95,18 @@ suite("check of a controller", (test) => {
           { deletion: "orphan", onImmutable: "recreate" },
           "is orphaned, so that it is never deleted, and sets onImmutable",
         ],
+        [{ mode: "createOnly", again: () => 1 }, 'has again without mode: "once"'],
+        [{ mode: "once", matcher: () => true }, 'has mode: "once", so that it is never updated, and sets matcher'],
+        [
+          { mode: "once", operations: { update: () => {} } },
+          'has mode: "once", so that it is never updated, and sets operations.update',
+        ],
+        [{ mode: "once", operations: { create: false } }, 'has mode: "once", and is created by another client'],
+        [
+          { mode: "once", again: () => 1, deletion: "orphan" },
+          "is created again (again) when the object before is deleted",
+        ],
+        [{ mode: "once", onImmutable: "recreate" }, "is once, so that it is never updated, and sets onImmutable"],
         [{ operations: { update: false }, onImmutable: "recreate" }, "is never updated (operations.update), and sets"],
         [
           { operations: { create: false }, onImmutable: "recreate" },

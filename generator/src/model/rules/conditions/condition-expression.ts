@@ -37,20 +37,23 @@ export function checkConditionExpression(parse: ParseExpression): Rule {
 }
 
 function checkReference(
-  { name, spec: { ref }, path }: ResolvedDependent,
+  { name, spec: { again, ref }, path }: ResolvedDependent,
   { spec: { document } }: ResolvedController,
   parse: ParseExpression,
 ): Diagnostic[] {
-  return (["name", "namespace"] as const).flatMap((part) => {
-    const text = ref?.[part];
+  const stated = { name: ref?.name, namespace: ref?.namespace, again };
+  return Object.entries(stated).flatMap(([part, text]) => {
     if (text === undefined) return [];
-    const place = { path: [...path, "ref", part], document };
+    const place = { path: [...path, ...(part === "again" ? [] : ["ref"]), part], document };
     const parsed = parse(text);
     if (parsed.kind === "problem") return [syntaxError(parsed, place)];
     return [...parsed.offsets].flatMap(([used, offset]) => {
       if (used === "primary") return [];
-      const message = `the ref of ${quote(name)} sees primary alone, and not ${used}`;
-      const hint = "an index leads from an object to the primaries that name it, and that looks at nothing else";
+      const message = `${part === "again" ? "again" : "the ref"} of ${quote(name)} sees primary alone, and not ${used}`;
+      const hint =
+        part === "again"
+          ? "use a field of the primary that users change to run it again"
+          : "an index leads from an object to the primaries that name it, and that looks at nothing else";
       return [diagnosticOf({ rule: "when-name", message, hint }, offset, place)];
     });
   });

@@ -65,6 +65,15 @@ const EXCLUSIONS: readonly Exclusion[] = [
     options: ["matcher", "released", "onImmutable"],
   },
   {
+    what: ({ mode }) => (mode === "once" ? "is never updated, as its mode is once" : undefined),
+    options: ["matcher", "released", "onImmutable"],
+  },
+  {
+    what: ({ mode }) => (mode === "once" ? undefined : "may be created again at any time, as its mode is not once"),
+    options: ["again"],
+    hints: { again: "set mode: once, or remove again" },
+  },
+  {
     what: ({ operations }) =>
       operations?.update === false ? "is never updated, as operations.update is false" : undefined,
     options: ["matcher", "onImmutable"],
@@ -98,36 +107,47 @@ const EXCLUSIONS: readonly Exclusion[] = [
 ];
 
 /** Finds options that have no effect together. */
-export const checkDependentOption = ruleOfController(({ spec: { document, dependents: stated }, dependents }) =>
-  dependents.flatMap((dependent) => {
-    const { name, path } = dependent;
-    const spec = stated.get(name) ?? dependent.spec;
-    const seen = new Set<string>();
-    return EXCLUSIONS.flatMap(({ what, options, hints }) => {
-      const kind = what(spec);
-      if (kind === undefined) return [];
-      return options.flatMap((option): Diagnostic[] => {
-        if (spec[option] === undefined || seen.has(option)) return [];
-        seen.add(option);
-        const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
-        const place = document.keyAt([...path, option]);
-        return [
-          {
-            severity: "error",
-            rule: "dependent-option",
-            message,
-            ...place,
-            hint: hints?.[option] ?? `remove ${option}`,
-          },
-        ];
-      });
-    }).concat(checkOperations(dependent, document));
-  }),
+export const checkDependentOption = ruleOfController(
+  ({ spec: { document, dependents: stated }, dependents, primary }) =>
+    dependents.flatMap((dependent) => {
+      const { name, path } = dependent;
+      const spec = stated.get(name) ?? dependent.spec;
+      const seen = new Set<string>();
+      return EXCLUSIONS.flatMap(({ what, options, hints }) => {
+        const kind = what(spec);
+        if (kind === undefined) return [];
+        return options.flatMap((option): Diagnostic[] => {
+          if (spec[option] === undefined || seen.has(option)) return [];
+          seen.add(option);
+          const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
+          const place = document.keyAt([...path, option]);
+          return [
+            {
+              severity: "error",
+              rule: "dependent-option",
+              message,
+              ...place,
+              hint: hints?.[option] ?? `remove ${option}`,
+            },
+          ];
+        });
+      })
+        .concat(checkOperations(dependent, document))
+        .concat(primary?.scope === "Cluster" ? checkOnce(dependent, document) : []);
+    }),
 );
+
+/** Finds objects that are created once where nothing can be remembered. */
+function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: YamlDocument): Diagnostic[] {
+  if (mode !== "once") return [];
+  const message = `dependent ${quote(name)} cannot be created once: that is remembered in a ConfigMap beside the primary, which is in no namespace`;
+  const hint = "use mode: createOnly, or onImmutable: recreate";
+  return [{ severity: "error", rule: "dependent-option", message, ...document.keyAt([...path, "mode"]), hint }];
+}
 
 /** Finds options of operations that never happen, and dependents of which nothing is left to do. */
 function checkOperations(
-  { name, spec: { mode, deletion, operations = {}, external }, path }: ResolvedDependent,
+  { name, spec: { mode, again, deletion, operations = {}, external }, path }: ResolvedDependent,
   document: YamlDocument,
 ): Diagnostic[] {
   const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
@@ -159,7 +179,23 @@ function checkOperations(
         "state mode: readOnly if somebody else creates its object",
       ),
     ];
-  if (mode !== "createOnly" || operations.update === undefined) return [];
-  const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is createOnly`;
+  if (mode === "once" && operations.create === false)
+    return [
+      fail(
+        `dependent ${quote(name)} cannot be created once: another client creates it, as operations.create is false`,
+        ["mode"],
+        "remove mode or operations.create",
+      ),
+    ];
+  if (again !== undefined && (deletion === "orphan" || operations.delete !== undefined))
+    return [
+      fail(
+        `dependent ${quote(name)} cannot be created again: the operator does not delete the object before`,
+        ["again"],
+        "remove again, deletion: orphan or operations.delete",
+      ),
+    ];
+  if ((mode !== "createOnly" && mode !== "once") || operations.update === undefined) return [];
+  const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is ${mode}`;
   return [fail(message, ["operations", "update"], "remove operations.update")];
 }

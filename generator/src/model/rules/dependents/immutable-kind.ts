@@ -49,7 +49,7 @@ export const checkImmutableKind = ruleOfController((controller) =>
         message: `dependent ${quote(name)} is a managed ${kind}, whose ${part} is immutable: when desired() changes it, the API server refuses the update of each ${kind} that exists`,
         about: subjectOf(controller, dependent),
         ...document.keyAt(path),
-        hint: `set mode: createOnly to leave a ${kind} that exists as it is, onImmutable: recreate to delete it and create it again, or onImmutable: fail to report it`,
+        hint: `set mode: once to run it once for each primary, onImmutable: recreate to delete it and create it again, or onImmutable: fail to report it`,
       },
     ];
   }),
