@@ -7,7 +7,9 @@ const ACCEPTABLE: ReadonlySet<string> = new Set([
   "conditional-dependency",
   "constant-condition",
   "floating-promise",
+  "foreign-namespace",
   "immutable-kind",
+  "powerful-right",
   "unordered-read",
   "unread-detail",
 ]);
@@ -26,11 +28,13 @@ export function explainRule(rule: string): { readonly text: string } | { readonl
     return { problem: `there is no rule ${quote(rule)}; ${hint}` };
   }
   const { meaning, remedy, example } = page;
+  const subject =
+    rule === "powerful-right" ? "the dependent, the event source or the rule of rbac.extra" : "the dependent";
   const accept = `accept: [{ rule: ${rule}, reason: why it is right here }]`;
   return {
     text: [
       ...[rule, "", meaning, "", `What to do: ${remedy}`],
-      ...(ACCEPTABLE.has(rule) ? [`To accept it, give the dependent: ${accept}`] : []),
+      ...(ACCEPTABLE.has(rule) ? [`To accept it, give ${subject}: ${accept}`] : []),
       ...(example === undefined
         ? []
         : [`Example: fixtures/rejected/${example} of the repository, with the exact output.`]),

@@ -189,6 +189,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
         "Await the promise, return it, or add `void` in front of it if it may end later. After `void`, a rejection still ends the process: add `.catch(…)`.",
       example: "floating-promise",
     },
+    "foreign-namespace": {
+      meaning:
+        "The primary chooses the namespace of a reference or of an object that the operator writes. Whoever may create such a primary in their own namespace uses the rights of the operator in another one, for example to read a Secret there.",
+      remedy:
+        "Let the other namespace grant it, by an annotation of the object or a ReferenceGrant, and check that in a condition. Or stay in the namespace of the primary. If every author of a primary may reach all namespaces anyway, accept the warning with a reason. See runtime/docs/tenants.md.",
+      example: "warning-foreign-namespace",
+    },
     "former-name": {
       meaning:
         "`formerNames` of a controller lists a name that is in use: its own, that of another controller, or a former name of another controller. Two controllers would treat the same objects as their own.",
@@ -281,6 +288,13 @@ export const RULE_PAGES: ReadonlyMap<string, RulePage> = new Map(
       meaning: "An entry of `moved` names no dependent, or one whose objects are of another kind or in another place.",
       remedy: "Correct the names. A name alone can move: list a dependent that has another kind now under `removed`.",
       example: "moved-dependent",
+    },
+    "powerful-right": {
+      meaning:
+        "The operator needs a right with which whoever steals its token controls more than its own objects: all Secrets, roles, webhooks, certificates, or commands in Pods.",
+      remedy:
+        "Narrow it: `controller.namespaces`, `namespace` of a dependent, `namespaces` or a `fieldSelector` with `metadata.name` of an event source, `resourceNames` of a rule. If the operator cannot do without, accept the warning with a reason, and guard its namespace like those of the control plane.",
+      example: "warning-powerful-right",
     },
     reference: {
       meaning: "No object of the kind can have the name or the namespace in `ref`.",

@@ -98,6 +98,7 @@ export interface EventSourceSpec {
   readonly cache?: CacheSpec;
   readonly maxCachedObjects?: number;
   readonly activationCondition?: PresenceSpec | { readonly not: PresenceSpec };
+  readonly accept?: readonly AcceptanceSpec[];
 }
 
 /** Where ids are kept as a spec states it: `in`, `status` or `resource` is there. */
@@ -144,7 +145,7 @@ export type DependencySpec = string | { readonly name: string; readonly optional
 /** What a spec says of an operation: a function of the user's stands in its place, or it is never done. */
 export type OperationSpec = "own" | false;
 
-/** A warning or a floating promise of a dependent that the user accepts. */
+/** A warning or a floating promise of a dependent, an event source or a rule of `rbac.extra` that the user accepts. */
 export interface AcceptanceSpec {
   readonly rule: string;
   readonly reason: string;
@@ -256,6 +257,7 @@ export interface ExtraRuleSpec {
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
   readonly namespaces?: NamespacesSpec | "sameAsController";
+  readonly accept?: readonly AcceptanceSpec[];
 }
 
 /** A workflow spec that its schema accepts, with the document that tells where everything is. */

@@ -82,7 +82,9 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     ...(spec.controller.indexes === undefined ? {} : { indexes: buildIndexes(spec.controller.indexes) }),
     workflow: buildWorkflowSettings(spec.workflow),
     removed: Object.freeze(removed),
-    ...(spec.extraRules.length === 0 ? {} : { extraRules: Object.freeze([...spec.extraRules]) }),
+    ...(spec.extraRules.length === 0
+      ? {}
+      : { extraRules: Object.freeze(spec.extraRules.map(({ accept: _, ...rule }) => rule)) }),
     specFile: spec.document.file,
   });
 }

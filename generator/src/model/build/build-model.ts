@@ -40,6 +40,7 @@ import { checkExternalType } from "../rules/dependents/external-type.js";
 import { checkFormerName } from "../rules/names/former-name.js";
 import { checkFieldSelector } from "../rules/watches/field-selector.js";
 import { checkItemDependency } from "../rules/graph/item-dependency.js";
+import { checkForeignNamespace } from "../rules/rights/foreign-namespace.js";
 import { checkLabelSelector } from "../rules/watches/label-selector.js";
 import { checkMappingScope } from "../rules/watches/mapping-scope.js";
 import { checkOwnerCluster } from "../rules/dependents/owner-cluster.js";
@@ -52,6 +53,7 @@ import { checkReleasedField } from "../rules/dependents/released-field.js";
 import { checkReference } from "../rules/dependents/reference.js";
 import { checkRemovedDependent } from "../rules/history/removed-dependent.js";
 import { checkReservedName } from "../rules/names/reserved-name.js";
+import { checkPowerfulRight } from "../rules/rights/powerful-right.js";
 import { checkSameObject } from "../rules/dependents/same-object.js";
 import { checkUnqualifiedFinalizer } from "../rules/names/unqualified-finalizer.js";
 import { checkSharedFinalizer } from "../rules/names/shared-finalizer.js";
@@ -123,6 +125,9 @@ const RULES: readonly Rule[] = [
   checkCollidingName,
 ];
 
+/** What is looked at once nothing else is wrong: it is a matter of the whole spec. */
+const REVIEWS: readonly Rule[] = [checkPowerfulRight, checkForeignNamespace];
+
 /** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
 export async function buildModel({
   packageName = "operator",
@@ -153,7 +158,7 @@ export async function buildModel({
   };
   const built = project.controllers.map((controller) => buildController(controller, { parse, positions, findKind }));
   const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
-  return { model, diagnostics, locate };
+  return { model, diagnostics: [...diagnostics, ...REVIEWS.flatMap((rule) => rule(project))], locate };
 }
 
 interface Lookups {

@@ -1,6 +1,7 @@
 import type ts from "typescript";
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
+import { foreignNamespace } from "../../model/rules/rights/foreign-namespace.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf } from "../controller-names.js";
 import { functionOf, type FunctionNode } from "./code/functions.js";
@@ -94,6 +95,17 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   const { name, resource, deletion } = dependent;
   const { primary, settings } = code.controller;
   const text = namespace?.text;
+  const isChosen = text !== undefined && text.includes("${") && text !== OWN_NAMESPACE;
+  const isShared = primary.scope === "Cluster" || resource.scope === "Cluster";
+  // An object that the primary owns cannot be elsewhere.
+  if (isChosen && !isShared && deletion !== "garbageCollected")
+    return [
+      {
+        ...foreignNamespace(name, primary.kind, "writes"),
+        about: `${code.controller.name}/${name}`,
+        position: code.program.positionOf(namespace!.node),
+      },
+    ];
   if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
   const position = code.program.positionOf(namespace.node);
   const { namespaces } = settings;

@@ -14,7 +14,7 @@ spec:
   dependents:
     config: { resource: v1/ConfigMap }
 `;
-const ADDED = SPEC + "    secret: { resource: v1/Secret }\n";
+const ADDED = SPEC + "    secret: { resource: v1/Service }\n";
 
 async function createProject(text = SPEC) {
   const folder = await createTemporaryFolder();
@@ -22,7 +22,7 @@ async function createProject(text = SPEC) {
   await writeFile(spec, text);
   const add = (onStep?: () => void) =>
     addToSpec({
-      ...{ project: folder.path, section: "dependents", name: "secret", value: { resource: "v1/Secret" } },
+      ...{ project: folder.path, section: "dependents", name: "secret", value: { resource: "v1/Service" } },
       ...(onStep === undefined ? {} : { onStep }),
     });
   return { path: folder.path, spec, add, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };

@@ -69,7 +69,7 @@ suite("buildModel", (test) => {
   test("dependents are in an order of creation and know all that they wait for", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ c: { resource: v1/Service, dependsOn: [b, a] }, a: { resource: v1/ConfigMap }, b: { resource: v1/Secret, dependsOn: [a] }, " +
+        "{ c: { resource: v1/Service, dependsOn: [b, a] }, a: { resource: v1/ConfigMap }, b: { resource: v1/Service, dependsOn: [a] }, " +
         "d: { resource: v1/Pod, dependsOn: [c] } }",
     });
     assert.equal(
@@ -88,7 +88,7 @@ suite("buildModel", (test) => {
       const { dependents } = await controllerOf({
         dependents:
           `{ a: { resource: v1/ConfigMap${flag && ", bulk: false"} }, ` +
-          `b: { resource: v1/Secret, dependsOn: [${flag ? "{ name: a, optional: false }" : "a"}] }, ` +
+          `b: { resource: v1/Service, dependsOn: [${flag ? "{ name: a, optional: false }" : "a"}] }, ` +
           `c: { external: { inbound: {${flag && " fetch: false "}}, state: { in: secret${flag && ", perItem: false"} } } } }`,
       });
       return dependents;
@@ -216,7 +216,7 @@ suite("buildModel", (test) => {
   test("items wait in the order of creation, and nobody waits for all of them", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ b: { resource: v1/Secret, bulk: { maxConcurrency: 2 }, itemsDependOn: [a] }, a: { resource: v1/ConfigMap, bulk: true } }",
+        "{ b: { resource: v1/Service, bulk: { maxConcurrency: 2 }, itemsDependOn: [a] }, a: { resource: v1/ConfigMap, bulk: true } }",
     });
     assert.equal(
       dependents.map(({ name, bulk, itemsDependOn, waitsFor }) => [name, bulk, itemsDependOn, waitsFor]),
@@ -230,8 +230,8 @@ suite("buildModel", (test) => {
   test("options that are the default anyway are not stated, and durations are in milliseconds", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: v1/Secret, mode: managed, existing: refuse, serverSideApply: true, deletion: garbageCollected }, " +
-        "b: { resource: v1/Secret, mode: createOnly, deletion: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
+        "{ a: { resource: v1/Service, mode: managed, existing: refuse, serverSideApply: true, deletion: garbageCollected }, " +
+        "b: { resource: v1/Service, mode: createOnly, deletion: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
         "retry: { maxRetries: 2, maxInterval: 5s } } }",
     });
     const [usual, stated] = dependents.map(({ name: _name, conditions: _conditions, ...rest }) => {
