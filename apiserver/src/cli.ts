@@ -1,5 +1,7 @@
+import { setInterval, setTimeout } from "./real-time.js";
 import { readFile } from "node:fs/promises";
 import { printableText } from "@gen-operator/schema";
+import { hintOf } from "./did-you-mean.js";
 import yargs from "yargs";
 import { readTokenFile } from "./identity/tokens/token-file.js";
 import { startApiServer, type ApiServer } from "./server.js";
@@ -19,10 +21,26 @@ async function start(args: readonly string[]): Promise<void> {
   const options = await yargs(args)
     .scriptName("apiserver")
     .usage(
-      "$0 [options]\n\nServes the Kubernetes API on 127.0.0.1. Objects are kept in memory and are lost when it stops, unless there is --data-dir.\n" +
+      "$0 [options]\n\nServes the Kubernetes API. Objects are kept in memory and are lost when it stops, unless there is --data-dir.\n" +
         'Prints "ready URL" when it serves. Ctrl+C stops it.',
     )
     .option("port", { type: "number", default: 0, describe: "The port to listen on; 0 for any free port" })
+    .option("host", {
+      type: "string",
+      default: "127.0.0.1",
+      describe: "The address to listen on, e.g. 0.0.0.0 to be reached from containers",
+    })
+    .option("certificate-names", {
+      type: "string",
+      array: true,
+      default: [],
+      describe: "Names and addresses of the certificate besides localhost; kubeconfigs have the first one",
+    })
+    .option("until-stdin-ends", {
+      type: "boolean",
+      default: false,
+      describe: "Stop when standard input ends, as it does when the process that holds it is killed",
+    })
     .option("kubeconfig", { type: "string", describe: "Write a kubeconfig to this file, for kubectl and operators" })
     .option("crds", {
       type: "string",
@@ -77,9 +95,9 @@ async function start(args: readonly string[]): Promise<void> {
     })
     .parseAsync();
   const { port, crds, objects, as, auditLog, dataDir, simulate, tls, token, kubeconfig } = options;
-  const { tokenAuthFile, clientCaFile, serviceAccountAdmission } = options;
+  const { tokenAuthFile, clientCaFile, serviceAccountAdmission, host, certificateNames, untilStdinEnds } = options;
   const server = await startApiServer({
-    ...{ port, crds, objects, tls },
+    ...{ port, host, certificateNames, crds, objects, tls, unref: true },
     ...(typeof simulate !== "string" || simulate === "false" ? {} : { simulate: await simulationOf(simulate) }),
     ...(serviceAccountAdmission === undefined ? {} : { serviceAccountAdmission }),
     ...(token === undefined ? {} : { token }),
@@ -95,7 +113,7 @@ async function start(args: readonly string[]): Promise<void> {
     await server.close();
     throw error;
   }
-  closeOnSignal(server);
+  closeAtEnd(server, { untilStdinEnds });
   process.stdout.write(`ready ${server.url}\n`);
 }
 
@@ -112,7 +130,10 @@ async function simulationOf(text: string): Promise<SimulationOptions> {
   const nameOf = (text: string): SimulatedController => {
     const name = simulatedControllers.find((known) => known === text);
     if (name !== undefined) return name;
-    throw new Error(`--simulate: there is no controller "${text}"; there are ${simulatedControllers.join(", ")}`);
+    throw new Error(
+      `--simulate: there is no controller "${text}"; there are ${simulatedControllers.join(", ")}` +
+        hintOf(text, simulatedControllers),
+    );
   };
   const names = text.split(",").filter((name) => name !== "" && name !== "true");
   const only = names.filter((name) => !name.startsWith("-")).map(nameOf);
@@ -125,11 +146,18 @@ function problemOf(error: unknown): string {
   return code === "EADDRINUSE" ? `port ${port} is in use` : (message ?? String(error));
 }
 
-function closeOnSignal(server: ApiServer): void {
+/** Serves until a signal comes, or standard input ends. */
+function closeAtEnd(server: ApiServer, { untilStdinEnds }: { untilStdinEnds: boolean }): void {
+  setInterval(() => undefined, LONGEST_INTERVAL_MS);
   const close = (): void => {
     // A second signal ends the process at once.
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, close);
     void server.close().then(() => process.exit(0));
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, close);
+  if (!untilStdinEnds) return;
+  process.stdin.once("close", close);
+  process.stdin.resume();
 }
+
+const LONGEST_INTERVAL_MS = 2 ** 31 - 1;

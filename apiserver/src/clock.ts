@@ -1,11 +1,12 @@
 /** The time as the server tells it. Only where a fault has shifted it does it differ from that of the machine. */
+import { machineTime } from "./real-time.js";
 import { AsyncLocalStorage } from "node:async_hooks";
 
 const shift = new AsyncLocalStorage<number>();
 
 /** Returns the time that the server shows in what it writes now. */
 export function serverTime(): Date {
-  return new Date(Date.now() + (shift.getStore() ?? 0));
+  return new Date(machineTime().getTime() + (shift.getStore() ?? 0));
 }
 
 /** Runs something under a shifted time, with all that follows from it. */

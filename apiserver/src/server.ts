@@ -1,8 +1,10 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
+import { machineTime } from "./real-time.js";
 import { AdmissionChain } from "./admission/admission-chain.js";
 import { MutatingPolicies } from "./admission/policy/mutating-policies.js";
 import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
+import { checkNames } from "./did-you-mean.js";
 import { withShiftedTime } from "./clock.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { publishClientAuthorities } from "./bootstrap/client-authorities.js";
@@ -13,11 +15,12 @@ import { answerWithFaults } from "./faults/fault-endpoint.js";
 import { faultControlOf, kindOf } from "./faults/fault-control.js";
 import type { AskedFor } from "./faults/fault-scope.js";
 import { FaultRequests } from "./faults/fault-requests.js";
-import { FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
+import { checkRule, FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
 import { WatchFaults } from "./faults/watch-faults.js";
 import { renderFailure } from "./http/answer/render.js";
 import { AuditLog } from "./http/audit-log.js";
 import { Listener } from "./http/listener.js";
+import { holdProcess } from "./http/process-hold.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import type { Authorized } from "./http/requests/authorize-request.js";
 import { answerRequest } from "./http/requests/endpoint.js";
@@ -33,15 +36,24 @@ import { createAccesses, type Accesses, type CertificateAccess, type UserAccess 
 import type { JsonObject } from "./json.js";
 import type { DataFolder } from "./persistence/data-folder.js";
 import { Registry } from "./registry/registry.js";
-import { isSimulated, startSimulationOf, type Simulated } from "./simulated.js";
+import { checkSimulated, isSimulated, startSimulationOf, type Simulated, type Simulation } from "./simulated.js";
 import { putOwnStatus } from "./write/managed-fields.js";
 import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
-  /** The port on 127.0.0.1; the system chooses one without. */
+  /** The port; the system chooses one without. */
   port?: number;
+  /** The address to listen on, for example `0.0.0.0` to be reached from containers. Default: `127.0.0.1` */
+  host?: string;
+  /**
+   * Names and addresses for which the certificate is valid beside `localhost` and those of the machine itself, for example `["host.docker.internal"]`.
+   * `url` and kubeconfigs have the first one.
+   */
+  certificateNames?: readonly string[];
+  /** Lets the process end although the server is open. Default: false; it says on standard error if nothing else keeps the process alive */
+  unref?: boolean;
   /** HTTPS with a throw-away authority, unless false. */
   tls?: boolean;
   /** The bearer token of the administrator; random without. */
@@ -105,34 +117,71 @@ export interface ApiServer extends UserAccess, AsyncDisposable {
 }
 
 const MAX_RECORDS = 10_000;
+const DEFAULT_HOST = "127.0.0.1";
+const OPTIONS: Record<keyof ApiServerOptions, true> = {
+  ...{ port: true, host: true, certificateNames: true, unref: true, tls: true, token: true, as: true, users: true },
+  ...{ clientCa: true, crds: true, objects: true, simulate: true, serviceAccountAdmission: true, faults: true },
+  ...{ auditLog: true, dataDir: true, onFailure: true, historyLimit: true },
+};
+
+/** Throws an Error for what is misspelt, before anything is started. */
+async function checkOptions(options: ApiServerOptions): Promise<void> {
+  checkNames(options, { known: Object.keys(OPTIONS), what: "option" });
+  for (const rule of options.faults ?? []) checkRule(rule);
+  await checkSimulated(options.simulate);
+}
+
+/** For what the certificate is valid beside the loopback. */
+function namesOf({ host, certificateNames = [] }: ApiServerOptions): string[] {
+  return host === undefined || ANY_HOST.includes(host) ? [...certificateNames] : [host, ...certificateNames];
+}
+
+const ANY_HOST = [DEFAULT_HOST, "localhost", "0.0.0.0", "::", "::1"];
 
 /** Starts a server. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  await checkOptions(options);
   if (options.token !== undefined && !/^\S+$/.test(options.token))
     throw new Error("the option token has to be text without spaces");
   if (options.dataDir === undefined) return startOn(undefined, options);
   const { DataFolder } = await import("./persistence/data-folder.js");
-  const folder = await DataFolder.open(options.dataDir);
+  return startOn(await DataFolder.open(options.dataDir), options);
+}
+
+async function startOn(folder: DataFolder | undefined, options: ApiServerOptions): Promise<ApiServer> {
+  const undo: (() => unknown)[] = [];
+  const close = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
   try {
-    return await startOn(folder, options);
+    return await startUndoable(folder, options, { undo, close });
   } catch (error) {
-    await folder.close();
+    await close();
     throw error;
   }
 }
 
-async function startOn(folder: DataFolder | undefined, options: ApiServerOptions): Promise<ApiServer> {
+/** Starts a server; what has to be undone to close it is in `undo`, also if the start fails. */
+async function startUndoable(
+  folder: DataFolder | undefined,
+  options: ApiServerOptions,
+  { undo, close }: { undo: (() => unknown)[]; close: () => Promise<void> },
+): Promise<ApiServer> {
   const registry: Registry = new Registry({
     historyLimit: options.historyLimit,
     ask: (definition, request) => conversionWebhooks(webhooks)(definition, request),
   });
   const webhooks = new WebhookClient(registry);
+  undo.push(
+    () => folder?.close(),
+    () => webhooks.close(),
+  );
   const secrets: Secrets = folder ?? new Map<string, string>();
   const token = adminTokenOf(secrets, options.token);
   const before = folder?.restore(registry.store) ?? 0;
   followDefinitions(registry);
   await createFirstObjects(registry);
-  const certificate = options.tls === false ? undefined : servingCertificateOf(secrets);
+  const certificate = options.tls === false ? undefined : servingCertificateOf(secrets, namesOf(options));
   const clientAuthorities = [certificate?.ca, options.clientCa].filter((pem) => pem !== undefined);
   if (certificate !== undefined) await publishClientAuthorities(registry, clientAuthorities);
   await installDefinitions(registry, { sources: options.crds ?? [], before });
@@ -147,6 +196,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     },
     webhooks: new WebhookAdmission(registry, { authorizer, client: webhooks }),
     putStatus: putOwnStatus,
+    simulatesPods: isSimulated("pods", options.simulate),
     needsAccounts: options.serviceAccountAdmission ?? isSimulated("namespace-contents", options.simulate),
   });
   const rules = new FaultRules();
@@ -166,6 +216,8 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   });
   const listener: Listener = new Listener({
     port: options.port ?? 0,
+    host: options.host ?? DEFAULT_HOST,
+    publicName: options.certificateNames?.[0],
     ...(certificate === undefined
       ? {}
       : { tls: { cert: certificate.certificate, key: certificate.key, ca: clientAuthorities } }),
@@ -181,7 +233,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
       const { revision } = registry.store;
       const ofFaults = faultRequests.answer(request, () => userOf(request));
       if (ofFaults !== undefined) return ofFaults;
-      const received = new Date();
+      const received = machineTime();
       let authorized: Authorized | undefined;
       const onDecision = (decided: Authorized): void => void (authorized = decided);
       const endpoint = {
@@ -200,7 +252,10 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     },
   });
   const auditLog = options.auditLog === undefined ? undefined : await AuditLog.open(options.auditLog);
-  const faults = faultControlOf({ rules, watches, listener, registry, askedFor });
+  undo.push(() => auditLog?.close());
+  let simulation: Simulation | undefined;
+  const clockChanged = (): void => simulation?.clockChanged();
+  const faults = faultControlOf({ rules, watches, listener, registry, askedFor, clockChanged });
   const faultRequests = new FaultRequests(faults);
   await folder?.pending;
   folder?.onFailure((error) => {
@@ -208,6 +263,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
     for (const stream of listener.streams.keys()) stream.abort();
     options.onFailure?.(error);
   });
+  undo.push(() => listener.close());
   await listener.open();
   const {
     ofToken,
@@ -216,14 +272,13 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   } = createAccesses(listener.url, identity.authenticator, certificate);
   const admin = ofToken(token);
   const own = options.as === undefined ? admin : as(options.as);
-  const simulation = await startSimulationOf(admin, options.simulate, certificate);
-  const close = async (): Promise<void> => {
-    await simulation?.close();
-    await listener.close();
-    webhooks.close();
-    await auditLog?.close();
-    await folder?.close();
-  };
+  simulation = await startSimulationOf({ ...admin, url: listener.localUrl }, options.simulate, {
+    serving: certificate,
+    now: () => new Date(machineTime().getTime() + rules.aheadMs),
+  });
+  undo.push(() => simulation?.close());
+  if (options.unref !== true) undo.push(holdProcess(listener));
+  listener.unref();
   return {
     ...own,
     admin,
@@ -244,7 +299,7 @@ async function atTimeOf<T extends Answer | StreamAnswer>(
 ): Promise<Answer | StreamAnswer> {
   if (aheadMs === 0) return run();
   const answer = await withShiftedTime(aheadMs, run);
-  const date = new Date(Date.now() + aheadMs).toUTCString();
+  const date = new Date(machineTime().getTime() + aheadMs).toUTCString();
   return answer.kind === "answer" ? { ...answer, headers: { ...answer.headers, Date: date } } : answer;
 }
 

@@ -1,4 +1,4 @@
-import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
+import type { SimulatedController, Simulation, SimulationOptions } from "./simulate/index.js";
 import type { ServingCertificate } from "./x509/serving-certificate.js";
 
 /** What runs beside a server: everything, nothing, these controllers, or what the options say. */
@@ -8,12 +8,19 @@ export type Simulated = boolean | readonly SimulatedController[] | SimulationOpt
 export async function startSimulationOf(
   connection: { url: string; token: string; ca?: string },
   simulated: Simulated | undefined,
-  serving: ServingCertificate | undefined,
-): Promise<{ close(): Promise<void> } | undefined> {
+  { serving, now }: { serving: ServingCertificate | undefined; now: () => Date },
+): Promise<Simulation | undefined> {
   if (simulated === undefined || simulated === false) return undefined;
   const { startSimulation } = await import("./simulate/index.js");
   const authority = serving === undefined ? {} : { authority: { certificate: serving.ca, key: serving.caKey } };
-  return startSimulation(connection, { ...authority, ...optionsOf(simulated) });
+  return startSimulation(connection, { ...authority, now, unref: true, ...optionsOf(simulated) });
+}
+
+/** Throws an Error for controllers and options that do not exist. */
+export async function checkSimulated(simulated: Simulated | undefined): Promise<void> {
+  if (typeof simulated !== "object") return;
+  const { checkSimulationOptions } = await import("./simulate/index.js");
+  checkSimulationOptions(optionsOf(simulated));
 }
 
 /** Is this controller among those that run? */
@@ -22,6 +29,8 @@ export function isSimulated(name: SimulatedController, simulated: Simulated = fa
   const { only, except = [] } = optionsOf(simulated);
   return (only?.includes(name) ?? true) && !except.includes(name);
 }
+
+export type { Simulation };
 
 function optionsOf(simulated: Exclude<Simulated, false>): SimulationOptions {
   if (simulated === true) return {};

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
+import { elapsedMs, sleep } from "./real-time.js";
 
 /** How long to wait, how often to look, and what to show of a wait in vain. */
 export interface WaitOptions {
@@ -30,12 +30,12 @@ export async function waitFor<Result>(
   { timeoutMs = 10_000, intervalMs = 20, describe }: WaitOptions = {},
 ): Promise<NonNullable<Exclude<Result, false>>> {
   const patienceMs = timeoutMs * Number(process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? 1);
-  const deadline = performance.now() + patienceMs;
+  const deadline = elapsedMs() + patienceMs;
   const lateMs = Math.max(patienceMs, LATE_MS);
   for (;;) {
-    const outcome = await settledWithin(deadline + lateMs - performance.now(), check);
+    const outcome = await settledWithin(deadline + lateMs - elapsedMs(), check);
     if (outcome.value) return outcome.value as NonNullable<Exclude<Result, false>>;
-    if (performance.now() >= deadline) {
+    if (elapsedMs() >= deadline) {
       const instead = describe === undefined ? outcome : await settledWithin(lateMs, describe);
       const cause = outcome.error === undefined ? undefined : { cause: outcome.error };
       const described = describe === undefined ? "" : `; there is ${textOf(instead)}`;
@@ -53,7 +53,7 @@ interface Outcome {
 
 async function settledWithin(timeoutMs: number, call: () => unknown): Promise<Outcome> {
   const over = new AbortController();
-  const timeout = sleep(timeoutMs, { isPending: true }, { signal: over.signal });
+  const timeout = sleep(timeoutMs, { signal: over.signal }).then((): Outcome => ({ isPending: true }));
   const settled = (async () => call())().then(
     (value): Outcome => ({ value }),
     (error: unknown): Outcome => ({ error: error ?? new Error("unknown") }),
@@ -61,7 +61,6 @@ async function settledWithin(timeoutMs: number, call: () => unknown): Promise<Ou
   try {
     return await Promise.race([settled, timeout]);
   } finally {
-    timeout.catch(() => {});
     over.abort();
   }
 }

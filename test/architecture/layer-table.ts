@@ -76,7 +76,11 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   },
   apiserver: {
     json: { values: ["@gen-operator/schema/definitions"] },
-    clock: { values: [] },
+    // The clock and the timers of the machine, which every part may use.
+    "real-time": { values: [] },
+    "did-you-mean": { values: [] },
+    "simulate-annotations": { values: ["did-you-mean"] },
+    clock: { values: ["real-time"] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
     "protobuf-writer": { values: [] },
@@ -85,7 +89,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "pending-conversion": { values: ["errors"], types: ["json"] },
     storage: { values: ["errors"], types: ["json"] },
     // What is kept on disk.
-    persistence: { values: [], types: ["storage"] },
+    persistence: { values: ["real-time"], types: ["storage"] },
     builtin: {
       values: ["package-file", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/definitions"],
     },
@@ -114,11 +118,12 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["pending-conversion", "definitions", "ssa", "object", "storage", "builtin", "errors", "json"],
     },
     read: {
-      values: ["pending-conversion", "object", "builtin", "errors", "json"],
+      values: ["real-time", "pending-conversion", "object", "builtin", "errors", "json"],
       types: ["registry", "decode", "storage"],
     },
     write: {
       values: [
+        "real-time",
         "pending-conversion",
         "clock",
         "read",
@@ -140,13 +145,15 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: {
-      values: ["x509", "read", "clock", "object", "builtin", "errors", "json"],
+      values: ["real-time", "x509", "read", "clock", "object", "builtin", "errors", "json"],
       types: ["registry", "storage"],
     },
     // The calls of webhooks, of admission and of conversion.
-    webhooks: { values: ["decode", "object", "builtin", "errors", "json"], types: ["registry"] },
+    webhooks: { values: ["real-time", "decode", "object", "builtin", "errors", "json"], types: ["registry"] },
     admission: {
       values: [
+        "real-time",
+        "simulate-annotations",
         "pending-conversion",
         "webhooks",
         "quota",
@@ -166,13 +173,24 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {
-      values: ["package-file", "yaml-library", "write", "definitions", "decode", "object", "builtin", "json"],
+      values: [
+        "real-time",
+        "package-file",
+        "yaml-library",
+        "write",
+        "definitions",
+        "decode",
+        "object",
+        "builtin",
+        "json",
+      ],
       types: ["registry", "storage"],
     },
     discovery: { values: ["package-file", "yaml-library", "protobuf-writer", "builtin", "errors", "json"] },
     table: { values: ["package-file", "builtin", "json"] },
     http: {
       values: [
+        "real-time",
         "pending-conversion",
         "yaml-library",
         "protobuf-writer",
@@ -190,10 +208,23 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
       types: ["registry", "admission", "storage"],
     },
-    faults: { values: ["http", "identity", "decode", "errors", "json"], types: ["registry", "read"] },
+    faults: {
+      values: ["real-time", "did-you-mean", "http", "identity", "decode", "errors", "json"],
+      types: ["registry", "read"],
+    },
     // Controllers that speak to any API server over HTTP.
     simulate: {
-      values: ["x509", "quota", "builtin", "errors", "@gen-operator/schema", "@gen-operator/schema/cel"],
+      values: [
+        "real-time",
+        "did-you-mean",
+        "simulate-annotations",
+        "x509",
+        "quota",
+        "builtin",
+        "errors",
+        "@gen-operator/schema",
+        "@gen-operator/schema/cel",
+      ],
       types: ["json"],
     },
     // Which of them run beside a server, and their start.

@@ -19,6 +19,7 @@ import { setDefaultClass } from "./classes/default-classes.js";
 import { checkOneDefault, setPriority } from "./classes/priority.js";
 import { checkRuntimeClass, setRuntimeClass } from "./classes/runtime-class.js";
 import { checkResize } from "./pods/resize.js";
+import { checkSimulation } from "./pods/simulation.js";
 import { setTolerations } from "./pods/tolerations.js";
 import { setTopologyLabels } from "./topology-labels.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
@@ -37,6 +38,8 @@ export interface AdmissionMembers {
   readonly webhooks: WebhookAdmission;
   /** Whether each Pod has to have a ServiceAccount. */
   readonly needsAccounts: boolean;
+  /** Whether Pods are simulated, and say by annotations how. */
+  readonly simulatesPods: boolean;
   /** Stores a status that the server itself writes. */
   readonly putStatus: PutStatus;
 }
@@ -50,13 +53,18 @@ export class AdmissionChain implements Admission {
   readonly #policies: Policies;
   readonly #webhooks: WebhookAdmission;
   readonly #needsAccounts: boolean;
+  readonly #simulatesPods: boolean;
   readonly #putStatus: PutStatus;
 
-  constructor(authorizer: Authorizer, { policies, webhooks, needsAccounts, putStatus }: AdmissionMembers) {
+  constructor(
+    authorizer: Authorizer,
+    { policies, webhooks, needsAccounts, simulatesPods, putStatus }: AdmissionMembers,
+  ) {
     this.#authorizer = authorizer;
     this.#policies = policies;
     this.#webhooks = webhooks;
     this.#needsAccounts = needsAccounts;
+    this.#simulatesPods = simulatesPods;
     this.#putStatus = putStatus;
   }
 
@@ -121,6 +129,7 @@ export class AdmissionChain implements Admission {
     checkRuntimeClass(write);
     checkResize(write);
     if (this.#needsAccounts) checkServiceAccount(write);
+    if (this.#simulatesPods) checkSimulation(write);
     // Webhooks are asked about reviews, policies are not.
     if (isReview(type)) return this.#askAndCharge(write);
     const { warnings } = context;

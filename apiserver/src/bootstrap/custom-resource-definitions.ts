@@ -42,8 +42,8 @@ class DefinitionController {
 
   follow(): void {
     this.#definitions.store.follow(({ key, previous, current }) => {
-      queueMicrotask(() => this.#settle(key));
-      if (freesNames(previous?.object, current?.object)) queueMicrotask(() => this.#settleRefused());
+      void Promise.resolve().then(() => this.#settle(key));
+      if (freesNames(previous?.object, current?.object)) void Promise.resolve().then(() => this.#settleRefused());
     });
     // Of an earlier run: established ones are served from the start, and what was going on goes on.
     for (const { key } of this.#definitions.store.list("")) this.#settle(key);
@@ -95,7 +95,7 @@ class DefinitionController {
   #deleteObjects(name: string, objects: ResourceStore): void {
     if (this.#waiting.has(name)) return;
     const again = (): void => {
-      if (objects.size === 0) queueMicrotask(() => this.#settle(name));
+      if (objects.size === 0) void Promise.resolve().then(() => this.#settle(name));
     };
     this.#waiting.set(name, objects.follow(again));
     this.#writeCondition(name, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress"));

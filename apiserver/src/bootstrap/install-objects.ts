@@ -1,3 +1,4 @@
+import { setImmediate } from "../real-time.js";
 import { readFile } from "node:fs/promises";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { isDefinition } from "../object/definition-cleanup.js";

@@ -1,10 +1,11 @@
+import { sleep } from "../real-time.js";
 import { expired } from "../errors/status-error.js";
 import type { Listener } from "../http/listener.js";
 import type { ApiRequest } from "../http/message.js";
 import type { StreamConnection } from "../http/stream-connection.js";
 import type { Registry } from "../registry/registry.js";
 import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
-import type { DisturbedWatches, FaultControl, FaultRules } from "./faults.js";
+import { checkScope, type DisturbedWatches, type FaultControl, type FaultRules } from "./faults.js";
 import type { Disturbance, WatchFaults } from "./watch-faults.js";
 
 /** Returns what makes a server misbehave. */
@@ -14,10 +15,18 @@ export function faultControlOf(parts: {
   listener: Listener;
   registry: Registry;
   askedFor: (request: ApiRequest) => AskedFor;
+  /** Tells the simulated controllers. */
+  clockChanged: () => void;
 }): FaultControl {
-  const { rules, watches, listener, registry, askedFor } = parts;
-  const streamsIn = (scope: FaultScope): StreamConnection[] =>
-    [...listener.streams].filter(([, request]) => isInScope(scope, askedFor(request))).map(([stream]) => stream);
+  const { rules, watches, listener, registry, askedFor, clockChanged } = parts;
+  const setClock = (aheadMs: number): void => {
+    rules.shiftClock(aheadMs);
+    clockChanged();
+  };
+  const streamsIn = (scope: FaultScope): StreamConnection[] => {
+    checkScope(scope);
+    return [...listener.streams].filter(([, request]) => isInScope(scope, askedFor(request))).map(([stream]) => stream);
+  };
   const disturb =
     (how: Disturbance) =>
     (scope: FaultScope = {}): DisturbedWatches =>
@@ -30,8 +39,10 @@ export function faultControlOf(parts: {
   return {
     add: (rule) => rules.add(rule, registry.store.revision),
     clear() {
+      const wasShifted = rules.aheadMs !== 0;
       rules.clear();
       watches.clear();
+      if (wasShifted) clockChanged();
     },
     refuseTokens: (refuse) => rules.refuseTokens(refuse),
     replaceToken: (token) => rules.replaceToken(token),
@@ -51,10 +62,10 @@ export function faultControlOf(parts: {
       if (found === undefined) throw new Error(`no kind ${kind} is served`);
       registry.store.compact(found.store);
     },
-    shiftClock: (aheadMs) => rules.shiftClock(aheadMs),
+    shiftClock: setClock,
     async restart({ downMs = 0 } = {}) {
       await listener.close();
-      if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
+      if (downMs > 0) await sleep(downMs);
       await listener.open();
     },
   };

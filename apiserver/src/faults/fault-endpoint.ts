@@ -1,3 +1,4 @@
+import { sleep } from "../real-time.js";
 import { statusError, unauthorized } from "../errors/status-error.js";
 import { renderFailure } from "../http/answer/render.js";
 import type { Answer, ApiRequest, StreamAnswer } from "../http/message.js";
@@ -27,7 +28,7 @@ export async function answerWithFaults(
   if (active === undefined)
     return rules.refusesTokens ? renderFailure(unauthorized(), { isPretty: false }) : serve(request);
   const { rule, revision } = active;
-  if (rule.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, rule.delayMs));
+  if (rule.delayMs !== undefined) await sleep(rule.delayMs);
   if (rule.hang === true) return new Promise<never>(() => undefined);
   if (rule.disconnect === true) throw new ConnectionLost("by a fault rule");
   if (rule.loseAnswer === true) {

@@ -1,9 +1,11 @@
 // The control of faults over HTTP, for tests that run in another process or another language.
+import { setImmediate } from "../real-time.js";
 import { parseObjectBody } from "../decode/parse-body.js";
 import { badRequest, statusError, StatusError } from "../errors/status-error.js";
 import { renderFailure } from "../http/answer/render.js";
 import type { Answer, ApiRequest } from "../http/message.js";
 import { MASTERS, type UserInfo } from "../identity/user.js";
+import { hintOf } from "../did-you-mean.js";
 import { isObject, type JsonObject, type JsonValue } from "../json.js";
 import type { FaultScope } from "./fault-scope.js";
 import type { ActiveFault, DisturbedWatches, FaultControl, FaultRule } from "./faults.js";
@@ -149,7 +151,7 @@ export class FaultRequests {
       case "reorder":
         return disturbed(this.#faults.reorderEvents(scope));
       default:
-        throw badRequest(`faults: do has to be ${WATCH_FAULTS}`);
+        throw badRequest(`faults: do has to be ${WATCH_FAULTS}${hintOf(String(what), WATCH_FAULTS.split(/, | or /))}`);
     }
   }
 
@@ -184,7 +186,10 @@ function checkMembers(given: JsonObject, known: Readonly<Record<string, string>>
   for (const [name, value] of Object.entries(given)) {
     const wanted = Object.hasOwn(known, name) ? known[name] : undefined;
     if (wanted === undefined) {
-      throw badRequest(`faults: ${JSON.stringify(name)} is not known; there are ${Object.keys(known).join(", ")}`);
+      const names = Object.keys(known);
+      throw badRequest(
+        `faults: ${JSON.stringify(name)} is not known; there are ${names.join(", ")}${hintOf(name, names)}`,
+      );
     }
     const type = typeof value === "string" ? "text" : typeof value;
     if (["text", "number", "boolean", "object"].includes(wanted) && (type !== wanted || value === null)) {

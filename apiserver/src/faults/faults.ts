@@ -1,4 +1,5 @@
 /** What real servers do only when something is wrong with them, on request: for tests of clients. */
+import { checkNames, hintOf } from "../did-you-mean.js";
 import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
 
 /** What happens to requests that match; every member that says which requests must match. */
@@ -114,6 +115,7 @@ export class FaultRules {
 
   /** Puts a rule in force; `revision` is the present one, which stale answers are from. */
   add(rule: FaultRule, revision: number): ActiveFault {
+    checkRule(rule);
     const active: Rule = { rule, revision, passed: 0, hits: 0 };
     this.#rules.push(active);
     return {
@@ -157,6 +159,29 @@ export class FaultRules {
     }
     return undefined;
   }
+}
+
+const SCOPE: Record<keyof FaultScope, true> = { path: true, kind: true, namespace: true, user: true };
+const RULE: Record<keyof FaultRule, true> = {
+  ...{ verb: true, ...SCOPE, after: true, times: true, delayMs: true, answer: true, forbid: true },
+  ...{ hang: true, disconnect: true, loseAnswer: true, cutAnswer: true, stale: true },
+};
+const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/** Throws an Error for a rule that no request could meet as it is meant: a member or verb that is not known. */
+export function checkRule(rule: FaultRule): void {
+  checkNames(rule, { known: Object.keys(RULE), what: "member of a fault rule" });
+  for (const verb of rule.verb === undefined ? [] : [rule.verb].flat()) {
+    if (VERBS.includes(verb)) continue;
+    throw new Error(
+      `unknown verb ${JSON.stringify(verb)} in a fault rule; known are ${VERBS.join(", ")}${hintOf(verb, VERBS)}`,
+    );
+  }
+}
+
+/** Throws an Error for a scope with a member that is not known. */
+export function checkScope(scope: FaultScope): void {
+  checkNames(scope, { known: Object.keys(SCOPE), what: "member of a fault" });
 }
 
 function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor, verb: string): boolean {

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from "../real-time.js";
 import type { LineFilter, StreamConnection } from "../http/stream-connection.js";
 import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
 import type { DisturbedWatches } from "./faults.js";

@@ -1,3 +1,4 @@
+import { machineTime } from "../real-time.js";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
@@ -63,7 +64,7 @@ function eventOf(request: ApiRequest, { received, authorized, answer }: Audited)
     ...(target === undefined ? {} : { objectRef: objectRefOf(target) }),
     responseStatus: { metadata: {}, code: answer.kind === "answer" ? answer.status : 200 },
     requestReceivedTimestamp: timeText(received),
-    stageTimestamp: timeText(new Date()),
+    stageTimestamp: timeText(machineTime()),
     ...(authorized === undefined
       ? {}
       : { annotations: { ...annotationsOf(authorized), ...Object.fromEntries(request.auditAnnotations) } }),

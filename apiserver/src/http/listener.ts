@@ -10,7 +10,8 @@ import { StreamConnection, type StreamTarget } from "./stream-connection.js";
 import { certificateOf } from "./peer-certificate.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
-const HOST = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
+const WILDCARDS = ["0.0.0.0", "::"];
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 // As in kube-apiserver: Go's DefaultMaxHeaderBytes and the server's ReadHeaderTimeout.
 const MAX_HEADER_BYTES = 1024 * 1024;
@@ -20,6 +21,10 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** What the listener needs from the server behind it. */
 export interface ListenerOptions {
   port: number;
+  /** The address to listen on. */
+  host: string;
+  /** The name by which clients elsewhere reach it. */
+  publicName?: string | undefined;
   /** Serving certificate, key and the authorities of clients in PEM; plain HTTP without. */
   tls?: { cert: string; key: string; ca: readonly string[] };
   answer(request: ApiRequest): Promise<Answer | StreamAnswer> | Answer | StreamAnswer;
@@ -38,6 +43,7 @@ export class Listener {
   // Node's own list lacks the sockets of requests that are upgraded, and those whose TLS handshake is not over.
   readonly #sockets = new Set<Duplex>();
   #server: Server | undefined;
+  #isHeld = true;
   #port: number;
 
   constructor(options: ListenerOptions) {
@@ -45,8 +51,37 @@ export class Listener {
     this.#port = options.port;
   }
 
+  /** The address for clients. */
   get url(): string {
-    return `${this.#options.tls === undefined ? "http" : "https"}://${HOST}:${this.#port}`;
+    return this.#urlOf(this.#options.publicName ?? this.#localHost);
+  }
+
+  /** The address that this process reaches. */
+  get localUrl(): string {
+    return this.#urlOf(this.#localHost);
+  }
+
+  get #localHost(): string {
+    const { host } = this.#options;
+    return WILDCARDS.includes(host) ? LOOPBACK : host;
+  }
+
+  #urlOf(host: string): string {
+    const scheme = this.#options.tls === undefined ? "http" : "https";
+    return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${this.#port}`;
+  }
+
+  /** Keeps the process alive again. */
+  ref(): void {
+    this.#isHeld = true;
+    this.#server?.ref();
+  }
+
+  /** Lets the process end although this listens. */
+  unref(): void {
+    this.#isHeld = false;
+    this.#server?.unref();
+    for (const socket of this.#sockets) unrefSocket(socket);
   }
 
   /** The streams that are open, with what was asked. */
@@ -68,6 +103,7 @@ export class Listener {
       tls === undefined ? createHttpServer(limits, listener) : createHttpsServer(tlsOptionsOf(tls, limits), listener);
     server.on("connection", (socket: Duplex) => {
       this.#sockets.add(socket);
+      if (!this.#isHeld) unrefSocket(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
     server.on("upgrade", (message: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -76,11 +112,12 @@ export class Listener {
     server.keepAliveTimeout = 120_000;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(this.#port, HOST, () => {
+      server.listen(this.#port, this.#options.host, () => {
         server.off("error", reject);
         resolve();
       });
     });
+    if (!this.#isHeld) server.unref();
     this.#server = server;
     this.#port = (server.address() as AddressInfo).port;
   }
@@ -146,6 +183,10 @@ export class Listener {
       stop();
     });
   }
+}
+
+function unrefSocket(socket: Duplex): void {
+  (socket as Socket).unref();
 }
 
 // Who shows a certificate that proves nothing is told so in an answer.

@@ -1,3 +1,4 @@
+import { setImmediate } from "../real-time.js";
 import type { Status } from "../errors/status-error.js";
 import type { StreamSink } from "../read/stream-sink.js";
 

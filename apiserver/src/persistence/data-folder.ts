@@ -4,6 +4,7 @@
  * The changes that arrive while one batch is being written make up the next one, so clients that write at the same time share its cost. A
  * folder has one server: LevelDB holds a lock on it, which goes with the process. When a batch cannot be written nothing is written any more.
  */
+import { setImmediate } from "../real-time.js";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import type { ClassicLevel } from "classic-level";
 import type { Change, Journal } from "../storage/journal.js";

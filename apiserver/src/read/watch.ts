@@ -5,6 +5,7 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
+import { clearTimeout, setInterval, setTimeout } from "../real-time.js";
 import type { ListOptions } from "../decode/options/list-options.js";
 import { StatusError, tooLargeResourceVersion, type Status } from "../errors/status-error.js";
 import { settled } from "../pending-conversion.js";
@@ -200,6 +201,7 @@ class Watch {
     this.#after(seconds * 1000, () => this.#sink.end());
     if (!this.#options.allowsBookmarks) return;
     const interval = setInterval(() => this.#sendBookmark(), BOOKMARK_INTERVAL_MS);
+    interval.unref();
     this.#timers.push(interval);
     if (seconds * 1000 > BEFORE_END_MS) this.#after(seconds * 1000 - BEFORE_END_MS, () => this.#sendBookmark());
   }
@@ -213,7 +215,7 @@ class Watch {
   }
 
   #after(delayMs: number, run: () => void): void {
-    this.#timers.push(setTimeout(run, Math.min(delayMs, MAX_TIMER_MS)));
+    this.#timers.push(setTimeout(run, Math.min(delayMs, MAX_TIMER_MS)).unref());
   }
 
   #stop(): void {

@@ -1,7 +1,9 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
 // and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
+import { machineTime } from "../real-time.js";
 import type { KeyedCertificate } from "../x509/authority.js";
+import { checkNames, hintOf } from "../did-you-mean.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
 import { createEventRecorder } from "./events/event-recorder.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
@@ -24,12 +26,18 @@ export interface SimulationOptions {
   delayMs?: number;
   /** Signs the certificates that are requested and approved: an authority that the server trusts, in PEM. Without it nobody signs. */
   authority?: KeyedCertificate;
+  /** The time by which schedules, deadlines and times to live go. Default: the clock of the machine */
+  now?: () => Date;
+  /** Lets the process end although the controllers run. Default: false */
+  unref?: boolean;
   /** Learns of attempts that failed and will be made again; conflicts are part of normal work. */
   onError?: (error: unknown, key: string) => void;
 }
 
 /** Controllers that run until they are closed. */
 export interface Simulation extends AsyncDisposable {
+  /** Looks at all that waits for a time: `now` has made a step. */
+  clockChanged(): void;
   close(): Promise<void>;
 }
 
@@ -37,16 +45,17 @@ const DEFAULT_DELAY_MS = 200;
 
 /** Starts the controllers; resolves once they have seen all that exists. */
 export async function startSimulation(connection: Connection, options: SimulationOptions = {}): Promise<Simulation> {
-  const { delayMs = DEFAULT_DELAY_MS, authority, onError = () => {} } = options;
+  const { delayMs = DEFAULT_DELAY_MS, authority, onError = () => {}, now = machineTime, unref = false } = options;
+  checkSimulationOptions(options);
   const names = namesOf(options);
-  const client = createApiClient(connection);
+  const client = createApiClient(connection, { unref });
   const stop = new AbortController();
   const { signal } = stop;
   // Every watch listens to it.
   setMaxListeners(0, signal);
   const clusterControllers = [
     ...(names.includes("garbage-collection") ? [createGarbageCollection(client, onError)] : []),
-    ...(names.includes("namespaces") ? [createNamespaceDeletion(client, onError)] : []),
+    ...(names.includes("namespaces") ? [createNamespaceDeletion(client, { onError, now })] : []),
   ];
   const controllers = createControllers(controllersNamed(names), onError);
   const close = async () => {
@@ -57,19 +66,33 @@ export async function startSimulation(connection: Connection, options: Simulatio
   try {
     await Promise.all([
       startAll(client, { listeners: clusterControllers, signal, onError }),
-      startKinds(client, { controllers, names, connection, delayMs, authority, signal, onError }),
+      startKinds(client, { controllers, names, connection, delayMs, authority, now, signal, onError }),
     ]);
   } catch (error) {
     await close();
     throw error;
   }
-  return { close, [Symbol.asyncDispose]: close };
+  return { close, clockChanged: () => controllers.wake(), [Symbol.asyncDispose]: close };
 }
 
 function namesOf({ only = simulatedControllers, except = [] }: SimulationOptions): SimulatedController[] {
   const unknown = [...only, ...except].find((name) => !simulatedControllers.includes(name));
   if (unknown === undefined) return only.filter((name) => !except.includes(name));
-  throw new Error(`there is no simulated controller "${unknown}"; known are ${simulatedControllers.join(", ")}`);
+  throw new Error(
+    `there is no simulated controller "${unknown}"; known are ${simulatedControllers.join(", ")}` +
+      hintOf(unknown, simulatedControllers),
+  );
+}
+
+const OPTIONS: Record<keyof SimulationOptions, true> = {
+  ...{ only: true, except: true, delayMs: true, authority: true },
+  ...{ now: true, unref: true, onError: true },
+};
+
+/** Throws an Error for options and names of controllers that do not exist. */
+export function checkSimulationOptions(options: SimulationOptions): void {
+  checkNames(options, { known: Object.keys(OPTIONS), what: "option of simulate" });
+  namesOf(options);
 }
 
 type ClusterController = ReturnType<typeof createGarbageCollection> | ReturnType<typeof createNamespaceDeletion>;
@@ -93,15 +116,16 @@ async function startKinds(
     connection: Connection;
     delayMs: number;
     authority: KeyedCertificate | undefined;
+    now: () => Date;
     signal: AbortSignal;
     onError: (error: unknown, key: string) => void;
   },
 ): Promise<void> {
-  const { controllers, names, connection, delayMs, authority, signal, onError } = options;
+  const { controllers, names, connection, delayMs, authority, now, signal, onError } = options;
   const { kinds, changed } = controllers;
-  const recorder = names.includes("events") ? createEventRecorder(client, signal) : undefined;
+  const recorder = names.includes("events") ? createEventRecorder(client, { signal, now }) : undefined;
   const cluster = await startCluster(client, { kinds, changed, recorder, signal, onError });
-  const context: ControllerContext = { cluster, client, delayMs, ca: connection.ca, authority, now: () => new Date() };
+  const context: ControllerContext = { cluster, client, delayMs, ca: connection.ca, authority, now };
   if (names.includes("pods")) await registerNode(cluster, context.now());
   if (names.includes("endpoints")) await writeServerEndpoints(cluster, connection.url);
   if (names.includes("volumes")) await createDefaultClass(context);

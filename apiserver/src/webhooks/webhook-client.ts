@@ -4,6 +4,7 @@
  * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
  * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
  */
+import { clearTimeout, setTimeout } from "../real-time.js";
 import { createRequire } from "node:module";
 import { isIP } from "node:net";
 import type { Pool } from "undici";

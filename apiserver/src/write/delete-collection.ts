@@ -5,8 +5,11 @@ import { stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import { prepareList, type ListResult } from "../read/list.js";
 import { settled } from "../pending-conversion.js";
+import { setImmediate } from "../real-time.js";
 import { deleteObject, warnOfOrphans } from "./delete.js";
 import type { WriteContext } from "./write-context.js";
+
+const SLICE = 100;
 
 /** Deletes what a list returns, and returns that list: the objects as they were before. */
 export async function deleteCollection(
@@ -16,7 +19,9 @@ export async function deleteCollection(
   const { resource, namespace } = context;
   const list = await settled(prepareList(resource, { ...options.list, namespace }));
   warnOfOrphans(context, options.deletion);
-  for (const { object } of list.items) {
+  for (const [index, { object }] of list.items.entries()) {
+    // Others are answered in between.
+    if (index > 0 && index % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };
     await deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);

@@ -43,9 +43,8 @@ export interface CertificateContent {
 export const ALTERNATIVE_NAMES = "2.5.29.17";
 
 const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
-const HOUR_MS = 3_600_000;
-/** How long certificates live that are not asked to live for another time. */
-export const LIFETIME_MS = 365 * 24 * HOUR_MS;
+/** From the first to the last day that UTCTime can express, give or take: a test may set the clock to any date. */
+const VALIDITY = { notBefore: new Date(0), notAfter: new Date(Date.UTC(2049, 11, 31)) };
 
 interface Issuer {
   /** DER. */
@@ -60,9 +59,8 @@ interface Issuer {
 export function createAuthority(commonName: string): KeyedCertificate {
   const { publicKey, key } = createKey();
   const name = subjectOf({ commonName });
-  const expires = new Date(Date.now() + LIFETIME_MS);
-  const issuer: Issuer = { name, key, id: keyIdOf(publicKey), expires };
-  const content = { subject: name, publicKey, usages: [], notBefore: anHourAgo(), notAfter: expires };
+  const issuer: Issuer = { name, key, id: keyIdOf(publicKey), expires: VALIDITY.notAfter };
+  const content = { subject: name, publicKey, usages: [], ...VALIDITY };
   const extensions = [
     extension("2.5.29.19", sequence(TRUE), { critical: true }), // basicConstraints: CA
     extension("2.5.29.15", bitString(Buffer.from([0b1000_0110]), 1), { critical: true }), // keyUsage: sign, certSign, crlSign
@@ -87,8 +85,7 @@ export function issueCertificate(
   content: Pick<CertificateContent, "subject" | "usages" | "alternativeNames">,
 ): KeyedCertificate {
   const { publicKey, key } = createKey();
-  const notAfter = new Date(Date.now() + LIFETIME_MS);
-  return { certificate: signCertificate(authority, { ...content, publicKey, notBefore: anHourAgo(), notAfter }), key };
+  return { certificate: signCertificate(authority, { ...content, publicKey, ...VALIDITY }), key };
 }
 
 /** Encodes the name of a subject; a client is the user and in the groups that it names. */
@@ -157,10 +154,6 @@ function extension(id: string, value: Buffer, { critical }: { critical: boolean 
 
 function keyIdOf(publicKey: Buffer): Buffer {
   return createHash("sha1").update(publicKey).digest();
-}
-
-function anHourAgo(): Date {
-  return new Date(Date.now() - HOUR_MS);
 }
 
 function pemOf(certificate: Buffer): string {

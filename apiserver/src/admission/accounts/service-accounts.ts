@@ -1,6 +1,6 @@
 // What the admission plugin ServiceAccount does: a Pod runs under an account of its namespace, whose token its containers find mounted.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#serviceaccount
-import { setTimeout as sleep } from "node:timers/promises";
+import { elapsedMs, sleep } from "../../real-time.js";
 import { textAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
@@ -69,7 +69,7 @@ function accountOf({ context }: AdmittedWrite, pod: JsonObject): JsonObject | un
 }
 
 async function waitForDefault(write: AdmittedWrite, pod: JsonObject): Promise<JsonObject> {
-  for (const deadline = performance.now() + PATIENCE_MS; performance.now() < deadline; await sleep(PAUSE_MS)) {
+  for (const deadline = elapsedMs() + PATIENCE_MS; elapsedMs() < deadline; await sleep(PAUSE_MS)) {
     const account = accountOf(write, pod);
     if (account !== undefined) return account;
   }

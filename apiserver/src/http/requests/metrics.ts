@@ -1,7 +1,8 @@
+import { machineTime } from "../../real-time.js";
 import { resourceNameOf } from "../../object/object-key.js";
 import type { Registry } from "../../registry/registry.js";
 
-const START = Date.now() / 1000 - process.uptime();
+const START = machineTime().getTime() / 1000 - process.uptime();
 
 /** Writes what is measured as Prometheus reads it, under the names of kube-apiserver: these lines of requests, the objects of each resource, and the process. */
 export function metricsText(registry: Registry, ofRequests: readonly string[]): string {

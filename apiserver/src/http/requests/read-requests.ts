@@ -1,3 +1,4 @@
+import { elapsedMs, sleep } from "../../real-time.js";
 import type { ServedType } from "../../builtin/served-type.js";
 import { parseListOptions } from "../../decode/options/list-options.js";
 import { notFound, plainError, tooLargeResourceVersion, type StatusError } from "../../errors/status-error.js";
@@ -80,9 +81,9 @@ async function reachRevision(store: ResourceStore, resourceVersion: string): Pro
   if (resourceVersion === "" || resourceVersion === "0") return;
   if (!isUint64(resourceVersion)) throw plainError(invalidResourceVersionText(resourceVersion));
   const revision = Number(resourceVersion);
-  const deadline = Date.now() + FUTURE_WAIT_MS;
+  const deadline = elapsedMs() + FUTURE_WAIT_MS;
   while (store.revision < revision) {
-    if (Date.now() >= deadline) throw tooLargeResourceVersion(resourceVersion, String(store.revision));
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (elapsedMs() >= deadline) throw tooLargeResourceVersion(resourceVersion, String(store.revision));
+    await sleep(POLL_MS);
   }
 }

@@ -37,12 +37,15 @@ const COMPONENTS: Record<string, string> = {
   PersistentVolumeClaim: "persistentvolume-controller",
 };
 /** Creates a recorder that writes until the signal is aborted. */
-export function createEventRecorder(client: ApiClient, signal: AbortSignal): EventRecorder {
+export function createEventRecorder(
+  client: ApiClient,
+  { signal, now: timeOf }: { signal: AbortSignal; now: () => Date },
+): EventRecorder {
   const correlator = new EventCorrelator();
   let sent: Promise<unknown> = Promise.resolve();
   return {
     record(kind, object, detail) {
-      const now = new Date();
+      const now = timeOf();
       const { metadata, ...event } = eventOf(kind, object, detail);
       const { source, reportingComponent, involvedObject, type, reason, message } = event;
       const subject = JSON.stringify([source, reportingComponent, { ...involvedObject, resourceVersion: "" }]);

@@ -62,8 +62,8 @@ const MAX_CONNECTIONS = 8;
 /** A watch that is silent for longer is taken for dead; the server ends it before that (see `timeoutSeconds` in feed.ts). */
 const SILENCE_TIMEOUT_MS = 360_000;
 
-/** Creates a client; every write of it is recorded under one field manager. */
-export function createApiClient(connection: Connection): ApiClient {
+/** Creates a client; every write of it is recorded under one field manager. With `unref` its connections do not keep the process alive. */
+export function createApiClient(connection: Connection, { unref = false }: { unref?: boolean } = {}): ApiClient {
   const { send, requestAgent, watchAgent } = transportOf(connection);
   const open = (request: ApiRequest, agent: http.Agent, signal?: AbortSignal): Promise<http.IncomingMessage> =>
     new Promise((done, fail) => {
@@ -75,6 +75,7 @@ export function createApiClient(connection: Connection): ApiClient {
         ...(signal === undefined ? {} : { signal }),
       });
       outgoing.setTimeout(SILENCE_TIMEOUT_MS, () => outgoing.destroy(new Error("the server is silent")));
+      if (unref) outgoing.once("socket", (socket) => socket.unref());
       outgoing.once("error", fail);
       outgoing.once("response", done);
       outgoing.end(data);

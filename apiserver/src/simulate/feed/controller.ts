@@ -10,6 +10,7 @@ export interface ControllerContext {
   cluster: Cluster;
   /** Asks the server for what no cache holds. */
   client: Requests;
+  /** The time of the server. */
   now(): Date;
   /** The time that the start of a pod takes, and other things that take time. */
   delayMs: number;
@@ -35,6 +36,8 @@ export interface Controllers {
   kinds: string[];
   changed(kind: string, object: KubernetesObject): void;
   start(context: ControllerContext): void;
+  /** The clock was shifted. */
+  wake(): void;
   close(): void;
 }
 
@@ -82,6 +85,9 @@ export function createControllers(
     start(started) {
       context = started;
       for (const [kind, object] of early.splice(0)) changed(kind, object);
+    },
+    wake() {
+      for (const { queue } of runs) queue.wake();
     },
     close() {
       for (const { queue } of runs) queue.close();

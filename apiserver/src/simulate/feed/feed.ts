@@ -1,6 +1,6 @@
 // Follows all objects of one kind: a list, then a watch that is resumed when it ends, then a list again when it cannot be
 // resumed. A listener sees every change at least once, and the end of every object it has seen, at the latest when following ends.
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep } from "../../real-time.js";
 import { ApiError, type ApiClient } from "./api-client.js";
 import { type KubernetesObject, type ResourceKind, pathOf } from "./kubernetes-object.js";
 
@@ -61,7 +61,7 @@ async function follow<T extends KubernetesObject>(client: ApiClient, options: Fe
       if (error instanceof ApiError && (error.status === 410 || error.status === 404)) resourceVersion = undefined;
       if (signal.aborted) break;
       options.onError(error, pathOf(options.kind));
-      await pause(pauseMs, signal);
+      await sleep(pauseMs, { signal, ref: false });
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
@@ -124,8 +124,4 @@ async function* watch<T extends KubernetesObject>(
     }
     yield object.metadata.resourceVersion;
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
 }

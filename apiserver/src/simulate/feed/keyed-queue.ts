@@ -1,4 +1,5 @@
 /** What a queue does with its keys. */
+import { clearTimeout, elapsedMs, setTimeout } from "../../real-time.js";
 export interface KeyedQueueOptions {
   work: (key: string) => Promise<void>;
   concurrency: number;
@@ -30,7 +31,7 @@ export class KeyedQueue {
   add(key: string, delayMs = 0): void {
     if (this.#isClosed || this.#ready.has(key)) return;
     const waiting = this.#timers.get(key);
-    const dueAt = Date.now() + delayMs;
+    const dueAt = elapsedMs() + delayMs;
     if (waiting !== undefined && waiting.dueAt <= dueAt) return;
     clearTimeout(waiting?.timer);
     this.#timers.delete(key);
@@ -42,8 +43,14 @@ export class KeyedQueue {
         this.#timers.delete(key);
         this.add(key);
       }, delayMs);
+      timer.unref();
       this.#timers.set(key, { timer, dueAt });
     }
+  }
+
+  /** Works at once on the keys that wait: the clock by which they were to wait has changed. */
+  wake(): void {
+    for (const key of [...this.#timers.keys()]) this.add(key);
   }
 
   /** Forgets all keys; work that is going on ends by itself. */

@@ -1,4 +1,5 @@
 // Runs Jobs: Pods until enough have succeeded, or too many have failed.
+import { elapsedMs } from "../../real-time.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { controllerOf } from "../feed/kubernetes-object.js";
 import { type Pod, type StatusCondition, isFinished, isReady, timestamp, withConditions } from "../pods/pod.js";
@@ -54,7 +55,7 @@ async function run(job: Job, pods: Pod[], context: JobContext): Promise<number |
   const { cluster, counted, backoff } = context;
   const now = context.now();
   const tally = tallyOf(job, pods, counted);
-  for (const pod of tally.ended) backoff.note(backoffKey(job, pod), pod, now.getTime());
+  for (const pod of tally.ended) backoff.note(backoffKey(job, pod), pod, elapsedMs());
   const startTime = spec.suspend === true ? undefined : (status?.startTime ?? timestamp(now));
   const deadline = deadlineOf(job, startTime, now);
   const outcome = outcomeOf(job, pods, { tally, deadline });
@@ -273,7 +274,7 @@ async function createPods(job: Job, tally: Tally, context: JobContext): Promise<
   const leaving = podReplacementPolicy === "Failed" ? tally.terminating : [];
   let missing = wanted - tally.active.length - leaving.length;
   if (missing <= 0) return undefined;
-  const pause = (key: string) => backoff.leftMs(key, { nowMs: context.now().getTime(), firstMs: delayMs });
+  const pause = (key: string) => backoff.leftMs(key, { nowMs: elapsedMs(), firstMs: delayMs });
   if (!isIndexed) {
     const left = pause(job.metadata.uid);
     for (; left === 0 && missing > 0; missing--) await createPod(context.cluster, owner, jobPod(job, undefined));

@@ -23,13 +23,13 @@ export function createNamespaceContents(): Controller {
       if (cluster.get(ACCOUNTS, `${namespace}/default`) === undefined) {
         await cluster.create(ACCOUNTS, { metadata: { name: "default", namespace } });
       }
-      if (ca === undefined) return;
-      const data = { "ca.crt": ca };
+      // Pods mount it, whatever it says.
+      const data = { "ca.crt": ca ?? "" };
       const present = cluster.get<KubernetesObject & { data?: object }>(CONFIG_MAPS, `${namespace}/${ROOT_CA}`);
       if (present === undefined) {
         const annotations = { "kubernetes.io/description": DESCRIPTION };
         await cluster.create(CONFIG_MAPS, { metadata: { name: ROOT_CA, namespace, annotations }, data });
-      } else if (!isSame(present.data, data)) {
+      } else if (ca !== undefined && !isSame(present.data, data)) {
         await cluster.update(CONFIG_MAPS, { ...present, data });
       }
     },

@@ -26,7 +26,7 @@ const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 /** Creates a namespace controller that starts to act with `start`. */
 export function createNamespaceDeletion(
   client: ApiClient,
-  onError: (error: unknown, key: string) => void,
+  { onError, now }: { onError: (error: unknown, key: string) => void; now: () => Date },
 ): NamespaceDeletion {
   const terminating = new Set<string>();
   let feed: ClusterFeed | undefined;
@@ -83,7 +83,7 @@ export function createNamespaceDeletion(
 
   const writeConditions = async (namespace: Namespace, remaining: RemainingContent[]): Promise<Namespace> => {
     const before = namespace.status?.conditions ?? [];
-    const conditions = deletionConditions(before, remaining, new Date());
+    const conditions = deletionConditions(before, remaining, now());
     if (JSON.stringify(before) === JSON.stringify(conditions)) return namespace;
     return client.request<Namespace>({
       method: "PUT",

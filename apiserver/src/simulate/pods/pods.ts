@@ -1,17 +1,18 @@
 // The scheduler and the kubelet: Pods get a Node, start after a time, run or end, and go when they are deleted. Nothing runs.
+import { elapsedMs } from "../../real-time.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type KubernetesObject, keyOfObject } from "../feed/kubernetes-object.js";
-import { exitCodeOf, outcomeOf, readyAfterMs } from "./outcome.js";
+import { planOf, planProblem } from "./outcome.js";
 import { type Pod, isFinished, timestamp, withConditions } from "./pod.js";
 import { recordMounts, recordStart, recordStop } from "./pod-events.js";
 import { findMissingInputs, type MissingInputs } from "./pod-inputs.js";
 import { CONFIG_ERROR, podStatus } from "./pod-status.js";
 import { isSame } from "./same.js";
-import { type Claim, type Node, placementOf } from "./schedule.js";
+import { type Claim, type Node, type Placement, placementOf } from "./schedule.js";
 
 /** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
 interface KnownPod {
-  /** When it was first seen there, in milliseconds. */
+  /** When it was first seen there, by a clock that nobody shifts. */
   start: number;
   /** How often what it needs was looked for in vain. */
   attempts: number;
@@ -23,7 +24,8 @@ interface KnownPod {
 export function createPods(): Controller<Pod> {
   const known = new Map<string, KnownPod>();
   const knownOf = ({ metadata, status }: Pod, now: Date): KnownPod => {
-    const start = status?.startTime === undefined ? now.getTime() : Date.parse(status.startTime);
+    const age = status?.startTime === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(status.startTime));
+    const start = elapsedMs() - age;
     const one = known.get(metadata.uid) ?? { start, attempts: 0, mounts: "" };
     known.set(metadata.uid, one);
     return one;
@@ -52,15 +54,16 @@ const NOTHING_MISSING: MissingInputs = { mounts: [], containers: new Map() };
 /** Writes the state that a Pod has reached; returns when the next one is due. */
 async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promise<number | undefined> {
   const { cluster, client, now, delayMs } = context;
-  const outcome = outcomeOf(pod);
-  const readyAfter = readyAfterMs(pod, delayMs);
-  const isDue = now().getTime() - known.start >= readyAfter;
+  // Bound elsewhere, or changed since: it stays as it is.
+  if (planProblem(pod) !== undefined) return undefined;
+  const { outcome, exitCode, readyAfterMs: readyAfter } = planOf(pod, delayMs);
+  const isDue = elapsedMs() - known.start >= readyAfter;
   const missing = isDue && !hasAllInputs(pod) ? await findMissingInputs(pod, client) : NOTHING_MISSING;
   const isMounted = missing.mounts.length === 0;
   const lacksInput = !isMounted || (outcome !== "no-image" && missing.containers.size > 0);
   // What was waited for is there, so the containers start now.
-  if (!lacksInput && known.attempts > 0) Object.assign(known, { attempts: 0, start: now().getTime() - readyAfter });
-  const elapsed = now().getTime() - known.start;
+  if (!lacksInput && known.attempts > 0) Object.assign(known, { attempts: 0, start: elapsedMs() - readyAfter });
+  const elapsed = elapsedMs() - known.start;
   const { restartPolicy = "Always" } = pod.spec;
   // Who ends and is restarted runs for ever, or crashes.
   const mayEnd = outcome === "succeed" ? restartPolicy !== "Always" : outcome === "fail" && restartPolicy === "Never";
@@ -70,7 +73,7 @@ async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promi
   const shown = outcome === "fail" && !mayEnd ? "crash" : outcome;
   const crashes = crashesAfter(elapsed - readyAfter, delayMs);
   const status = podStatus(pod, {
-    ...{ stage, outcome: shown, now: now(), exitCode: exitCodeOf(pod), restarts: crashes.count },
+    ...{ stage, outcome: shown, now: now(), exitCode, restarts: crashes.count },
     configErrors: missing.containers,
   });
   if (!isSame(pod.status, status)) {
@@ -113,17 +116,21 @@ function crashesAfter(elapsedMs: number, firstPauseMs: number): { count: number;
 async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<void> {
   if ((pod.spec.schedulingGates ?? []).length > 0) return;
   const { namespace = "", name } = pod.metadata;
-  const placement = placementOf(pod, {
-    nodes: cluster.list<Node>("nodes.").filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-    claimOf: (claim) => cluster.get<Claim>("persistentvolumeclaims.", `${namespace}/${claim}`),
-    isLate({ spec }) {
-      const type = cluster.get<KubernetesObject & { volumeBindingMode?: string }>(
-        "storageclasses.storage.k8s.io",
-        spec?.storageClassName ?? "",
-      );
-      return type?.volumeBindingMode === "WaitForFirstConsumer";
-    },
-  });
+  const misspelt = planProblem(pod);
+  const placement: Placement =
+    misspelt !== undefined
+      ? { problem: misspelt }
+      : placementOf(pod, {
+          nodes: cluster.list<Node>("nodes.").filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+          claimOf: (claim) => cluster.get<Claim>("persistentvolumeclaims.", `${namespace}/${claim}`),
+          isLate({ spec }) {
+            const type = cluster.get<KubernetesObject & { volumeBindingMode?: string }>(
+              "storageclasses.storage.k8s.io",
+              spec?.storageClassName ?? "",
+            );
+            return type?.volumeBindingMode === "WaitForFirstConsumer";
+          },
+        });
   if ("nodeName" in placement) {
     await cluster.post("pods.", pod, {
       subresource: "binding",
@@ -171,8 +178,7 @@ async function remove(pod: Pod, context: ControllerContext): Promise<void> {
 
 async function stop(pod: Pod, { cluster, now }: ControllerContext): Promise<void> {
   if (isScheduled(pod)) {
-    const outcome = outcomeOf(pod);
-    const status = podStatus(pod, { stage: "stopped", outcome, now: now(), exitCode: exitCodeOf(pod) });
+    const status = podStatus(pod, { stage: "stopped", outcome: "run", now: now(), exitCode: 0 });
     await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kubelet" });
     return;
   }

@@ -1,0 +1,33 @@
+// Refuses annotations that are misspelt: a Pod that should fail would run.
+import { invalidError } from "../../errors/field-error.js";
+import { invalid } from "../../errors/status-error.js";
+import { objectAt, stringAt, type JsonObject } from "../../json.js";
+import { kindRefOf } from "../../object/object-key.js";
+import { metadataOf } from "../../object/object-meta.js";
+import { readSimulation } from "../../simulate-annotations.js";
+import type { AdmittedWrite } from "../admission.js";
+
+const GROUPS = ["", "apps", "batch"];
+
+/** Checks the annotations by which a Pod, or the template of a workload, says how it is simulated. */
+export function checkSimulation({ context, subresource, object }: AdmittedWrite): void {
+  const { type } = context.resource;
+  if (object === undefined || subresource !== "" || !GROUPS.includes(type.group)) return;
+  const [field, annotations] = annotationsOf(type.kind, object);
+  if (annotations === undefined) return;
+  try {
+    readSimulation(annotations);
+  } catch (error) {
+    const name = stringAt(metadataOf(object), "name") ?? "";
+    throw invalid(kindRefOf(type, name), [invalidError(field, "simulate/…", (error as Error).message)]);
+  }
+}
+
+function annotationsOf(kind: string, object: JsonObject): [field: string, annotations: JsonObject | undefined] {
+  if (kind === "Pod") return ["metadata.annotations", objectAt(metadataOf(object), "annotations")];
+  const spec = objectAt(object, "spec");
+  const inner = kind === "CronJob" ? objectAt(objectAt(spec, "jobTemplate"), "spec") : spec;
+  const path = kind === "CronJob" ? "spec.jobTemplate.spec" : "spec";
+  const metadata = objectAt(objectAt(inner, "template"), "metadata");
+  return [`${path}.template.metadata.annotations`, objectAt(metadata, "annotations")];
+}

@@ -1,0 +1,57 @@
+/** The annotations by which a test says how simulated Pods fare. */
+import { hintOf } from "./did-you-mean.js";
+
+/** How a simulated Pod fares: the value of its annotation `simulate/outcome`. */
+export type Outcome = (typeof OUTCOMES)[number];
+
+const OUTCOMES = ["run", "succeed", "fail", "unready", "crash", "no-image"] as const;
+const PREFIX = "simulate/";
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
+
+/** What the annotations of a Pod say. */
+export interface Simulation {
+  outcome?: Outcome;
+  exitCode?: number;
+  readyAfterMs?: number;
+}
+
+/** Reads annotations; throws an Error for one that is misspelt. */
+export function readSimulation(annotations: Readonly<Record<string, unknown>> = {}): Simulation {
+  const simulation: Simulation = {};
+  for (const [name, given] of Object.entries(annotations)) {
+    if (name.startsWith(PREFIX)) Object.assign(simulation, readAnnotation(name, String(given)));
+  }
+  return simulation;
+}
+
+const READERS: Record<string, (value: string) => Simulation | undefined> = {
+  "simulate/outcome": (value) => {
+    const outcome = OUTCOMES.find((known) => known === value);
+    return outcome && { outcome };
+  },
+  "simulate/exit-code": (value) => {
+    const exitCode = /^[1-9]\d{0,2}$/.test(value) ? Number(value) : 256;
+    return exitCode > 255 ? undefined : { exitCode };
+  },
+  "simulate/ready-after": (value) => {
+    const [, count, unit = ""] = /^(\d+)(ms|s|m)$/.exec(value) ?? [];
+    return count === undefined ? undefined : { readyAfterMs: Number(count) * (UNITS[unit] ?? 1) };
+  },
+};
+
+const VALUES: Record<string, string> = {
+  "simulate/outcome": `must be one of ${OUTCOMES.join(", ")}`,
+  "simulate/exit-code": "must be a number from 1 to 255",
+  "simulate/ready-after": "must be a duration such as 500ms, 2s or 1m",
+};
+
+function readAnnotation(name: string, value: string): Simulation {
+  const known = Object.keys(READERS);
+  const read = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+  if (read === undefined)
+    throw new Error(`unknown annotation ${JSON.stringify(name)}; known are ${known.join(", ")}${hintOf(name, known)}`);
+  const simulation = read(value);
+  if (simulation !== undefined) return simulation;
+  const hint = name === "simulate/outcome" ? hintOf(value, OUTCOMES) : "";
+  throw new Error(`invalid value ${JSON.stringify(value)} of annotation ${name}: ${VALUES[name]}${hint}`);
+}

@@ -1,0 +1,21 @@
+import { assert, suite } from "../support/suite.js";
+import { readSources } from "./source-files.js";
+
+const FAKED =
+  /(?<![.\w#"`])(?:setTimeout|setInterval|setImmediate|queueMicrotask)\(|Date\.now\(|new Date\(\)|performance\.now\(|node:timers/;
+const TAKEN = /^import \{([^}]*)\} from "(?:\.\.?\/)+real-time\.js";$/m;
+
+suite("time in the API server", (test) => {
+  test("no file uses timers or a clock that a test may replace by fake ones", () => {
+    const found = readSources("apiserver/src")
+      .filter(({ path }) => !path.endsWith("real-time.ts"))
+      .flatMap(({ path, text }) => {
+        const taken = (TAKEN.exec(text)?.[1] ?? "").split(",").map((name) => name.trim());
+        return text.split("\n").flatMap((line, index) => {
+          const used = /^\s*(\/\/|\*|\/\*)/.test(line) ? undefined : FAKED.exec(line)?.[0].replace("(", "");
+          return used === undefined || taken.includes(used) ? [] : [`${path}:${index + 1} ${used}`];
+        });
+      });
+    assert.equal(found, []);
+  });
+});
