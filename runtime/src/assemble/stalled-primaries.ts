@@ -37,6 +37,7 @@ export class StalledPrimaries {
   readonly #afterMs: number;
   readonly #waiting = new Map<ObjectKey, Waiting>();
   #cancel: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(options: StalledPrimariesOptions) {
     this.#options = options;
@@ -45,7 +46,8 @@ export class StalledPrimaries {
 
   /** Takes note of the end of a reconcile. */
   onReconciled({ primary, kind, workflow, error, isEnded, isNamespaceTerminating }: ReconcileEvent): void {
-    if (isEnded === true || this.#afterMs === 0) return;
+    // Reconciles that are in progress at the stop end after it.
+    if (isEnded === true || this.#afterMs === 0 || this.#isClosed) return;
     const isCleanup = kind === "cleanup";
     const isReady = error === undefined && !isCleanup && workflow?.isReady !== false;
     // After a cleanup that has succeeded the primary is forgotten.
@@ -67,6 +69,7 @@ export class StalledPrimaries {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#cancel?.();
     this.#waiting.clear();
   }

@@ -81,4 +81,12 @@ suite("StalledPrimaries", (test) => {
     others.clock.advance(10 * MINUTE);
     assert.equal(others.notes(), []);
   });
+
+  test("leaves no timer when it is closed, whatever ends afterwards", () => {
+    const { clock, end, stalled } = start();
+    end({ workflow: waiting });
+    stalled.close();
+    end({ error: new Error("the operator stops") });
+    assert.is(clock.nextDueAt, undefined);
+  });
 });
