@@ -4,6 +4,14 @@ import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, shared, suite } from "../../../support/suite.js";
+import {
+  ConfigMap as DataMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  startPageServer,
+  type PageOperatorOptions,
+} from "../page-operator.js";
 import { startWriting } from "./one-object.js";
 
 const ConfigMap = builtinDefinition("v1", "ConfigMap");
@@ -129,4 +137,46 @@ suite("formerFieldManagers", (test) => {
     assert.equal(status.conditions[0]?.type, "Old");
     assert.is((await writing.apply({ metadata: link, spec }, { released: ["spec.replicas"] })).kind, "unchanged");
   });
+});
+
+suite("formerFieldManagers of an operator", (test) => {
+  const ways: { readonly [way: string]: Parameters<typeof configMapOf>[1] } = {
+    "a dependent that is garbage-collected": {},
+    "a dependent that is linked by annotations": { deletion: "ordered" },
+    "the items of a bulk dependent": {
+      bulk: {},
+      desired: ({ primary }) => ({ a: { metadata: { name: "one-text" }, data: { text: primary.spec.text } } }),
+    },
+    "a dependent with a field manager of its own": { fieldManager: "remote" },
+  };
+  for (const [way, options] of Object.entries(ways))
+    test(`takes ${way} over after a restart, and writes nothing more`, async () => {
+      await using server = await startPageServer();
+      const start = async (settings: PageOperatorOptions = {}) => {
+        const page = createPageOperator(server, {
+          ...{ dependents: [configMapOf("text", { existing: "adopt", ...options })], ...settings },
+        });
+        await page.operator.start();
+        await page.quiet();
+        return page;
+      };
+      {
+        await using page = await start();
+        const object = { metadata: { name: "one-text", namespace: "default", ...old.metadata }, data: old.data };
+        await page.operator.client.create(DataMap, object, { fieldManager: FORMER });
+        await createPage(page, "one", { labels: {} });
+        await page.quiet();
+        const left = await page.operator.client.get(DataMap, { name: "one-text", namespace: "default" });
+        assert.equal([left?.data?.["more"], left?.metadata.finalizers], ["old", old.metadata.finalizers]);
+      }
+      await using page = await start({ formerFieldManagers });
+      const taken = await page.operator.client.get(DataMap, { name: "one-text", namespace: "default" });
+      assert.equal([taken?.data?.["more"], taken?.metadata.finalizers], [undefined, undefined]);
+      assert.not("old.example.com/app" in (taken?.metadata.labels ?? {}));
+      await using again = await start({ formerFieldManagers });
+      assert.equal(
+        again.requests.filter((line) => !line.startsWith("GET")),
+        [],
+      );
+    });
 });
