@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { ownedBy } from "#runtime/base/decoded-resource.js";
+import { isOwnedByFormer, ownedBy } from "#runtime/base/decoded-resource.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -53,6 +53,25 @@ suite("decode resource", (test) => {
     assert.equal(ownedBy(shared, MANAGER, "status"), status);
     assert.is(ownedBy(shared, "nobody"), undefined);
     assert.equal(decode(text, "nobody"), { object: { metadata: { name: "a" } } });
+  });
+
+  test("of a former field manager only is kept that it owns something, however it wrote that", () => {
+    const former = { manager: "old" };
+    const decodeFormer = (...managedFields: object[]) => {
+      const fieldManagers = Object.assign([MANAGER], { former: new Set(["old"]) });
+      return decodeResource(Buffer.from(JSON.stringify({ metadata: { name: "a", managedFields } })), { fieldManagers });
+    };
+    const mark = { fieldManager: "old", subresource: "", apiVersion: "", fieldsV1: "{}", isFormer: true };
+    for (const operation of ["Apply", "Update"]) {
+      const entry = decodeFormer(apply({ "f:data": { "f:a": {} } }), apply({ "f:x": {} }, { ...former, operation }));
+      assert.equal(entry.owned?.slice(1), [mark]);
+      assert.is(ownedBy(entry, "old"), undefined);
+      assert.ok(isOwnedByFormer(entry, ["old"]));
+      assert.not(isOwnedByFormer(entry, ["other"]));
+    }
+    // What it wrote through a subresource stays its own.
+    const status = decodeFormer(apply({ "f:status": {} }, { ...former, operation: "Update", subresource: "status" }));
+    assert.not(isOwnedByFormer(status, ["old"]));
   });
 
   test("a name with characters that JSON escapes is found", () => {
