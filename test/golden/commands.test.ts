@@ -45,6 +45,7 @@ suite("what commands print", (test) => {
       await transcribe(sample("external"), [["graph"], ["graph", "--controller", "zones"]]),
       await transcribe(sample("bulk"), [["graph"]]),
       await transcribe(sample("podwatch"), [["graph"]]),
+      await transcribe(sample("tomcat"), [["graph", "--output", "mermaid"]]),
     ];
     checkGolden(join(goldens, "graph.txt"), seen.join("\n"));
   });

@@ -16,21 +16,33 @@ const MERMAID_EDGES: Record<EdgeKind, string> = {
   events: "-. events .->",
 };
 
-/** Renders a graph for Mermaid, as GitHub shows it in a README. */
-export function renderMermaid(graph: WorkflowGraph): string {
-  const ids = idsOf(graph);
-  const text = (lines: readonly string[]) => `"${lines.map(escapeMarkup).join("<br/>")}"`;
+/** Renders graphs as one flowchart of Mermaid, as GitHub shows it in a README; of several graphs, each is a subgraph. */
+export function renderMermaid(graphs: readonly WorkflowGraph[]): string {
+  const [only] = graphs;
+  if (graphs.length === 1 && only !== undefined)
+    return ["flowchart TD", `  %% ${only.name}`, ...mermaidLines(only).map((line) => `  ${line}`), ""].join("\n");
+  const parts = graphs.flatMap((graph, index) => [
+    `  subgraph g${index}[${mermaidText([graph.name])}]`,
+    ...mermaidLines(graph, `g${index}`).map((line) => `    ${line}`),
+    "  end",
+  ]);
+  return ["flowchart TD", ...parts, ""].join("\n");
+}
+
+function mermaidLines(graph: WorkflowGraph, prefix = ""): string[] {
+  const ids = idsOf(graph, prefix);
   return [
-    "flowchart TD",
-    `  %% ${graph.name}`,
     ...graph.nodes.map((node) => {
       const [open, close] = MERMAID_SHAPES[node.kind];
-      return `  ${ids.get(node.name)}${open}${text(linesOf(node))}${close}`;
+      return `${ids.get(node.name)}${open}${mermaidText(linesOf(node))}${close}`;
     }),
-    ...graph.edges.map(({ from, to, kind }) => `  ${ids.get(from)} ${MERMAID_EDGES[kind]} ${ids.get(to)}`),
-    ...deletionLines(graph).map((line) => `  %% ${line}`),
-    "",
-  ].join("\n");
+    ...graph.edges.map(({ from, to, kind }) => `${ids.get(from)} ${MERMAID_EDGES[kind]} ${ids.get(to)}`),
+    ...deletionLines(graph).map((line) => `%% ${line}`),
+  ];
+}
+
+function mermaidText(lines: readonly string[]): string {
+  return `"${lines.map(escapeMarkup).join("<br/>")}"`;
 }
 
 const DOT_SHAPES: Record<NodeKind, string> = {
@@ -75,8 +87,8 @@ export function escapeMarkup(text: string): string {
 }
 
 // A dependent may be called "end" or "graph", which mean something to Mermaid and Graphviz.
-function idsOf({ nodes }: WorkflowGraph): ReadonlyMap<string, string> {
-  return new Map(nodes.map(({ name }, index) => [name, `n${index}`]));
+function idsOf({ nodes }: WorkflowGraph, prefix = ""): ReadonlyMap<string, string> {
+  return new Map(nodes.map(({ name }, index) => [name, `${prefix}n${index}`]));
 }
 
 function quoteDot(text: string): string {

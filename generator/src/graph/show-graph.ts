@@ -37,16 +37,22 @@ export async function showGraph({ project, output, controller }: GraphOptions): 
     return fail(`the project has no controller ${quote(controller ?? "")}`, meant);
   }
   const render = await loadRenderer(output);
-  return { diagnostics: found, text: chosen.map((each) => render(buildGraph(each))).join("\n") };
+  return { diagnostics: found, text: render(chosen.map((each) => buildGraph(each))) };
 }
 
 function fail(message: string, hint: string): GraphResult {
   return { diagnostics: [{ severity: "error", rule: "unknown-controller", message, hint }] };
 }
 
-async function loadRenderer(output: GraphOptions["output"]): Promise<(graph: WorkflowGraph) => string> {
-  if (output === "text") return (await import("./render-text.js")).renderText;
-  if (output === "svg") return (await import("./render-svg.js")).renderSvg;
+async function loadRenderer(output: GraphOptions["output"]): Promise<(graphs: readonly WorkflowGraph[]) => string> {
   const { renderDot, renderMermaid } = await import("./render-diagram.js");
-  return output === "dot" ? renderDot : renderMermaid;
+  if (output === "mermaid") return renderMermaid;
+  const render = output === "dot" ? renderDot : await loadPlainRenderer(output);
+  return (graphs) => graphs.map(render).join("\n");
+}
+
+async function loadPlainRenderer(output: "text" | "svg"): Promise<(graph: WorkflowGraph) => string> {
+  return output === "text"
+    ? (await import("./render-text.js")).renderText
+    : (await import("./render-svg.js")).renderSvg;
 }
