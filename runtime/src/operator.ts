@@ -220,6 +220,7 @@ class RunnableOperator implements Operator {
         proofKey: new ProofKeySecret(client, this.#options.proofKey),
         observer: reconcileObserverOf(metrics, observer, logger),
         onLoop: all(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
+        onForeignWrite: metrics && ((write: { readonly controller: string }) => metrics.observeForeignWrite(write)),
         onExternalWrite: metrics && ((event: ExternalWriteEvent) => metrics.observeExternalWrite(event)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),

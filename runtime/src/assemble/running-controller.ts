@@ -31,6 +31,7 @@ import {
 } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { primaryDeletedChannel } from "../operate/channels.js";
+import { ForeignWrites } from "../operate/foreign-writes.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { recordPause, recordReconcile, recordWait } from "../operate/events/reconcile-events.js";
@@ -46,7 +47,7 @@ import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
 import type { ProofKeys } from "../base/proof-key.js";
 import type { ProofKeySecret } from "../operate/proof-key-secret.js";
-import type { ApiClient } from "../client/api-client.js";
+import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { LinkedPrimary } from "../workflow/dependents/live-objects.js";
@@ -65,6 +66,7 @@ export interface SharedParts
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
+  readonly onForeignWrite?: ((write: { readonly controller: string }) => void) | undefined;
   readonly onExternalWrite?: ((event: ExternalWriteEvent) => void) | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
@@ -129,6 +131,7 @@ export class RunningController {
   readonly #unselected: Sweeper | undefined;
   readonly #listener: SourcesListener;
   readonly #externals: ExternalDependents;
+  readonly #foreignWrites: ForeignWrites;
   readonly #logger: Logger;
   /** Aborted when the controller is to stop. */
   readonly #stopping = new AbortController();
@@ -260,6 +263,11 @@ export class RunningController {
         isRecorded: false,
       });
     this.#stuck = this.#createStuck(shared);
+    const foreignWrites = (this.#foreignWrites = new ForeignWrites({
+      ...{ controller: name, events, logger, onForeignWrite: shared.onForeignWrite },
+      fieldManagers: [fieldManager, conditionsManagerOf(fieldManager)],
+      writes: requesterOf(client).transport.ownWrites,
+    }));
     const finalizer = finalizerOf(definition);
     this.#listener = {
       onPrimaryChange: (change) => {
@@ -276,6 +284,13 @@ export class RunningController {
         expectations.forget(primary);
         stalled.forget(primary);
         externals.forget(primary);
+      },
+      onWritten: ({ object, written }, { definition, primaries: keys }) => {
+        for (const key of keys) {
+          const primary = primaries.get(key)?.object;
+          if (primary !== undefined && written !== undefined)
+            return foreignWrites.observe({ definition, object, written, primary });
+        }
       },
       onSecondaryChange: controller.onSecondaryChange.bind(controller),
       secondaryOf: (object) => runner.workflows.createSecondary(object),
@@ -401,6 +416,7 @@ export class RunningController {
       try {
         await this.#externals.open(signal);
         this.#isPrepared = true;
+        this.#foreignWrites.begin();
         if (this.#sources.lacksProofKey) await this.#readProofs();
         this.#problem = undefined;
         return this.#externals.begin();
@@ -426,6 +442,7 @@ export class RunningController {
   /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
   async stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#foreignWrites.end();
     this.#cancelSweep?.();
     this.#stuck.close();
     this.#stalled.close();

@@ -17,6 +17,12 @@ export interface FieldManagers extends Iterable<string> {
   readonly former?: ReadonlySet<string>;
 }
 
+/** The latest write of the field managers of the operator to an object, in the time of the API server. */
+export interface ManagedWrite {
+  readonly fieldManager: string;
+  readonly time: string;
+}
+
 /** An object as the runtime keeps it: without `managedFields`, which are most of its size. */
 export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
   readonly object: Resource;

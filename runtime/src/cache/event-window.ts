@@ -111,9 +111,10 @@ function echoOf(change: ResourceChange, own: readonly OwnVersion[]): ResourceCha
 
 function merge(changes: readonly HeldChange[]): ResourceChange {
   const first = changes[0]!.change;
-  const { key, object, owned } = changes.at(-1)!.change;
+  const { key, object, owned, written } = changes.at(-1)!.change;
   const isInitial = changes.every(({ change }) => change.isInitial);
-  return { kind: "updated", key, object, owned, old: first.old ?? first.object, isInitial };
+  const change: ResourceChange = { kind: "updated", key, object, owned, old: first.old ?? first.object, isInitial };
+  return written === undefined ? change : { ...change, written };
 }
 
 function countUpTo(sorted: readonly Versioned[], version: string): number {

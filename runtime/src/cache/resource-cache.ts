@@ -4,7 +4,7 @@
 // recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
-import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
+import { uidOf, versionOf, type DecodedResource, type ManagedWrite } from "../base/decoded-resource.js";
 import { deepFreeze } from "./deep-freeze.js";
 import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { ObservedDeletions } from "./observed-deletions.js";
@@ -101,8 +101,11 @@ export class ResourceCache {
     if (index !== undefined) for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
-  /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */
-  observe(entry: DecodedResource): void {
+  /**
+   * Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. `written` is the latest
+   * write of the field managers, which is not kept.
+   */
+  observe(entry: DecodedResource, written?: ManagedWrite): void {
     const { object, owned } = entry;
     const key = keyOf(object.metadata);
     const version = versionOf(entry);
@@ -119,7 +122,7 @@ export class ResourceCache {
       const old = isAnother ? undefined : known?.object;
       // Generations of a restored server went back with the versions: as an update, the change would be filtered out.
       const kind = old === undefined || this.#isReplacing ? "added" : "updated";
-      this.#tell({ kind, key, object, owned, old, isInitial }, version);
+      this.#tell({ kind, key, object, owned, old, isInitial, ...(written && { written }) }, version);
     }
     if (!isInitial) this.#advance(version);
   }

@@ -1,5 +1,5 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import type { OwnedFields } from "../base/decoded-resource.js";
+import type { ManagedWrite, OwnedFields } from "../base/decoded-resource.js";
 
 /** A change of an object. */
 export interface ResourceChange {
@@ -11,6 +11,8 @@ export interface ResourceChange {
   readonly owned?: readonly OwnedFields[] | undefined;
   /** The state before the change, as the watch had it; absent if there was none. */
   readonly old?: KubernetesObject | undefined;
+  /** The latest write of the field managers of the operator, if the watch brought the change. */
+  readonly written?: ManagedWrite | undefined;
   /** Whether a list brought the change, and not the watch. */
   readonly isInitial: boolean;
   /** The primary whose reconcile made the change, and needs no event of it; absent if others made it, or also others. */

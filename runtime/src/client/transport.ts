@@ -9,6 +9,7 @@ import { withDeadline } from "../base/promises.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import { impersonationHeaders, type Connection } from "./connect/connection.js";
 import type { AnswerLimits, Credentials, PoolLimits } from "./connect/connection.js";
+import { acquireOwnWrites, type OwnWrites } from "./own-writes.js";
 import { createPools, loadPool, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -69,6 +70,7 @@ export class Transport {
   /** How to break off each request under way that may change something. */
   readonly #writes = new Set<(reason: Error) => void>();
   readonly #events = new EventEmitter<{ writesEnded: [] }>();
+  readonly #own: ReturnType<typeof acquireOwnWrites>;
 
   constructor(connection: Connection, options: TransportOptions = {}) {
     const { maxConnections, requestTimeoutMs, maxResponseBytes, maxEventBytes } = options;
@@ -80,8 +82,14 @@ export class Transport {
     this.#options = options;
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
+    this.#own = acquireOwnWrites(connection.server);
     // As many requests wait on it as there are under way.
     setMaxListeners(0, this.closed);
+  }
+
+  /** What this process wrote to the server. */
+  get ownWrites(): OwnWrites {
+    return this.#own.writes;
   }
 
   /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
@@ -101,6 +109,7 @@ export class Transport {
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       let wasSent = false;
+      let endWrite: ReturnType<OwnWrites["begin"]> | undefined;
       let thrown: { readonly error: unknown } | undefined;
       // undici may start the request later than now.
       let started: Dispatcher.DispatchController | undefined;
@@ -131,9 +140,11 @@ export class Transport {
               throw error;
             }
             wasSent = true;
+            if (method !== "GET") endWrite ??= this.ownWrites.begin(path);
           },
           onResponseStart: (_, statusCode, received) => {
             [status, headers] = [statusCode, received];
+            this.ownWrites.noteDate(received["date"]);
             // An answer to what was asked before does not make the credentials good again.
             if (status === 401) this.#isRejected = true;
             observe(status);
@@ -162,9 +173,11 @@ export class Transport {
           },
           onResponseEnd: () => {
             const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+            endWrite?.({ status, date: headers["date"], body });
             settle(() => resolve({ path, status, headers, body }));
           },
           onResponseError: (_, error) => {
+            endWrite?.();
             if (status === 0) observe();
             settle(() => reject(thrown === undefined ? this.#errorOf(error, request, wasSent) : thrown.error));
           },
@@ -185,6 +198,7 @@ export class Transport {
 
   async close(): Promise<void> {
     this.#closing.abort(createClosedError());
+    this.#own.release();
     await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);
   }
 

@@ -2,7 +2,7 @@
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
+import type { DecodedResource, FieldManagers, ManagedWrite } from "../base/decoded-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
 import { skipSpace, stringAt, type Range } from "./json-scanner.js";
 import { ManagedFieldsReader } from "./managed-fields.js";
@@ -32,6 +32,11 @@ export class DeferredDecoder {
   constructor({ fieldManagers, known }: Pick<HeadSearch, "known"> & { readonly fieldManagers: FieldManagers }) {
     this.#managedFields = new ManagedFieldsReader(fieldManagers);
     this.#known = known;
+  }
+
+  /** The latest write of the field managers to the object that was decoded last. */
+  get latestWrite(): ManagedWrite | undefined {
+    return this.#managedFields.latest;
   }
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */

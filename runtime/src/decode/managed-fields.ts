@@ -1,6 +1,6 @@
 // Two fifths of an object are managed fields, of which only those of our controllers are kept. But for their times, the entries of other
 // managers are the same for most objects of a kind, and ours the same as in the known state, so that few are scanned byte by byte.
-import type { FieldManagers, OwnedFields } from "../base/decoded-resource.js";
+import type { FieldManagers, ManagedWrite, OwnedFields } from "../base/decoded-resource.js";
 import {
   endOfValue,
   firstMember,
@@ -34,6 +34,8 @@ const CLOSE_BRACKET = 0x5d;
 
 /** Reads what our controllers own of the objects of one kind. */
 export class ManagedFieldsReader {
+  /** The latest write of our controllers to the object that was read last; undefined if there is none. */
+  latest: ManagedWrite | undefined;
   readonly #fieldManagers: FieldManagers;
   readonly #lastEntries: (ManagedEntry | undefined)[] = [];
 
@@ -48,11 +50,14 @@ export class ManagedFieldsReader {
     source: ManagedFieldsSource,
   ): { readonly owned: readonly OwnedFields[]; readonly end: number } {
     const owned: OwnedFields[] = [];
+    this.latest = undefined;
     let index = skipSpace(bytes, start + 1);
     for (let at = 0; bytes[index] !== CLOSE_BRACKET; at++) {
       const entry = this.#readEntry(bytes, { start: index, at }, source);
       const { fieldManager, subresource, apiVersion, fieldsV1, isApplied } = entry;
-      if (isApplied && (subresource === "" || subresource === "status") && this.#isOurs(fieldManager))
+      const isOurs = this.#isOurs(fieldManager);
+      if (isOurs && entry.timeStart > 0) this.#noteTime(fieldManager, stringAt(bytes, index + entry.timeStart));
+      if (isApplied && (subresource === "" || subresource === "status") && isOurs)
         owned.push({ fieldManager, subresource, apiVersion, fieldsV1 });
       else if (subresource === "" && this.#fieldManagers.former?.has(fieldManager) === true)
         owned.push({ fieldManager, subresource, apiVersion: "", fieldsV1: "{}", isFormer: true });
@@ -74,6 +79,10 @@ export class ManagedFieldsReader {
     const isOurs = this.#isOurs(entry.fieldManager);
     this.#lastEntries[at] = isOurs ? undefined : { ...entry, bytes: Buffer.from(entry.bytes) };
     return entry;
+  }
+
+  #noteTime(fieldManager: string, time: string): void {
+    if (time > (this.latest?.time ?? "")) this.latest = { fieldManager, time };
   }
 
   #isOurs(fieldManager: string): boolean {

@@ -89,6 +89,8 @@ export class ControllerSources {
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source), onKnown };
     primary.view.onChange((change) => {
       this.#tellSources(change);
+      if (change.written !== undefined)
+        this.#listener?.onWritten?.(change, { definition: primary.view.definition, primaries: [change.key] });
       if (change.madeFor !== change.key) this.#listener?.onPrimaryChange(change);
     });
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
@@ -379,6 +381,9 @@ export class ControllerSources {
     if (isKindSource(source) && source.isNamed) this.#naming = [...this.#naming, source];
     const view = viewOf(source);
     if (view !== undefined) this.#options.views.add(view, source);
+    if (view !== undefined && isKindSource(source) && source.connection === undefined)
+      source.onWritten = (change, primaries) =>
+        this.#listener?.onWritten?.(change, { definition: view.definition, primaries });
     return registered;
   }
 

@@ -95,6 +95,11 @@ export interface SourcesListener {
   /** Told of the primaries that are gone: deleted, or not watched any more. */
   forget(primary: ObjectKey): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
+  /** Told of the changes of objects in the cluster of the operator that have a write of its field managers, and of their primaries. */
+  onWritten?(
+    change: ResourceChange,
+    about: { readonly definition: ResourceDefinition; readonly primaries: Iterable<ObjectKey> },
+  ): void;
   secondaryOf?(primary: KubernetesObject): object;
   /** Called each time objects become known that were not: primaries may have waited for them. */
   onKnown?(): void;

@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../base/decoded-resource.js";
+import type { DecodedResource, ManagedWrite } from "../base/decoded-resource.js";
 import { decodeResource } from "../decode/decode-resource.js";
 import { DeferredDecoder } from "../decode/deferred-decoder.js";
 import type { Range } from "../decode/json-scanner.js";
@@ -14,9 +14,13 @@ interface WatchedRange extends Range {
 /** Returns what decodes the objects of one list-watch, or, without its cache, single ones; their bytes are changed. */
 export function createWatchedDecoder(
   options: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> &
-    Partial<Pick<ListWatchOptions, "cache">>,
+    Partial<Pick<ListWatchOptions, "cache">> & {
+      /** Told of the latest write of the field managers to each object that is decoded whole. */ readonly onWritten?: (
+        write: ManagedWrite | undefined,
+      ) => void;
+    },
 ): (bytes: Buffer, range: WatchedRange) => DecodedResource {
-  const { definition, projection, fieldManagers, cache } = options;
+  const { definition, projection, fieldManagers, cache, onWritten } = options;
   const { apiVersion, kind } = definition;
   const project = projection && compileProjection(projection);
   // The first list brings nothing that is known.
@@ -27,6 +31,7 @@ export function createWatchedDecoder(
   return (bytes, range) => {
     const { start, end, lacksType } = range;
     const entry = deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
+    onWritten?.(deferred?.latestWrite);
     if (lacksType) Object.assign(entry.object, { apiVersion, kind });
     // A cut object cannot be compared with a desired one, so that `owned` is of no use.
     return project === undefined ? entry : { object: project(entry.object) };

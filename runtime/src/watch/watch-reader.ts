@@ -1,7 +1,7 @@
 import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
-import { versionOf } from "../base/decoded-resource.js";
+import { versionOf, type ManagedWrite } from "../base/decoded-resource.js";
 import { peekIdentity } from "../decode/decode-resource.js";
 import { endOfValue, findMember, stringAt, type Range } from "../decode/json-scanner.js";
 import { createWatchedDecoder } from "./decode-watched.js";
@@ -22,10 +22,11 @@ export class WatchReader {
   readonly #decode: ReturnType<typeof createWatchedDecoder>;
   /** How many lists have begun: objects of the first one are unknown. */
   #lists = 0;
+  #written: ManagedWrite | undefined;
 
   constructor(options: ListWatchOptions) {
     this.#options = options;
-    this.#decode = createWatchedDecoder(options);
+    this.#decode = createWatchedDecoder({ ...options, onWritten: (write) => (this.#written = write) });
   }
 
   beginList(): void {
@@ -62,7 +63,7 @@ export class WatchReader {
         if (type !== "DELETED" && this.#isKnown(line, start)) return;
         const entry = this.#decode(line, { start, end, lacksType: isMetadataOnly });
         if (type === "DELETED") cache.observeDeletion(entry.object);
-        else cache.observe(entry);
+        else cache.observe(entry, this.isListed ? this.#written : undefined);
         if (this.isListed) this.version = versionOf(entry);
         return;
       }

@@ -66,6 +66,10 @@ export const METRICS = {
     "Resources of external dependents that were created, updated or deleted, by verb.",
     ["controller", "dependent", "verb"],
   ),
+  gen_operator_foreign_writes_total: counter(
+    "Writes under the field manager of the controller that another process sent while this one led.",
+    CONTROLLER,
+  ),
   gen_operator_postponed_writes: gauge(
     "Writes that wait, because their objects were written over and over.",
     CONTROLLER,

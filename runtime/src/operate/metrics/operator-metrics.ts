@@ -57,6 +57,7 @@ export class OperatorMetrics {
     metrics.workqueue_work_duration_seconds.initialize(queue);
     metrics.workqueue_retries_total.initialize(queue);
     metrics.gen_operator_write_loops_total.initialize([controller, "", kindNameOf(workflow.primary)]);
+    metrics.gen_operator_foreign_writes_total.initialize(own);
     for (const { name: dependent, resource } of workflow.dependents) {
       for (const outcome of OUTCOMES)
         metrics.gen_operator_dependent_duration_seconds.initialize([controller, dependent, outcome]);
@@ -94,6 +95,10 @@ export class OperatorMetrics {
 
   observeLoop({ controller, dependent = "", kind }: LoopEvent): void {
     this.#metrics.gen_operator_write_loops_total.add([controller, dependent, kind]);
+  }
+
+  observeForeignWrite({ controller }: { readonly controller: string }): void {
+    this.#metrics.gen_operator_foreign_writes_total.add([controller]);
   }
 
   observeExternalWrite({

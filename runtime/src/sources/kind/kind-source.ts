@@ -65,6 +65,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   #context: EventSourceContext | undefined;
   /** Called each time what is watched in a namespace becomes known. */
   onKnown: (() => void) | undefined;
+  /** Called with each change that has a write of the field managers, and the primaries that its object belongs to. */
+  onWritten: ((change: ResourceChange, primaries: Iterable<ObjectKey>) => void) | undefined;
 
   constructor(options: KindSourceOptions) {
     const { name, request, namespaces, isInternal = false, isOfPrimaries = false } = options;
@@ -238,6 +240,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
     this.#context?.noteSecondaries?.(primaries);
     primaries.delete(madeFor as ObjectKey);
+    if (change.written !== undefined) this.onWritten?.(change, primaries);
     this.#noteLastSeen(change, primaries);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
