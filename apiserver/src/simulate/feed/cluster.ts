@@ -33,6 +33,10 @@ export interface Removal {
 export interface Cluster {
   get<T extends KubernetesObject>(kind: string, key: string): T | undefined;
   list<T extends KubernetesObject>(kind: string, namespace?: string): T[];
+  /** The objects whose controller has this uid. */
+  controlledBy<T extends KubernetesObject>(kind: string, uid: string): T[];
+  /** The objects of a namespace that have no controller. */
+  orphans<T extends KubernetesObject>(kind: string, namespace?: string): T[];
   create<T extends KubernetesObject>(kind: string, object: NewObject, manager?: Manager): Promise<T>;
   update<T extends KubernetesObject>(kind: string, object: T, options?: WriteTarget): Promise<T>;
   /** Applies what a manager says of an object, and takes it from others. */
@@ -115,6 +119,8 @@ function clusterOf(
   return {
     get: <T>(kind: string, key: string) => caches.get(kind)?.get(key) as T | undefined,
     list: <T>(kind: string, namespace?: string) => (caches.get(kind)?.list(namespace) ?? []) as T[],
+    controlledBy: <T>(kind: string, uid: string) => (caches.get(kind)?.controlledBy(uid) ?? []) as T[],
+    orphans: <T>(kind: string, namespace?: string) => (caches.get(kind)?.orphans(namespace) ?? []) as T[],
     async create<T extends KubernetesObject>(key: string, object: NewObject, manager?: Manager) {
       const kind = kindOf(key);
       const { namespace } = object.metadata;

@@ -54,7 +54,7 @@ export function createCronJobs(): Controller<CronJob> {
 }
 
 function jobsOf({ metadata }: CronJob, cluster: Cluster): Job[] {
-  return cluster.list<Job>(JOBS, metadata.namespace).filter((job) => controllerOf(job)?.uid === metadata.uid);
+  return cluster.controlledBy<Job>(JOBS, metadata.uid);
 }
 
 /** Starts the Job of a time; returns false where an earlier one keeps it from that. */

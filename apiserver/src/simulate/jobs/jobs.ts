@@ -67,8 +67,7 @@ async function run(job: Job, pods: Pod[], context: JobContext): Promise<number |
   } else {
     delay = await createPods(job, tally, context);
   }
-  const current = cluster.list<Pod>("pods.", metadata.namespace);
-  const own = current.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+  const own = cluster.controlledBy<Pod>("pods.", metadata.uid);
   const left = tallyOf(job, own, counted);
   const isOver = outcome !== undefined && left.active.length === 0 && left.terminating.length === 0;
   const conditions = conditionsOf(job, { outcome, isOver, now });

@@ -1,5 +1,6 @@
 // The Secrets and ConfigMaps that the kubelet needs to start a Pod.
-import { isNotFound, type Requests } from "../feed/api-client.js";
+import { isNotFound } from "../feed/api-client.js";
+import type { ControllerContext } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";
 import type { Container, KeySelector, Pod, ProjectedSource, Volume } from "./pod.js";
 
@@ -23,9 +24,11 @@ const KINDS: Record<InputKind, { plural: string; kind: string; keys: string }> =
   configmap: { plural: "configmaps", kind: "ConfigMap", keys: "config key" },
 };
 
-/** Finds what is missing, in the words of the kubelet; it asks the server, as most Pods need nothing. */
-export async function findMissingInputs(pod: Pod, client: Requests): Promise<MissingInputs> {
-  const inputs = new Inputs(client, pod.metadata.namespace ?? "");
+type Reader = Pick<ControllerContext, "client" | "cluster">;
+
+/** Finds what is missing, in the words of the kubelet; it asks the server for what no cache holds, as most Pods need nothing. */
+export async function findMissingInputs(pod: Pod, reader: Reader): Promise<MissingInputs> {
+  const inputs = new Inputs(reader, pod.metadata.namespace ?? "");
   const mounts: string[] = [];
   for (const volume of pod.spec.volumes ?? []) {
     const problem = await volumeProblem(volume, inputs);
@@ -41,17 +44,20 @@ export async function findMissingInputs(pod: Pod, client: Requests): Promise<Mis
 
 /** Reads each object once. */
 class Inputs {
-  readonly #client: Requests;
+  readonly #reader: Reader;
   readonly namespace: string;
   readonly #known = new Map<string, Promise<Input | undefined>>();
 
-  constructor(client: Requests, namespace: string) {
-    this.#client = client;
+  constructor(reader: Reader, namespace: string) {
+    this.#reader = reader;
     this.namespace = namespace;
   }
 
   get(kind: InputKind, name: string): Promise<Input | undefined> {
-    const path = `/api/v1/namespaces/${this.namespace}/${KINDS[kind].plural}/${encodeURIComponent(name)}`;
+    const { plural } = KINDS[kind];
+    const cached = this.#reader.cluster.get<Input>(`${plural}.`, `${this.namespace}/${name}`);
+    if (cached !== undefined) return Promise.resolve(cached);
+    const path = `/api/v1/namespaces/${this.namespace}/${plural}/${encodeURIComponent(name)}`;
     const known = this.#known.get(path) ?? this.#read(path);
     this.#known.set(path, known);
     return known;
@@ -59,7 +65,7 @@ class Inputs {
 
   async #read(path: string): Promise<Input | undefined> {
     try {
-      return await this.#client.request<Input>({ method: "GET", path });
+      return await this.#reader.client.request<Input>({ method: "GET", path });
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;

@@ -1,5 +1,5 @@
 import type { ContainerStatus } from "./pod-status.js";
-import { controllerOf, type KubernetesObject, type OwnerReference } from "../feed/kubernetes-object.js";
+import type { KubernetesObject, OwnerReference } from "../feed/kubernetes-object.js";
 
 /** A condition in a status. */
 export interface StatusCondition {
@@ -124,11 +124,6 @@ export function msUntilAvailable(pod: Pod, minReadySeconds: number | undefined, 
   if (ready === undefined) return undefined;
   const since = Date.parse(ready.lastTransitionTime);
   return Math.max(0, (minReadySeconds ?? 0) * 1000 - (now.getTime() - since));
-}
-
-/** The Pods of a namespace whose controller has this uid. */
-export function podsOf(pods: Pod[], uid: string): Pod[] {
-  return pods.filter((pod) => controllerOf(pod)?.uid === uid);
 }
 
 /** The reference that makes an object the controller of what it creates. */

@@ -53,12 +53,12 @@ const NOTHING_MISSING: MissingInputs = { mounts: [], containers: new Map() };
 
 /** Writes the state that a Pod has reached; returns when the next one is due. */
 async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promise<number | undefined> {
-  const { cluster, client, now, delayMs } = context;
+  const { cluster, now, delayMs } = context;
   // Bound elsewhere, or changed since: it stays as it is.
   if (planProblem(pod) !== undefined) return undefined;
   const { outcome, exitCode, readyAfterMs: readyAfter } = planOf(pod, delayMs);
   const isDue = elapsedMs() - known.start >= readyAfter;
-  const missing = isDue && !hasAllInputs(pod) ? await findMissingInputs(pod, client) : NOTHING_MISSING;
+  const missing = isDue && !hasAllInputs(pod) ? await findMissingInputs(pod, context) : NOTHING_MISSING;
   const isMounted = missing.mounts.length === 0;
   const lacksInput = !isMounted || (outcome !== "no-image" && missing.containers.size > 0);
   // What was waited for is there, so the containers start now.

@@ -1,6 +1,6 @@
 // The templates of StatefulSets and DaemonSets, kept as ControllerRevisions.
 import type { Cluster } from "../feed/cluster.js";
-import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
+import type { KubernetesObject } from "../feed/kubernetes-object.js";
 import { controllerReference, type PodTemplate } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { selects } from "../feed/selector.js";
@@ -17,10 +17,7 @@ const HASH = "controller.kubernetes.io/hash";
 
 /** The revisions of a workload, oldest first. */
 export function revisionsOf(cluster: Cluster, { metadata }: KubernetesObject): ControllerRevision[] {
-  return cluster
-    .list<ControllerRevision>(KIND, metadata.namespace)
-    .filter((revision) => controllerOf(revision)?.uid === metadata.uid)
-    .sort((a, b) => a.revision - b.revision);
+  return cluster.controlledBy<ControllerRevision>(KIND, metadata.uid).sort((a, b) => a.revision - b.revision);
 }
 
 /** Returns the revision of the present template; it is the one with the highest number afterwards. */

@@ -63,8 +63,7 @@ export function createDaemonSets(): Controller<DaemonSet> {
 }
 
 function podsOfSet({ metadata }: DaemonSet, { cluster }: ControllerContext): Pod[] {
-  const pods = cluster.list<Pod>("pods.", metadata.namespace);
-  return pods.filter((pod) => pod.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid));
+  return cluster.controlledBy<Pod>("pods.", metadata.uid);
 }
 
 function nodeOf(pod: Pod): string {

@@ -35,6 +35,7 @@ export function createDeployments(): Controller<Deployment> {
 /** One reconcile. */
 class DeploymentRun {
   #deployment: Deployment;
+  #hasNewRevision = false;
   readonly #context: ControllerContext;
   readonly #cluster: Cluster;
 
@@ -55,15 +56,14 @@ class DeploymentRun {
   }
 
   #sets(): ReplicaSet[] {
-    const { namespace, uid } = this.#deployment.metadata;
-    return this.#cluster.list<ReplicaSet>(SETS, namespace).filter((set) => controllerOf(set)?.uid === uid);
+    return this.#cluster.controlledBy<ReplicaSet>(SETS, this.#deployment.metadata.uid);
   }
 
   async #adopt(): Promise<void> {
     const { metadata, spec } = this.#deployment;
     if (metadata.deletionTimestamp !== undefined) return;
-    for (const set of this.#cluster.list<ReplicaSet>(SETS, metadata.namespace)) {
-      if (controllerOf(set) !== undefined || !selects(spec.selector, set.metadata.labels)) continue;
+    for (const set of this.#cluster.orphans<ReplicaSet>(SETS, metadata.namespace)) {
+      if (!selects(spec.selector, set.metadata.labels)) continue;
       const ownerReferences = [
         ...(set.metadata.ownerReferences ?? []),
         controllerReference("apps/v1", "Deployment", this.#deployment),
@@ -104,9 +104,8 @@ class DeploymentRun {
     const current = newReplicaSetOf(this.#deployment, this.#sets());
     const old = this.#sets().filter((set) => set.metadata.uid !== current?.metadata.uid);
     await this.#apply(old.map((set) => ({ set, replicas: 0 })));
-    const uids = new Set(old.map(({ metadata }) => metadata.uid));
-    const pods = this.#cluster.list<Pod>("pods.", this.#deployment.metadata.namespace);
-    return pods.some((pod) => !isFinished(pod) && uids.has(controllerOf(pod)?.uid ?? ""));
+    const pods = old.flatMap(({ metadata }) => this.#cluster.controlledBy<Pod>("pods.", metadata.uid));
+    return pods.some((pod) => !isFinished(pod));
   }
 
   async #setRevision(next: ReplicaSet): Promise<void> {
@@ -116,8 +115,8 @@ class DeploymentRun {
     if (metadata.annotations?.[REVISION] === revision) return;
     const annotations = { ...metadata.annotations, [REVISION]: revision };
     // Written with the status, as the annotations of a Deployment raise its generation.
-    const revisioned = { ...this.#deployment, metadata: { ...metadata, annotations } };
-    this.#deployment = await this.#cluster.update(KIND, revisioned, { subresource: "status" });
+    this.#deployment = { ...this.#deployment, metadata: { ...metadata, annotations } };
+    this.#hasNewRevision = true;
   }
 
   async #apply(scalings: Scaling[]): Promise<void> {
@@ -151,7 +150,7 @@ class DeploymentRun {
 
   async #writeStatus(): Promise<number | undefined> {
     const { status, again } = deploymentStatus(this.#deployment, this.#sets(), this.#context.now());
-    if (!isSame(this.#deployment.status, status)) {
+    if (this.#hasNewRevision || !isSame(this.#deployment.status, status)) {
       await this.#cluster.update(KIND, { ...this.#deployment, status }, { subresource: "status" });
     }
     return again;

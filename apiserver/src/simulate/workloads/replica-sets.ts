@@ -1,7 +1,7 @@
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { type Pod, type StatusCondition, isActive, isReady, podsOf, timestamp } from "../pods/pod.js";
+import { type Pod, type StatusCondition, isActive, isReady, timestamp } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { type Workload, claimPods, createPod, deletePod, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
 
@@ -67,7 +67,7 @@ async function writeStatus(
   failure: ApiError | undefined,
   { cluster, now }: ControllerContext,
 ): Promise<number | undefined> {
-  const all = podsOf(cluster.list<Pod>("pods.", set.metadata.namespace), set.metadata.uid);
+  const all = cluster.controlledBy<Pod>("pods.", set.metadata.uid);
   const active = all.filter(isActive);
   const template = Object.entries(set.spec.template.metadata?.labels ?? {});
   const labelled = active.filter(({ metadata }) => template.every(([key, value]) => metadata.labels?.[key] === value));

@@ -55,8 +55,7 @@ interface Plan {
 }
 
 function podsOfSet({ set, context }: Plan): Pod[] {
-  const pods = context.cluster.list<Pod>("pods.", set.metadata.namespace);
-  const own = pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid));
+  const own = context.cluster.controlledBy<Pod>("pods.", set.metadata.uid);
   return own.sort((a, b) => ordinalOf(a) - ordinalOf(b));
 }
 

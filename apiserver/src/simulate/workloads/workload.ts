@@ -130,7 +130,8 @@ export async function claimPods(
 ): Promise<Pod[]> {
   const { metadata, spec } = owner.object;
   const own: Pod[] = [];
-  for (const pod of cluster.list<Pod>("pods.", metadata.namespace)) {
+  const candidates = metadata.deletionTimestamp === undefined ? cluster.orphans<Pod>("pods.", metadata.namespace) : [];
+  for (const pod of [...cluster.controlledBy<Pod>("pods.", metadata.uid), ...candidates]) {
     const controller = controllerOf(pod);
     const matches = selects(spec.selector, pod.metadata.labels);
     if (controller?.uid === metadata.uid) {
@@ -140,7 +141,7 @@ export async function claimPods(
           ...pod,
           metadata: { ...pod.metadata, ownerReferences: withoutOwner(pod, metadata.uid) },
         });
-    } else if (controller === undefined && matches && isActive(pod) && metadata.deletionTimestamp === undefined) {
+    } else if (controller === undefined && matches && isActive(pod)) {
       const reference = controllerReference(owner.apiVersion, owner.kind, owner.object);
       const ownerReferences = [...(pod.metadata.ownerReferences ?? []), reference];
       own.push(await cluster.update("pods.", { ...pod, metadata: { ...pod.metadata, ownerReferences } }));
