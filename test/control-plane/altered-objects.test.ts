@@ -68,6 +68,17 @@ const WHOLE_SCHEMA = {
         empty: { type: "object" },
         open: { type: "object", "x-kubernetes-preserve-unknown-fields": true, properties: { a: integer } },
         any: { "x-kubernetes-preserve-unknown-fields": true },
+        openList: {
+          type: "array",
+          "x-kubernetes-preserve-unknown-fields": true,
+          items: { type: "object", properties: { a: { type: "object", properties: { b: text } } } },
+        },
+        openLists: {
+          type: "array",
+          "x-kubernetes-preserve-unknown-fields": true,
+          items: { type: "array", items: { type: "object" } },
+        },
+        closed: { type: "object", additionalProperties: false },
         map: { type: "object", additionalProperties: { ...text, minLength: 1 }, maxProperties: 2 },
         set: { type: "array", items: text, "x-kubernetes-list-type": "set" },
         list: { type: "array", items: { ...integer, nullable: true }, minItems: 1, maxItems: 3 },
@@ -110,7 +121,9 @@ const WHOLE_SCHEMA = {
 const WHOLE_SPEC = {
   ...{ size: "small", replicas: 2, half: 1, ratio: 1.5, isOn: false, port: 80, percent: "50%", label: "éa" },
   ...{ url: "https://example.com/a", data: "YQ==", at: "2026-01-01T00:00:00Z", wait: "1h", empty: {} },
-  ...{ open: { a: 1, b: { c: 1 } }, any: [{ a: null }], map: { a: "b" }, set: ["a", "b"], list: [1, null] },
+  ...{ open: { a: 1, b: { c: 1 } }, any: [{ a: null }], closed: {}, map: { a: "b" }, set: ["a", "b"], list: [1, null] },
+  openList: [{ a: { b: "x" }, c: { d: 1 } }],
+  openLists: [[{ a: 1 }]],
   ports: [
     { name: "a", number: 1 },
     { name: "a", protocol: "UDP" },

@@ -69,16 +69,18 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
 /** Lists the objects whose content the API server drops: a schema without fields is often meant to keep all. */
 function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
-  const visit = (node: unknown, path: (string | number)[]): void => {
+  const visit = (node: unknown, path: (string | number)[], isKept = false): void => {
     if (!isRecord(node)) return;
     const isMetadata = path.length === ROOT_LENGTH + 2 && path.at(-1) === "metadata";
-    if (!isMetadata && path.length > ROOT_LENGTH && isEmptyObject(node))
+    if (!isMetadata && !isKept && path.length > ROOT_LENGTH && isEmptyObject(node))
       diagnostics.push({
         ...{ severity: "warning", rule: EMPTY_OBJECT, ...locate(path) },
         message: `${formatPath(path.slice(-1))} is an object without fields: the API server drops everything in it`,
         hint: "declare properties or additionalProperties, or set x-kubernetes-preserve-unknown-fields: true",
       });
-    visitSchemasIn(node, path, (child) => visit(child, path));
+    // An open list keeps what its items do not declare.
+    const isOpen = node["type"] === "array" && (isKept || node["x-kubernetes-preserve-unknown-fields"] === true);
+    visitSchemasIn(node, path, (child) => visit(child, path, isOpen && path.at(-1) === "items"));
   };
   versionsOf(definition).forEach((version, index) => {
     const schema = isRecord(version) && isRecord(version["schema"]) ? version["schema"]["openAPIV3Schema"] : undefined;

@@ -31,6 +31,13 @@ export function ownSchema(schema: RawSchema, keyword: "items" | "additionalPrope
   return isRecord(value) ? value : undefined;
 }
 
+/** Returns the schema of the items of a list. The API server keeps unknown fields of the items of a list that preserves them. */
+export function itemsOf(schema: RawSchema): RawSchema | undefined {
+  const items = ownSchema(schema, "items");
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  return isOpen && items !== undefined ? { ...items, "x-kubernetes-preserve-unknown-fields": true } : items;
+}
+
 /** Recognises a number-or-text field in all four spellings: the flag alone, beside `anyOf` or `allOf`, and the format. */
 export function isIntOrString(schema: RawSchema): boolean {
   return (

@@ -9,6 +9,7 @@ import {
   isIntOrString,
   isRecord,
   isStatusCondition,
+  itemsOf,
   ownSchema,
   schemasOf,
 } from "../../model/schema/raw-schema.js";
@@ -116,7 +117,7 @@ class Normaliser {
   }
 
   #itemsTypeOf(schema: RawSchema, place: FindPlace): TypeModel {
-    const items = ownSchema(schema, "items");
+    const items = itemsOf(schema);
     if (items === undefined) return { kind: "any" };
     return this.#typeOf(items, () => inner(place(), "Item", "[]"));
   }

@@ -7,6 +7,7 @@ import {
   hasFields,
   isIntOrString,
   isRecord,
+  itemsOf,
   ownSchema,
   schemasOf,
 } from "../../model/schema/raw-schema.js";
@@ -232,7 +233,7 @@ class SchemaBuilder {
     if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional, depth + 1);
     else if (typeof schema["additionalProperties"] === "boolean")
       copied["additionalProperties"] = schema["additionalProperties"];
-    const items = ownSchema(schema, "items");
+    const items = itemsOf(schema);
     if (items !== undefined) copied["items"] = this.schemaOf(items, depth + 1);
     if (this.#resource.isCustom) Object.assign(copied, this.#junctorsOf(schema, depth), rulesOf(schema));
     return copied as Schema;

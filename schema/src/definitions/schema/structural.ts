@@ -78,8 +78,11 @@ interface Pruning {
 
 function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: Pruning): void {
   if (Array.isArray(value)) {
-    const items = schema && itemSchema(schema);
-    if (items === undefined && schema?.["x-kubernetes-preserve-unknown-fields"] === true) return;
+    const declared = schema && itemSchema(schema);
+    const isOpen = schema?.["x-kubernetes-preserve-unknown-fields"] === true;
+    if (declared === undefined && isOpen) return;
+    // An open list keeps the unknown fields of its items, but not those inside the fields that the items declare.
+    const items = isOpen ? { ...declared, "x-kubernetes-preserve-unknown-fields": true } : declared;
     value.forEach((item, index) =>
       prune(items, item, {
         ...pruning,
@@ -98,7 +101,8 @@ function pruneObject(
   const properties = schema === undefined ? {} : propertiesOf(schema);
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
-  const isOpen = isObject(rest) || rest === true;
+  // What additionalProperties: false forbids is kept until it is refused.
+  const isOpen = isObject(rest) || typeof rest === "boolean";
   for (const name of Object.keys(object)) {
     const memberPath = path === "" ? name : `${path}.${name}`;
     const innerPath = memberPathOf(schema ?? {}, metadataPath, name);

@@ -2,6 +2,7 @@
 import { hasFormat } from "../../texts/formats.js";
 import { hasMatch } from "../../texts/pattern.js";
 import {
+  invalidError,
   notSupportedError,
   textNotSupportedError,
   requiredError,
@@ -111,6 +112,7 @@ function checkObject(schema: StructuralSchema, { path, value, old }: Validated &
   if (typeof minProperties === "number" && count < minProperties)
     errors.push(brokenRule(path, count, `should have at least ${minProperties} properties`));
   if (typeof maxProperties === "number" && count > maxProperties) errors.push(tooManyError(path, count, maxProperties));
+  errors.push(...forbiddenMembers(schema, path, value));
   const oldObject = isObject(old) ? old : undefined;
   const parts = memberNames(schema, value).map((name) => {
     const inner = memberSchema(schema, name) as StructuralSchema;
@@ -120,6 +122,14 @@ function checkObject(schema: StructuralSchema, { path, value, old }: Validated &
   const missing = (Array.isArray(required) ? required : []).filter((name) => !Object.hasOwn(value, String(name)));
   errors.push(...missing.map((name) => requiredError(path === "" ? String(name) : `${path}.${String(name)}`)));
   return mergeResults([...parts, { errors, matches: 1 }]);
+}
+
+function forbiddenMembers(schema: StructuralSchema, path: string, object: JsonObject): FieldError[] {
+  if (memberOf(schema, "additionalProperties") !== false) return [];
+  const properties = propertiesOf(schema);
+  return Object.keys(object)
+    .filter((name) => !Object.hasOwn(properties, name))
+    .map((name) => invalidError(path, name, `${path}.${name} in body is a forbidden property`));
 }
 
 /** Lists the members that have a schema: undeclared ones first, then the declared ones in the schema's order. */

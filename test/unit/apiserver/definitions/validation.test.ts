@@ -45,6 +45,39 @@ suite("custom resources by their schema, recorded from kube-apiserver", (test) =
   }
 });
 
+suite("fields that a schema does not declare, recorded from kube-apiserver", (test) => {
+  const open = { "x-kubernetes-preserve-unknown-fields": true };
+  const declared = { type: "object", properties: { a: { type: "object", properties: { b: { type: "string" } } } } };
+  const object = { a: { b: "x", c: 1 }, d: { e: 1 } };
+  const known = { a: { b: "x" }, d: { e: 1 } };
+  for (const [title, items, given, stored, ...dropped] of [
+    ["stay in the items of an open list", declared, [object], [known], "list[0].a.c"],
+    ["stay in items without fields", { type: "object" }, [object], [object]],
+    ["stay in lists of an open list", { type: "array", items: declared }, [[object]], [[known]], "list[0][0].a.c"],
+  ] as const)
+    test(title, () => {
+      const list = { type: "array", ...open, items } as unknown as JsonObject;
+      const pruned = clone({ list: given } as unknown as JsonObject);
+      const schemaOfList: JsonObject = { type: "object", properties: { list } };
+      assert.equal(pruneUnknownFields(schemaOfList, pruned), dropped);
+      assert.equal(pruned["list"], stored);
+    });
+
+  test("are refused where additionalProperties is false, and dropped below", () => {
+    const closed: JsonObject = {
+      type: "object",
+      properties: { spec: { type: "object", additionalProperties: false } },
+    };
+    const refused: JsonObject = { spec: { a: 1, b: { c: 1 } } };
+    assert.equal(pruneUnknownFields(closed, refused), ["spec.b.c"]);
+    assert.equal(refused, { spec: { a: 1, b: {} } });
+    assert.equal(validateCustomResource(closed, refused).map(causeOf), [
+      'FieldValueInvalid|spec|Invalid value: "a": spec.a in body is a forbidden property',
+      'FieldValueInvalid|spec|Invalid value: "b": spec.b in body is a forbidden property',
+    ]);
+  });
+});
+
 suite("validation of updates", (test) => {
   const object = (spec: JsonObject): JsonObject => ({ apiVersion: "v1", kind: "Thing", metadata: {}, spec });
   const errorsOf = (spec: JsonObject, old: JsonObject): string[] =>

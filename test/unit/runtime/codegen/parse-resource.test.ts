@@ -277,6 +277,21 @@ suite("parse", (test) => {
     }
   });
 
+  test("takes unknown fields of the items of an open list, as the API server keeps them", () => {
+    const open = { type: "array", "x-kubernetes-preserve-unknown-fields": true };
+    const declared = { type: "object", properties: { a: { type: "object", properties: { b: text } } } };
+    const list = (items: object) => ({ type: "object", properties: { list: { ...open, items } } });
+    for (const [items, value] of [
+      [declared, [{ a: { b: "x" }, c: 1 }]],
+      [{ type: "object" }, [{ c: 1 }]],
+      [{ type: "array", items: declared }, [[{ a: { b: "x" }, c: 1 }]]],
+    ] as const)
+      assert.equal(problemsOf(list(items), { list: value }), []);
+    assert.equal(problemsOf(list(declared), { list: [{ a: { c: 1 } }] }), [
+      "spec.list[0].a.c is not a field of the schema",
+    ]);
+  });
+
   test("checks the owners of an object as the API server does", () => {
     const owner = { apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "1", controller: true };
     const problemsOfOwners = (...ownerReferences: readonly object[]): readonly string[] => {
