@@ -15,6 +15,7 @@ const WAYS_OUT = "runtime/reconciles/ways-out";
 /** The tests of states that need more than that one has. */
 const PROVEN: { readonly [event: string]: string } = {
   WriteLoop: "runtime/writes/write-loops",
+  SecondOperator: "runtime/operate/foreign-writes",
   WaitingForWatch: "runtime/life-cycle/local-failures",
   DeletionFailed: "runtime/pruning/external-release",
   CleanupTimedOut: "runtime/dependents/cleanup-inputs",

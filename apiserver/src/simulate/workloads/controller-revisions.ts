@@ -1,6 +1,6 @@
 // The templates of StatefulSets and DaemonSets, kept as ControllerRevisions.
 import type { Cluster } from "../feed/cluster.js";
-import type { KubernetesObject } from "../feed/kubernetes-object.js";
+import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
 import { controllerReference, type PodTemplate } from "../pods/pod.js";
 import { isSame } from "../pods/same.js";
 import { selects } from "../feed/selector.js";
