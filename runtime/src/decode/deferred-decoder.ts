@@ -41,6 +41,8 @@ export class DeferredDecoder {
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
   decode(bytes: Buffer, { start, end }: Range): DecodedResource {
+    // Of an object without managed fields none are read.
+    this.#managedFields.latest = undefined;
     // V8 reads and keeps text of one byte per character much faster than other text.
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
     const search = { managedFields: this.#managedFields, encoding, known: this.#known, neighbour: this.#last } as const;

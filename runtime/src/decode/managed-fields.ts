@@ -50,7 +50,6 @@ export class ManagedFieldsReader {
     source: ManagedFieldsSource,
   ): { readonly owned: readonly OwnedFields[]; readonly end: number } {
     const owned: OwnedFields[] = [];
-    this.latest = undefined;
     let index = skipSpace(bytes, start + 1);
     for (let at = 0; bytes[index] !== CLOSE_BRACKET; at++) {
       const entry = this.#readEntry(bytes, { start: index, at }, source);
