@@ -5,7 +5,7 @@ import { machineTime } from "../real-time.js";
 import type { KeyedCertificate } from "../x509/authority.js";
 import { checkNames, hintOf } from "../did-you-mean.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
-import { createEventRecorder } from "./events/event-recorder.js";
+import { createEventRecorder, type EventRecorder } from "./events/event-recorder.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
 import { startCluster } from "./feed/cluster.js";
 import { type ClusterFeedOptions, startClusterFeed } from "./feed/cluster-feed.js";
@@ -53,8 +53,9 @@ export async function startSimulation(connection: Connection, options: Simulatio
   const { signal } = stop;
   // Every watch listens to it.
   setMaxListeners(0, signal);
+  const recorder = names.includes("events") ? createEventRecorder(client, { signal, now }) : undefined;
   const clusterControllers = [
-    ...(names.includes("garbage-collection") ? [createGarbageCollection(client, onError)] : []),
+    ...(names.includes("garbage-collection") ? [createGarbageCollection(client, { onError, recorder })] : []),
     ...(names.includes("namespaces") ? [createNamespaceDeletion(client, { onError, now })] : []),
   ];
   const controllers = createControllers(controllersNamed(names), onError);
@@ -66,7 +67,7 @@ export async function startSimulation(connection: Connection, options: Simulatio
   try {
     await Promise.all([
       startAll(client, { listeners: clusterControllers, signal, onError }),
-      startKinds(client, { controllers, names, connection, delayMs, authority, now, signal, onError }),
+      startKinds(client, { controllers, names, connection, delayMs, authority, recorder, now, signal, onError }),
     ]);
   } catch (error) {
     await close();
@@ -116,14 +117,14 @@ async function startKinds(
     connection: Connection;
     delayMs: number;
     authority: KeyedCertificate | undefined;
+    recorder: EventRecorder | undefined;
     now: () => Date;
     signal: AbortSignal;
     onError: (error: unknown, key: string) => void;
   },
 ): Promise<void> {
-  const { controllers, names, connection, delayMs, authority, now, signal, onError } = options;
+  const { controllers, names, connection, delayMs, authority, recorder, now, signal, onError } = options;
   const { kinds, changed } = controllers;
-  const recorder = names.includes("events") ? createEventRecorder(client, { signal, now }) : undefined;
   const cluster = await startCluster(client, { kinds, changed, recorder, signal, onError });
   const context: ControllerContext = { cluster, client, delayMs, ca: connection.ca, authority, now };
   if (names.includes("pods")) await registerNode(cluster, context.now());

@@ -235,4 +235,44 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
     },
     TEST_OPTIONS,
   );
+
+  test(
+    "what has its owner in another namespace goes, and an Event says why",
+    async () => {
+      const cluster = await connect();
+      const [namespace, other] = [await createNamespace(cluster), await createNamespace(cluster)];
+      const owner = await createConfigMap(cluster, other, "owner");
+      const secret = await apiRequestOrThrow(cluster, `POST /api/v1/namespaces/${namespace}/secrets`, {
+        body: { metadata: { name: "child", ownerReferences: [ownerReference(owner)] } },
+      });
+      await createConfigMap(cluster, namespace, "child", { owners: [owner] });
+      await isGone(cluster, namespace, "child");
+      const told = await waitFor(
+        "both are told of",
+        async () => {
+          const events = await apiRequestOrThrow(cluster, `GET /api/v1/namespaces/${namespace}/events`);
+          const items = (events.items ?? []) as unknown as Told[];
+          return items.length === 2 && items;
+        },
+        PATIENCE,
+      );
+      const identity = `v1/ConfigMap, namespace: ${namespace}, name: owner, uid: ${owner.metadata.uid}`;
+      const message = `ownerRef [${identity}] does not exist in namespace "${namespace}"`;
+      const texts = told.map(({ type, reason, message, source, involvedObject }) =>
+        [involvedObject.kind, type, reason, source.component, message].join(" "),
+      );
+      const rest = `Warning OwnerRefInvalidNamespace garbage-collector-controller ${message}`;
+      assert.equal(texts.sort(), [`ConfigMap ${rest}`, `Secret ${rest}`]);
+      assert.ok(told.some(({ involvedObject }) => involvedObject.uid === secret.metadata.uid));
+    },
+    TEST_OPTIONS,
+  );
+}
+
+interface Told {
+  type: string;
+  reason: string;
+  message: string;
+  source: { component?: string };
+  involvedObject: { kind: string; uid: string };
 }

@@ -1,6 +1,7 @@
 // Deletes what its owners left behind, as the garbage collector of kube-controller-manager 1.36 does: background, foreground and
 // orphan propagation. Driven by watches; what is deleted is what was judged (preconditions), and an owner counts as absent only
 // after the server has said so.
+import type { EventRecorder } from "../events/event-recorder.js";
 import { type ApiClient, isNotFound } from "../feed/api-client.js";
 import type { ClusterFeed, ClusterListener } from "../feed/cluster-feed.js";
 import { KeyedQueue } from "../feed/keyed-queue.js";
@@ -34,9 +35,11 @@ const SETTLE_MS = 50;
 /** Creates a garbage collector that starts to act with `start`. */
 export function createGarbageCollection(
   client: ApiClient,
-  onError: (error: unknown, key: string) => void,
+  { onError, recorder }: { onError: (error: unknown, key: string) => void; recorder: EventRecorder | undefined },
 ): GarbageCollection {
   const graph = new OwnerGraph();
+  /** The references to owners in other namespaces that were told of, as the uids of both. */
+  const told = new Set<string>();
   const unresolved = new Set<string>();
   let feed: ClusterFeed | undefined;
 
@@ -165,6 +168,30 @@ export function createGarbageCollection(
     await ignoreNotFound(client.request({ method: "DELETE", path: pathOf(kind, object.metadata), body }));
   };
 
+  /** Tells of an owner that exists, but in another namespace: the dependent is about to go, as if there were no owner. */
+  const recordStranger = (owner: OwnedObject, { kind, object }: OwnedObject): void => {
+    const { uid, namespace = "" } = object.metadata;
+    const reference = object.metadata.ownerReferences?.find((one) => one.uid === owner.object.metadata.uid);
+    if (reference === undefined || !owner.kind.namespaced || owner.object.metadata.namespace === namespace) return;
+    const key = `${uid} ${reference.uid}`;
+    if (told.has(key)) return;
+    told.add(key);
+    const { apiVersion, name } = reference;
+    const identity = `${apiVersion}/${reference.kind}, namespace: ${namespace}, name: ${name}, uid: ${reference.uid}`;
+    recorder?.record(kind, object, {
+      ...{ type: "Warning", reason: "OwnerRefInvalidNamespace", by: { component: "garbage-collector-controller" } },
+      message: `ownerRef [${identity}] does not exist in namespace ${JSON.stringify(namespace)}`,
+    });
+  };
+
+  const recordStrangers = (owned: OwnedObject): void => {
+    for (const { uid } of owned.object.metadata.ownerReferences ?? []) {
+      const owner = graph.get(uid);
+      if (owner !== undefined) recordStranger(owner, owned);
+    }
+    for (const dependent of graph.dependentsOf(owned.object.metadata.uid)) recordStranger(owned, dependent);
+  };
+
   /** The owners that may be waiting for this object. */
   const addWaitingOwners = (object: KubernetesObject | undefined): void => {
     for (const { uid } of object?.metadata.ownerReferences ?? []) {
@@ -177,6 +204,7 @@ export function createGarbageCollection(
     changed(object, kind) {
       const { uid, deletionTimestamp, ownerReferences } = object.metadata;
       const before = graph.set({ kind, object });
+      recordStrangers({ kind, object });
       if (deletionTimestamp !== undefined) queue.add(uid, SETTLE_MS);
       else if (ownerReferences !== undefined) queue.add(uid);
       if (JSON.stringify(before?.object.metadata.ownerReferences) !== JSON.stringify(ownerReferences))
@@ -185,6 +213,7 @@ export function createGarbageCollection(
     deleted({ metadata }) {
       const before = graph.delete(metadata.uid);
       unresolved.delete(metadata.uid);
+      for (const { uid } of before?.object.metadata.ownerReferences ?? []) told.delete(`${metadata.uid} ${uid}`);
       for (const { object } of graph.dependentsOf(metadata.uid)) queue.add(object.metadata.uid);
       addWaitingOwners(before?.object);
     },
