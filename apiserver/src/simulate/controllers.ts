@@ -14,6 +14,7 @@ import { createPolicyTypes } from "./policies/policy-types.js";
 import { createQuotas } from "./policies/quotas.js";
 import { createEndpointSlices } from "./services/endpoint-slices.js";
 import { createEndpoints } from "./services/endpoints.js";
+import { createLoadBalancers } from "./services/load-balancers.js";
 import { createClaims } from "./volumes/claims.js";
 import { createVolumes } from "./volumes/volumes.js";
 import { createDaemonSets } from "./workloads/daemon-sets.js";
@@ -31,6 +32,7 @@ export type KindController =
   | "jobs"
   | "cronjobs"
   | "endpoints"
+  | "load-balancers"
   | "volumes"
   | "namespace-contents"
   | "disruption-budgets"
@@ -54,6 +56,7 @@ const CONTROLLERS: Record<KindController, () => unknown[]> = {
   jobs: () => [createJobs()],
   cronjobs: () => [createCronJobs()],
   endpoints: () => [createEndpointSlices(), createEndpoints()],
+  "load-balancers": () => [createLoadBalancers()],
   volumes: () => [createClaims(), createVolumes()],
   "namespace-contents": () => [createNamespaceContents()],
   "disruption-budgets": () => [createDisruptionBudgets()],

@@ -1,5 +1,5 @@
 // What scheduler and kubelet make of Pods.
-import type { Connection } from "../api/api-request.js";
+import { apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import { untilTold } from "./events.js";
@@ -153,6 +153,125 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
       await space.untilGone("pods", name);
     }
   });
+
+  law(
+    "a sidecar runs and is ready beside the containers, and an init container completes before them",
+    async (space) => {
+      await space.create("pods", {
+        metadata: { name: "p" },
+        spec: {
+          initContainers: [
+            { name: "first", image: "i" },
+            { name: "proxy", image: "i", restartPolicy: "Always" },
+          ],
+          containers: [{ name: "c", image: "i" }],
+        },
+      });
+      const pod = await space.until("pods", "p", ({ status }) => status?.["phase"] === "Running");
+      assert.equal(statesOf(pod), ["first terminated Completed 0", "proxy running", "c running"]);
+      const [, proxy] = pod.status?.["initContainerStatuses"] as { ready: boolean; started: boolean }[];
+      assert.equal([proxy?.ready, proxy?.started], [true, true]);
+    },
+  );
+
+  law(
+    "a Pod that fits no Node waits, with the words of the scheduler; one of another scheduler is left alone",
+    async (space) => {
+      const requires = (matchExpressions: object[]) => ({
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
+        },
+      });
+      const near = (app: string) => [
+        { labelSelector: { matchLabels: { app } }, topologyKey: "kubernetes.io/hostname" },
+      ];
+      const required = "requiredDuringSchedulingIgnoredDuringExecution";
+      const container = { name: "c", image: "i" };
+      const pods: Record<string, object> = {
+        there: { affinity: requires([{ key: "kubernetes.io/os", operator: "In", values: ["linux"] }]) },
+        elsewhere: { affinity: requires([{ key: "kubernetes.io/os", operator: "NotIn", values: ["linux"] }]) },
+        together: { affinity: { podAffinity: { [required]: near("there") } } },
+        alone: { affinity: { podAffinity: { [required]: near("nothing") } } },
+        apart: { affinity: { podAntiAffinity: { [required]: near("there") } } },
+        large: { containers: [{ ...container, resources: { requests: { cpu: "9000m" } } }] },
+        device: {
+          containers: [{ ...container, resources: { requests: { "a.b/gpu": "1" }, limits: { "a.b/gpu": "1" } } }],
+        },
+        other: { schedulerName: "volcano" },
+      };
+      const create = (name: string) =>
+        space.create("pods", {
+          metadata: { name, labels: { app: name } },
+          spec: { containers: [container], ...pods[name] },
+        });
+      await create("there");
+      await space.until("pods", "there", ({ status }) => status?.["phase"] === "Running");
+      for (const name of Object.keys(pods).slice(1)) await create(name);
+      const messages: Record<string, string> = {
+        elsewhere: "node(s) didn't match Pod's node affinity/selector",
+        alone: "node(s) didn't match pod affinity rules",
+        apart: "node(s) didn't match pod anti-affinity rules",
+        large: "Insufficient cpu",
+        device: "Insufficient a.b/gpu",
+      };
+      await space.until("pods", "together", ({ status }) => status?.["phase"] === "Running");
+      for (const [name, message] of Object.entries(messages)) {
+        const { status } = await space.until("pods", name, (pod) => conditionsOf(pod).length > 0);
+        const [condition] = status?.["conditions"] as { message: string }[];
+        assert.match(condition?.message ?? "", `nodes are available: 1 ${message}`);
+      }
+      assert.equal(conditionsOf((await space.get("pods", "other"))!), []);
+    },
+  );
+
+  law(
+    "a Node with a taint NoExecute evicts the Pods that do not tolerate it, and one that is deleted all of them",
+    async (space) => {
+      const name = `node-${space.namespace}`;
+      const cluster = await connect();
+      await apiRequestOrThrow(cluster, "POST /api/v1/nodes", { body: { metadata: { name } } });
+      const toleration = { key: "broken", operator: "Exists", effect: "NoExecute" };
+      const create = (pod: string, tolerations: object[]) =>
+        space.create("pods", {
+          metadata: { name: pod },
+          spec: {
+            nodeName: name,
+            terminationGracePeriodSeconds: 0,
+            tolerations,
+            containers: [{ name: "c", image: "i" }],
+          },
+        });
+      await create("strict", []);
+      await create("patient", [{ ...toleration, tolerationSeconds: 1 }]);
+      await create("tolerant", [toleration]);
+      for (const pod of ["strict", "patient", "tolerant"])
+        await space.until("pods", pod, ({ status }) => status?.["phase"] === "Running");
+      const taints = [{ key: "broken", effect: "NoExecute" }];
+      const contentType = "application/merge-patch+json";
+      await apiRequestOrThrow(cluster, `PATCH /api/v1/nodes/${name}`, { body: { spec: { taints } }, contentType });
+      await space.untilGone("pods", "strict");
+      await space.untilGone("pods", "patient");
+      assert.ok(await space.get("pods", "tolerant"));
+      await apiRequestOrThrow(cluster, `DELETE /api/v1/nodes/${name}`);
+      await space.untilGone("pods", "tolerant");
+    },
+  );
+
+  law(
+    "a Service of type LoadBalancer has an address as long as it is one, unless it is for another controller",
+    async (space) => {
+      const spec = { type: "LoadBalancer", ports: [{ port: 80 }] };
+      await space.create("services", { metadata: { name: "web" }, spec });
+      await space.create("services", { metadata: { name: "classed" }, spec: { ...spec, loadBalancerClass: "a.b/c" } });
+      const ingressOf = ({ status }: AnyObject) =>
+        (status?.["loadBalancer"] as { ingress?: { ip: string }[] })?.ingress;
+      const web = await space.until("services", "web", (service) => ingressOf(service) !== undefined);
+      assert.match(ingressOf(web)?.[0]?.ip ?? "", /^192\.0\.2\.\d+$/);
+      await space.patch("services", "web", { spec: { type: "ClusterIP" } });
+      await space.until("services", "web", (service) => ingressOf(service) === undefined);
+      assert.is(ingressOf((await space.get("services", "classed"))!), undefined);
+    },
+  );
 }
 
 function scheduled({ namespace }: ClusterSpace, name: string): string {

@@ -1,6 +1,6 @@
 import type { Controller } from "../feed/controller.js";
 import type { Cluster } from "../feed/cluster.js";
-import { timestamp } from "./pod.js";
+import { type Pod, timestamp } from "./pod.js";
 import { HOST_IP } from "./pod-status.js";
 import type { Node } from "./schedule.js";
 
@@ -27,6 +27,11 @@ export async function registerNode(cluster: Cluster, now: Date): Promise<void> {
 export function createNodes(): Controller<Node> {
   return {
     kind: "nodes.",
+    // The garbage collector of Pods deletes those whose Node is gone.
+    async gone(name, { cluster }) {
+      const pods = cluster.list<Pod>("pods.").filter(({ spec }) => spec.nodeName === name);
+      await Promise.all(pods.map((pod) => cluster.remove("pods.", pod, { gracePeriodSeconds: 0 })));
+    },
     async reconcile(node, { cluster, now }) {
       if (node.metadata.name !== NAME) return;
       if (node.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") !== true) {

@@ -1,3 +1,4 @@
+import type { Affinity } from "./affinity.js";
 import type { ContainerStatus } from "./pod-status.js";
 import type { KubernetesObject, OwnerReference } from "../feed/kubernetes-object.js";
 
@@ -19,6 +20,7 @@ export interface Container {
   image?: string;
   restartPolicy?: string;
   env?: { name: string; value?: string; valueFrom?: EnvironmentSource }[];
+  resources?: { requests?: Record<string, string> };
   envFrom?: { secretRef?: ObjectSelector; configMapRef?: ObjectSelector }[];
   ports?: { name?: string; containerPort: number; protocol?: string }[];
 }
@@ -58,6 +60,15 @@ interface VolumeInput extends ObjectSelector {
   items?: { key: string }[];
 }
 
+/** A toleration of a Pod. */
+export interface Toleration {
+  key?: string;
+  operator?: string;
+  effect?: string;
+  value?: string;
+  tolerationSeconds?: number;
+}
+
 /** What is read from the spec of a Pod. */
 export interface PodSpec {
   nodeName?: string;
@@ -68,10 +79,11 @@ export interface PodSpec {
   containers?: Container[];
   initContainers?: Container[];
   volumes?: Volume[];
-  tolerations?: { key?: string; operator?: string; effect?: string; value?: string }[];
+  tolerations?: Toleration[];
   readinessGates?: { conditionType: string }[];
   schedulingGates?: object[];
-  affinity?: Record<string, unknown>;
+  affinity?: Affinity;
+  schedulerName?: string;
 }
 
 /** What is read from the status of a Pod. */

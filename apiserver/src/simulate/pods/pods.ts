@@ -8,7 +8,7 @@ import { recordMounts, recordStart, recordStop } from "./pod-events.js";
 import { findMissingInputs, type MissingInputs } from "./pod-inputs.js";
 import { CONFIG_ERROR, podStatus } from "./pod-status.js";
 import { isSame } from "./same.js";
-import { type Claim, type Node, type Placement, placementOf } from "./schedule.js";
+import { type Claim, type Node, type Placement, placementOf, toleratedMs } from "./schedule.js";
 
 /** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
 interface KnownPod {
@@ -18,6 +18,8 @@ interface KnownPod {
   attempts: number;
   /** The volumes that could not be mounted, as was told. */
   mounts: string;
+  /** When its Node was first seen with taints that it does not tolerate for ever, by the clock of the server. */
+  taintedAt?: number | undefined;
 }
 
 /** Makes the controller that stands for scheduler and kubelet. */
@@ -32,15 +34,17 @@ export function createPods(): Controller<Pod> {
   };
   return {
     kind: "pods.",
-    watches: { "nodes.": waitingPods, "persistentvolumeclaims.": waitingPods, "storageclasses.storage.k8s.io": noPods },
+    watches: { "nodes.": podsOfNode, "persistentvolumeclaims.": waitingPods, "storageclasses.storage.k8s.io": noPods },
     async reconcile(pod, context) {
       if (pod.metadata.deletionTimestamp !== undefined) {
         known.delete(pod.metadata.uid);
         return remove(pod, context);
       }
       if (isFinished(pod)) return void known.delete(pod.metadata.uid);
-      if (!isScheduled(pod)) return schedule(pod, context);
-      return run(pod, knownOf(pod, context.now()), context);
+      if (!isScheduled(pod)) return isOurs(pod) ? schedule(pod, context) : undefined;
+      const one = knownOf(pod, context.now());
+      const leaves = await evict(pod, one, context);
+      return leaves === 0 ? undefined : earliest(leaves, await run(pod, one, context));
     },
   };
 }
@@ -112,6 +116,48 @@ function crashesAfter(elapsedMs: number, firstPauseMs: number): { count: number;
   return { count, nextMs: at - elapsedMs };
 }
 
+/** Deletes a Pod whose Node has a taint NoExecute that it does not tolerate; returns in how many milliseconds it has to go. */
+async function evict(pod: Pod, known: KnownPod, { cluster, now }: ControllerContext): Promise<number | undefined> {
+  const node = cluster.get<Node>("nodes.", pod.spec.nodeName ?? "");
+  const tolerated = node === undefined ? undefined : toleratedMs(pod, node);
+  known.taintedAt = tolerated === undefined ? undefined : (known.taintedAt ?? now().getTime());
+  if (tolerated === undefined || known.taintedAt === undefined) return undefined;
+  const left = known.taintedAt + tolerated - now().getTime();
+  if (left > 0) return left;
+  const { namespace, name } = pod.metadata;
+  const message = `Marking for deletion Pod ${namespace}/${name}`;
+  cluster.record("pods.", pod, {
+    reason: "TaintManagerEviction",
+    message,
+    by: { component: "taint-eviction-controller" },
+  });
+  const conditions = withConditions(pod.status?.conditions, [
+    {
+      ...{ type: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager" },
+      message: "Taint manager: deleting due to NoExecute taint",
+      lastTransitionTime: timestamp(now()),
+      observedGeneration: pod.metadata.generation ?? 1,
+    },
+  ]);
+  const marked = await cluster.update(
+    "pods.",
+    { ...pod, status: { ...pod.status, conditions } },
+    { subresource: "status" },
+  );
+  await cluster.remove("pods.", marked);
+  return 0;
+}
+
+function earliest(...times: (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** Is the Pod for the simulated scheduler? */
+function isOurs({ spec }: Pod): boolean {
+  return spec.schedulerName === undefined || spec.schedulerName === "default-scheduler";
+}
+
 /** Binds a Pod to a Node, or says why not. */
 async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<void> {
   if ((pod.spec.schedulingGates ?? []).length > 0) return;
@@ -122,6 +168,11 @@ async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<
       ? { problem: misspelt }
       : placementOf(pod, {
           nodes: cluster.list<Node>("nodes.").filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+          placed: () =>
+            cluster.list<Pod>("pods.").flatMap((other) => {
+              const node = cluster.get<Node>("nodes.", other.spec.nodeName ?? "");
+              return node === undefined || isFinished(other) ? [] : [{ pod: other, node }];
+            }),
           claimOf: (claim) => cluster.get<Claim>("persistentvolumeclaims.", `${namespace}/${claim}`),
           isLate({ spec }) {
             const type = cluster.get<KubernetesObject & { volumeBindingMode?: string }>(
@@ -184,6 +235,15 @@ async function stop(pod: Pod, { cluster, now }: ControllerContext): Promise<void
   }
   // No kubelet knows it, so the garbage collector of Pods says that it has failed.
   await cluster.update("pods.", { ...pod, status: { ...pod.status, phase: "Failed" } }, { subresource: "status" });
+}
+
+/** Those that wait for a Node, and those that are on this one and may have to go. */
+function podsOfNode(node: KubernetesObject, cluster: ControllerContext["cluster"]): string[] {
+  const { name } = node.metadata;
+  const isTainted = (node as Node).spec?.taints?.some(({ effect }) => effect === "NoExecute") === true;
+  if (!isTainted) return waitingPods(node, cluster);
+  const pods = cluster.list<Pod>("pods.").filter(({ spec }) => spec.nodeName === name);
+  return [...waitingPods(node, cluster), ...pods.map(({ metadata }) => keyOfObject(metadata))];
 }
 
 function waitingPods(_: KubernetesObject, cluster: ControllerContext["cluster"]): string[] {

@@ -1,13 +1,16 @@
+import { compareQuantities } from "@gen-operator/schema";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";
-import type { Pod } from "./pod.js";
+import { matchesNode, podAffinityProblem } from "./affinity.js";
+import type { Pod, Toleration } from "./pod.js";
 
 /** A Node, as the scheduler sees it. */
 export interface Node extends KubernetesObject {
   spec?: { unschedulable?: boolean; taints?: Taint[] };
-  status?: { conditions?: { type: string; status: string }[] };
+  status?: { conditions?: { type: string; status: string }[]; allocatable?: Record<string, string> };
 }
 
-interface Taint {
+/** A taint of a Node. */
+export interface Taint {
   key: string;
   value?: string;
   effect: string;
@@ -27,9 +30,16 @@ export function placementOf(
   pod: Pod,
   {
     nodes,
+    placed,
     claimOf,
     isLate,
-  }: { nodes: Node[]; claimOf: (name: string) => Claim | undefined; isLate: (claim: Claim) => boolean },
+  }: {
+    nodes: Node[];
+    /** The Pods that are on Nodes; asked for by Pods that care for others. */
+    placed: () => { pod: Pod; node: Node }[];
+    claimOf: (name: string) => Claim | undefined;
+    isLate: (claim: Claim) => boolean;
+  },
 ): Placement {
   const total = nodes.length;
   if (total === 0) return { problem: "no nodes available to schedule pods" };
@@ -45,7 +55,9 @@ export function placementOf(
       return refused("pod has unbound immediate PersistentVolumeClaims");
     }
   }
-  const problems = nodes.map((node) => problemOf(pod, node));
+  const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
+  const others = podAffinity === undefined && podAntiAffinity === undefined ? [] : placed();
+  const problems = nodes.map((node) => problemOf(pod, node) ?? podAffinityProblem(pod, node, others));
   const free = problems.indexOf(undefined);
   if (free >= 0) return { nodeName: nodes[free]?.metadata.name ?? "" };
   const counts = new Map<string, number>();
@@ -59,10 +71,8 @@ export function placementOf(
 }
 
 /** Why a Pod does not go to a Node, in the words of the scheduler. */
-function problemOf(pod: Pod, { metadata, spec }: Node): string | undefined {
-  const { nodeSelector = {} } = pod.spec;
-  const wanted = namedNode(pod);
-  if (wanted !== undefined && wanted !== metadata.name) return "node(s) didn't match Pod's node affinity/selector";
+function problemOf(pod: Pod, node: Node): string | undefined {
+  const { spec } = node;
   if (
     spec?.unschedulable === true &&
     !tolerates(pod, { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" })
@@ -72,29 +82,48 @@ function problemOf(pod: Pod, { metadata, spec }: Node): string | undefined {
     ({ effect, ...rest }) => effect !== "PreferNoSchedule" && !tolerates(pod, { effect, ...rest }),
   );
   if (taint !== undefined) return `node(s) had untolerated taint(s)`;
-  const labels = metadata.labels ?? {};
-  const isSelected = Object.entries(nodeSelector).every(([key, value]) => labels[key] === value);
-  return isSelected ? undefined : "node(s) didn't match Pod's node affinity/selector";
+  if (!matchesNode(pod, node)) return "node(s) didn't match Pod's node affinity/selector";
+  return resourceProblem(pod, node);
+}
+
+/** Says which resource a Node lacks altogether: what other Pods request is not taken from it. */
+function resourceProblem({ spec }: Pod, { status }: Node): string | undefined {
+  const { allocatable } = status ?? {};
+  if (allocatable === undefined) return undefined;
+  for (const { resources } of spec.containers ?? []) {
+    for (const [resource, requested] of Object.entries(resources?.requests ?? {})) {
+      const available = allocatable[resource] ?? "0";
+      if ((compareQuantities(requested, available) ?? 0) > 0) return `Insufficient ${resource}`;
+    }
+  }
+  return undefined;
 }
 
 /** Tells whether a Pod may be on a Node with this taint. */
 export function tolerates({ spec }: Pick<Pod, "spec">, taint: Taint): boolean {
-  return (spec.tolerations ?? []).some(({ key = "", operator = "Equal", effect = "", value = "" }) => {
-    if (effect !== "" && effect !== taint.effect) return false;
-    if (operator === "Exists") return key === "" || key === taint.key;
-    return key === taint.key && value === (taint.value ?? "");
-  });
+  return (spec.tolerations ?? []).some((toleration) => isFor(toleration, taint));
 }
 
-interface NodeAffinity {
-  requiredDuringSchedulingIgnoredDuringExecution?: {
-    nodeSelectorTerms?: { matchFields?: { key: string; values?: string[] }[] }[];
-  };
+function isFor({ key = "", operator = "Equal", effect = "", value = "" }: Toleration, taint: Taint): boolean {
+  if (effect !== "" && effect !== taint.effect) return false;
+  if (operator === "Exists") return key === "" || key === taint.key;
+  return key === taint.key && value === (taint.value ?? "");
+}
+
+/** How long a Pod tolerates the taints of its Node, in milliseconds: 0 if not at all, `undefined` if for ever. */
+export function toleratedMs({ spec }: Pod, node: Node): number | undefined {
+  const taints = (node.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+  const times = taints.map((taint) => {
+    const tolerations = (spec.tolerations ?? []).filter((toleration) => isFor(toleration, taint));
+    if (tolerations.length === 0) return 0;
+    return 1_000 * Math.max(0, Math.min(...tolerations.map(({ tolerationSeconds = Infinity }) => tolerationSeconds)));
+  });
+  const first = Math.min(...times);
+  return first === Infinity ? undefined : first;
 }
 
 /** The Node that a Pod of a DaemonSet is for. */
 export function namedNode({ spec }: Pod): string | undefined {
-  const affinity = spec.affinity?.["nodeAffinity"] as NodeAffinity | undefined;
-  const terms = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   return terms.flatMap(({ matchFields = [] }) => matchFields).find(({ key }) => key === "metadata.name")?.values?.[0];
 }

@@ -1,6 +1,7 @@
 // Keeps one Pod of each DaemonSet on every Node that takes it.
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type Pod, isActive, isFinished, isReady } from "../pods/pod.js";
+import { matchesNode } from "../pods/affinity.js";
 import { isSame } from "../pods/same.js";
 import { type Node, namedNode, tolerates } from "../pods/schedule.js";
 import { cleanRevisions, currentRevision, hashOfRevision } from "./controller-revisions.js";
@@ -73,10 +74,7 @@ function nodeOf(pod: Pod): string {
 function nodesFor({ spec }: DaemonSet, { cluster }: ControllerContext): Node[] {
   const tolerations = [...(spec.template.spec.tolerations ?? []), ...tolerationsOf(spec.template.spec.tolerations)];
   return cluster.list<Node>("nodes.").filter((node) => {
-    const labels = node.metadata.labels ?? {};
-    const isSelected = Object.entries(spec.template.spec.nodeSelector ?? {}).every(
-      ([key, value]) => labels[key] === value,
-    );
+    const isSelected = matchesNode(spec.template, node);
     const taints = (node.spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule");
     return isSelected && taints.every((taint) => tolerates({ spec: { tolerations } }, taint));
   });

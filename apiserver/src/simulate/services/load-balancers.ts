@@ -1,0 +1,36 @@
+// What the controller of a cloud does: Services of type LoadBalancer get an address.
+import { createHash } from "node:crypto";
+import type { Controller } from "../feed/controller.js";
+import { isSame } from "../pods/same.js";
+import type { Service } from "./service.js";
+
+type BalancedService = Service & {
+  spec?: { loadBalancerClass?: string };
+  status?: { loadBalancer?: { ingress?: object[] } };
+};
+
+/** Makes the controller of load balancers; those of a class are for others. */
+export function createLoadBalancers(): Controller<BalancedService> {
+  return {
+    kind: "services.",
+    async reconcile(service, { cluster }) {
+      const { spec, status, metadata } = service;
+      if (metadata.deletionTimestamp !== undefined || spec?.loadBalancerClass !== undefined) return;
+      const isBalanced = spec?.type === "LoadBalancer";
+      const present = status?.loadBalancer?.ingress ?? [];
+      const ingress = isBalanced ? [{ ip: addressOf(metadata.uid), ipMode: "VIP" }] : [];
+      if (isSame(present, ingress)) return;
+      const loadBalancer = isBalanced ? { ingress } : {};
+      await cluster.update("services.", { ...service, status: { ...status, loadBalancer } }, { subresource: "status" });
+      if (!isBalanced) return;
+      const by = { component: "service-controller" };
+      cluster.record("services.", service, { reason: "EnsuredLoadBalancer", message: "Ensured load balancer", by });
+    },
+  };
+}
+
+/** An address for documentation (RFC 5737) that stays with the Service. */
+function addressOf(uid: string): string {
+  const [byte = 0] = createHash("sha256").update(uid).digest();
+  return `192.0.2.${Math.max(1, Math.min(254, byte))}`;
+}
