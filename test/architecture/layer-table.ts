@@ -80,6 +80,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "real-time": { values: [] },
     "did-you-mean": { values: [] },
     "simulate-annotations": { values: ["did-you-mean"] },
+    "number-texts": { values: ["json"] },
     clock: { values: ["real-time"] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
@@ -91,11 +92,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // What is kept on disk.
     persistence: { values: ["real-time"], types: ["storage"] },
     builtin: {
-      values: ["package-file", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/definitions"],
+      values: [
+        ...["package-file", "number-texts", "errors", "json"],
+        ...["@gen-operator/schema", "@gen-operator/schema/definitions"],
+      ],
     },
-    object: { values: ["clock", "builtin", "errors", "json", "@gen-operator/schema"] },
+    object: { values: ["clock", "builtin", "number-texts", "errors", "json", "@gen-operator/schema"] },
     decode: {
-      values: ["yaml-library", "package-file", "builtin", "errors", "json", "@gen-operator/schema"],
+      values: ["yaml-library", "package-file", "number-texts", "builtin", "errors", "json", "@gen-operator/schema"],
       types: ["object"],
     },
     patch: { values: ["builtin", "errors", "json", "@gen-operator/schema"] },

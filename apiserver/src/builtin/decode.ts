@@ -2,6 +2,7 @@
 // and the first value that does not fit.
 import { goTypeOf } from "../errors/go-format.js";
 import { isObject, type JsonObject, type JsonValue } from "../json.js";
+import { numberTextsIn } from "../number-texts.js";
 import { goFieldOf, type GoField } from "./go-types.js";
 import type { TextType } from "./scalar-text.js";
 import { schemaNode, shortName, type SchemaNode } from "./schema-node.js";
@@ -98,38 +99,42 @@ function inspectChoice(place: Place, schema: SchemaNode, { value, misfits }: { v
     misfits.push({ message: "boolean or JSON schema expected", isFinal: true });
 }
 
-function inspect(place: Place, value: JsonValue, findings: Findings): void {
+/** `text` is how a whole number is spelled if it is spelled as a float. */
+function inspect(place: Place, value: JsonValue, findings: Findings, text?: string): void {
   if (value === null || findings.misfits.at(-1)?.isFinal === true) return;
   const { node } = place;
   const { choice } = node;
   if (choice !== undefined) return inspectChoice(place, choice, { value, misfits: findings.misfits });
-  const message = misfitText(place, value);
+  const message = misfitText(place, value, text);
   if (message !== undefined) {
     // Such types read themselves, and what they say ends the decoding.
     findings.misfits.push({ message, isFinal: node.text !== undefined || node.isIntOrString });
   } else if (Array.isArray(value)) {
     const { items } = node;
     if (items === undefined) return;
-    value.forEach((item, index) => inspect(new Place(items, index, place), item, findings));
+    const texts = numberTextsIn(value);
+    value.forEach((item, index) => inspect(new Place(items, index, place), item, findings, texts?.get(index)));
   } else if (isObject(value)) inspectMembers(place, value, findings);
 }
 
 function inspectMembers(place: Place, value: JsonObject, findings: Findings): void {
   const { node } = place;
   if (node.properties.size === 0 && node.values === undefined) return;
+  const texts = numberTextsIn(value);
   for (const key of Object.keys(value)) {
     const member = node.child(key);
     if (member === undefined) findings.unknownFields.push(new Place(node, key, place).path);
-    else inspect(new Place(member, key, place), value[key] as JsonValue, findings);
+    else inspect(new Place(member, key, place), value[key] as JsonValue, findings, texts?.get(key));
   }
 }
 
-function misfitText(place: Place, value: JsonValue): string | undefined {
+function misfitText(place: Place, value: JsonValue, text: string | undefined): string | undefined {
   const { node } = place;
   if (node.text !== undefined) return textProblem(node.text, place, value);
   if (node.isIntOrString) {
     if (typeof value === "string") return undefined;
-    return typeof value === "number" ? integerMisfit(place, value, "int32") : misfit(place, value, { target: "int32" });
+    if (typeof value !== "number") return misfit(place, value, { target: "int32" });
+    return integerMisfit(place, value, { target: "int32", text });
   }
   switch (node.type) {
     case "object":
@@ -138,7 +143,8 @@ function misfitText(place: Place, value: JsonValue): string | undefined {
     case "array":
       return Array.isArray(value) ? undefined : misfit(place, value);
     case "integer":
-      return typeof value === "number" ? integerMisfit(place, value, targetOf(place)) : misfit(place, value);
+      if (typeof value !== "number") return misfit(place, value);
+      return integerMisfit(place, value, { target: targetOf(place), text });
     case "number":
       return typeof value === "number" ? undefined : misfit(place, value);
     case "boolean":
@@ -169,10 +175,15 @@ function misfit(place: Place, value: JsonValue, of: { target?: string; shown?: s
   return `json: cannot unmarshal ${shown} into Go ${field} of type ${target}`;
 }
 
-function integerMisfit(place: Place, value: number, target: string): string | undefined {
+interface IntegerType {
+  readonly target: string;
+  readonly text: string | undefined;
+}
+
+function integerMisfit(place: Place, value: number, { target, text }: IntegerType): string | undefined {
   const limit = target === "int32" ? 2 ** 31 : 2 ** 63;
-  if (Number.isInteger(value) && value >= -limit && value < limit) return undefined;
-  return misfit(place, value, { target, shown: `number ${value}` });
+  if (text === undefined && Number.isInteger(value) && value >= -limit && value < limit) return undefined;
+  return misfit(place, value, { target, shown: `number ${text ?? value}` });
 }
 
 // Go reads a list of numbers as bytes, too.

@@ -4,6 +4,7 @@ import { MEDIA_TYPES } from "../errors/media-types.js";
 import { quote } from "../errors/quote.js";
 import { unsupportedMediaType } from "../errors/status-error.js";
 import { sortedJson, type JsonValue } from "../json.js";
+import { parseJsonWithTexts } from "../number-texts.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { BodySyntaxError } from "./body-syntax-error.js";
 import { checkNumbers, tooDeepBracket } from "./check-limits.js";
@@ -51,7 +52,7 @@ export function parseJson(body: Buffer): ParsedBody {
 function parseJsonText(text: string): ParsedBody {
   const bracket = tooDeepBracket(text);
   if (bracket !== undefined) throw new BodySyntaxError(`invalid character '${bracket}' exceeded max depth`);
-  const value = JSON.parse(text) as JsonValue;
+  const value = parseJsonWithTexts(text);
   checkNumbers(text);
   // The value may be changed before somebody asks.
   const memberCount = memberCountOf(value);

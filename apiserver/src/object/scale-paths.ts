@@ -1,4 +1,5 @@
 import { findScaleProblems, MAX_REPLICAS, type ScaleProblem } from "@gen-operator/schema";
+import { numberTextsIn } from "../number-texts.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { invalidError, type FieldError } from "../errors/field-error.js";
 import { goFormat } from "../errors/go-format.js";
@@ -30,7 +31,8 @@ export function checkScaleOf(type: ServedType, object: JsonObject, options: { of
     statusReplicasPath: statusReplicas,
     labelSelectorPath: labelSelector,
   };
-  return findScaleProblems(object, paths, options).map(errorOf);
+  const isFloat = (holder: JsonObject, name: string) => numberTextsIn(holder)?.has(name) === true;
+  return findScaleProblems(object, paths, { ...options, isFloat }).map(errorOf);
 }
 
 function errorOf({ path, value, expected, isSelector }: ScaleProblem): FieldError {
@@ -40,7 +42,8 @@ function errorOf({ path, value, expected, isSelector }: ScaleProblem): FieldErro
     case "at most 2147483647":
       return invalidError(path, value, `should be less than or equal to ${MAX_REPLICAS}`);
     default: {
-      const misfit = `${goFormat(value)} is of the type ${goTypeIn(value)}, expected ${GO_TYPES[expected]}`;
+      const found = typeof value === "number" && expected === "an integer" ? "float64" : goTypeIn(value);
+      const misfit = `${goFormat(value)} is of the type ${found}, expected ${GO_TYPES[expected]}`;
       return invalidError(path, isSelector ? "" : 0, `${path} accessor error: ${misfit}`);
     }
   }

@@ -22,25 +22,37 @@ export interface ScaleProblem {
 /** The most replicas that a Scale can have. */
 export const MAX_REPLICAS = 2 ** 31 - 1;
 
-/** Lists the values of an object that its Scale cannot show; with `ofStatus`, what a write of the status alone is checked for. */
+/** What is checked, and how. */
+export interface ScaleOptions {
+  /** Whether only the status is written. Default: false */
+  readonly ofStatus?: boolean;
+  /** Tells whether a whole number was spelled as a float, such as `1.0`, which no Scale can show. Default: none was */
+  readonly isFloat?: (holder: JsonObject, name: string) => boolean;
+}
+
+/** Lists the values of an object that its Scale cannot show. */
 export function findScaleProblems(
   object: JsonObject,
   { specReplicasPath, statusReplicasPath, labelSelectorPath = "" }: ScalePaths,
-  { ofStatus = false } = {},
+  { ofStatus = false, isFloat = () => false }: ScaleOptions = {},
 ): ScaleProblem[] {
   return [
-    ...(ofStatus ? [] : replicasProblems(object, specReplicasPath)),
-    ...replicasProblems(object, statusReplicasPath),
+    ...(ofStatus ? [] : replicasProblems(object, specReplicasPath, isFloat)),
+    ...replicasProblems(object, statusReplicasPath, isFloat),
     ...(labelSelectorPath === "" ? [] : selectorProblems(object, labelSelectorPath)),
   ];
 }
 
-function replicasProblems(object: JsonObject, path: string): ScaleProblem[] {
-  const { value, misfit } = valueAt(object, path);
+function replicasProblems(
+  object: JsonObject,
+  path: string,
+  isFloat: NonNullable<ScaleOptions["isFloat"]>,
+): ScaleProblem[] {
+  const { value, misfit, holder = object, name = "" } = valueAt(object, path);
   const problem = (expected: ScaleProblem["expected"]) => [{ path, value: value ?? null, expected, isSelector: false }];
   if (misfit !== undefined) return [{ ...misfit, isSelector: false }];
   if (value === undefined) return [];
-  if (!Number.isInteger(value)) return problem("an integer");
+  if (!Number.isInteger(value) || isFloat(holder, name)) return problem("an integer");
   if ((value as number) > MAX_REPLICAS) return problem("at most 2147483647");
   return (value as number) < 0 ? problem("at least 0") : [];
 }
@@ -55,15 +67,23 @@ function selectorProblems(object: JsonObject, path: string): ScaleProblem[] {
 
 type Misfit = Omit<ScaleProblem, "isSelector">;
 
+interface Found {
+  readonly value?: JsonValue;
+  readonly misfit?: Misfit;
+  readonly holder?: JsonObject;
+  readonly name?: string;
+}
+
 // What is absent fits, and what would be below null. The API server knows no index: all between two dots is a name.
-function valueAt(object: JsonObject, path: string): { value?: JsonValue; misfit?: Misfit } {
-  let value: JsonValue = object;
+function valueAt(object: JsonObject, path: string): Found {
+  let found: Found & { value: JsonValue } = { value: object };
   for (const name of path.slice(1).split(".")) {
-    if (value === null) return {};
-    if (!isJsonObject(value)) return { misfit: { path, value, expected: "an object" } };
-    const member: JsonValue | undefined = memberOf(value as JsonObject, name);
-    if (member === undefined) return {};
-    value = member;
+    const { value: holder } = found;
+    if (holder === null) return {};
+    if (!isJsonObject(holder)) return { misfit: { path, value: holder, expected: "an object" } };
+    const value: JsonValue | undefined = memberOf(holder as JsonObject, name);
+    if (value === undefined) return {};
+    found = { value, holder: holder as JsonObject, name };
   }
-  return { value };
+  return found;
 }

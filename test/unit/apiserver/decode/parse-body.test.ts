@@ -1,5 +1,6 @@
 import { BodySyntaxError } from "#apiserver/decode/body-syntax-error.js";
 import { parseJson, parseObjectBody, parseYaml } from "#apiserver/decode/parse-body.js";
+import { numberTextsIn } from "#apiserver/number-texts.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
@@ -21,6 +22,17 @@ suite("parse body", (test) => {
   test("YAML is read as version 1.1, without its times and numbers in base 60", () => {
     const { value } = yaml("on: y\nport: 8080\nmode: 0644\ntime: 2024-01-01\nbase60: 1:30\nnothing:\n");
     assert.equal(value, { true: true, port: 8080, mode: 420, time: "2024-01-01", base60: "1:30", nothing: null });
+  });
+
+  test("whole numbers of JSON that are spelled as floats are numbers, and known by their spelling", () => {
+    const text = String.raw`{"a":1.0,"b":[2,3e0,1.5],"c":"x:1.0,","d":{"__proto__":-1.0},"e\"":1,"f":"\u0000"}`;
+    const value = parseJson(Buffer.from(text)).value as { a: number; b: number[]; c: string; d: object };
+    assert.equal(value, JSON.parse(text));
+    assert.equal([...(numberTextsIn(value) ?? [])], [["a", "1.0"]]);
+    assert.equal([...(numberTextsIn(value.b) ?? [])], [[1, "3e0"]]);
+    assert.equal([...(numberTextsIn(value.d) ?? [])], [["__proto__", "-1.0"]]);
+    const plain = parseJson(Buffer.from('{"a":1,"b":"v1.0","c":1.5}')).value as object;
+    assert.is(numberTextsIn(plain), undefined);
   });
 
   test("a key that is set twice is named with its line", () => {
