@@ -246,6 +246,28 @@ suite("deferred decoder", (test) => {
     );
   });
 
+  test("knows the latest write of the field managers to the object that was decoded last, and to no other", () => {
+    const decoder = new DeferredDecoder({ fieldManagers: [MANAGER, "web-page-conditions"], known: () => undefined });
+    const timeOf = (managedFields?: readonly object[]) => {
+      const bytes = Buffer.from(JSON.stringify({ metadata: { name: "a", managedFields }, spec: {} }));
+      decoder.decode(bytes, { start: 0, end: bytes.length });
+      return decoder.latestWrite;
+    };
+    const entry = (manager: string, time?: string, operation = "Apply") => ({ manager, operation, time, fieldsV1: {} });
+    const [early, late] = ["2026-11-29T10:00:00Z", "2026-11-29T10:00:01Z"];
+    assert.equal(timeOf([entry(MANAGER, early)]), { fieldManager: MANAGER, time: early });
+    assert.is(timeOf(undefined), undefined);
+    assert.equal(timeOf([entry("kubectl", late), entry(MANAGER, early, "Update")]), {
+      fieldManager: MANAGER,
+      time: early,
+    });
+    assert.is(timeOf([entry("kubectl", late)]), undefined);
+    assert.is(timeOf([entry(MANAGER)]), undefined);
+    const both = [entry(MANAGER, early), entry("web-page-conditions", late)];
+    assert.equal(timeOf(both), { fieldManager: "web-page-conditions", time: late });
+    assert.equal(timeOf(both.reverse()), { fieldManager: "web-page-conditions", time: late });
+  });
+
   test("states of one object that change in little are told apart", () => {
     const time = fc.constantFrom(
       '"2026-11-27T09:00:00Z"',
