@@ -43,6 +43,20 @@ suite("gen-operator add", (test) => {
   );
 
   test(
+    "adds a Job that is created once, which no warning is about",
+    async () => {
+      await using project = await createPagesProject();
+      const args = ["add", "dependent", "migration", "--resource", "batch/v1/Job", "--ready"];
+      const { status, stderr } = await runCommand(project.path, ...args);
+      assert.is(status, 0, stderr);
+      assert.not.match(stderr, "immutable-kind");
+      const spec = await readFile(join(project.path, "workflow.yaml"), "utf8");
+      assert.ok(spec.includes("    migration:\n      resource: batch/v1/Job\n      mode: once\n"), spec);
+    },
+    LONG,
+  );
+
+  test(
     "adds an event source and a controller",
     async () => {
       await using project = await createPagesProject();
