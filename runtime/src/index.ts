@@ -64,7 +64,14 @@ export type { FinalizerOptions, ResourceOperations } from "./write/resource-oper
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
 // Conditions
-export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions/builtin-conditions.js";
+export {
+  bound,
+  conditionIs,
+  crdPresent,
+  deleted,
+  fieldEquals,
+  ready,
+} from "./workflow/conditions/builtin-conditions.js";
 
 // Event sources
 export { informerSource, type InformerSource, type InformerSourceOptions } from "./sources/kind/informer-source.js";

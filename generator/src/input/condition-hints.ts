@@ -5,7 +5,7 @@ import type { YamlPath } from "./yaml/yaml-document.js";
 type Hint = { readonly hint: string };
 
 /** The words that are conditions. */
-const WORDS: readonly ConditionWord[] = ["ready", "deleted", "crdPresent"];
+const WORDS: readonly ConditionWord[] = ["ready", "bound", "deleted", "crdPresent"];
 
 /** How conditions with arguments are written. */
 const EXAMPLES: ReadonlyMap<string, string> = new Map([

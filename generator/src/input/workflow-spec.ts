@@ -12,7 +12,7 @@ export const CONDITION_NAMES = [
 export type BuiltinConditionName = ConditionWord | "condition" | "fieldEquals";
 
 /** The conditions that need no arguments. */
-export type ConditionWord = "ready" | "deleted" | "crdPresent";
+export type ConditionWord = "ready" | "bound" | "deleted" | "crdPresent";
 
 /** A condition as a spec states it: a word, or one key with its arguments. */
 export type ConditionSpec =

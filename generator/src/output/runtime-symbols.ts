@@ -119,6 +119,7 @@ export const builtinConditions = {
   deleted: "deleted",
   fieldEquals: "fieldEquals",
   ready: "ready",
+  bound: "bound",
 } as const satisfies Record<BuiltinConditionName, keyof typeof runtime>;
 
 /** What generated code declares event sources with. */

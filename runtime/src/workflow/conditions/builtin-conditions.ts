@@ -1,19 +1,31 @@
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type JsonValue, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
 import { crdNameOf, isReachable, type Defined, type ResourceDefinition } from "../../base/resource-definition.js";
-import { missingCondition, missingForReady } from "./readiness.js";
+import { missingCondition, missingForBound, missingForReady, waitOfClaim } from "./readiness.js";
 import type { Condition, ConditionArguments, ConditionResult } from "../definition/workflow-definition.js";
 import type { ServedKind } from "../../sources/kind/crd-source.js";
 
 /**
- * Holds when the object is ready: all replicas of a workload are updated and available, a job is complete, a volume is bound, a load
- * balancer has an address, the `Ready` and `Available` conditions of any other kind are true. Kinds without these conditions are ready
+ * Holds when the object is ready: all replicas of a workload are updated and available, a job is complete, a claim may be used by a Pod (it is bound,
+ * or pending), a load balancer has an address, the `Ready` and `Available` conditions of any other kind are true. Kinds without these conditions are ready
  * as soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
  */
-export const ready: Condition<unknown, unknown, string> = ({ live }) => judged(live, "is not ready", missingForReady);
+export const ready: Condition<unknown, unknown, string> = ({ live }) => {
+  const result = judged(live, "is not ready", missingForReady);
+  const waits = result === true ? waitOfClaim(live as KubernetesObject) : undefined;
+  return waits === undefined ? result : { isMet: true, detail: waits };
+};
+
+/**
+ * Holds when a PersistentVolumeClaim or a PersistentVolume is bound. With a StorageClass that waits for the first consumer, a claim is bound only
+ * after a Pod uses it: whatever creates the Pod must not depend on the claim then. The detail says what a pending claim waits for.
+ *
+ * @example { readyPostcondition: bound }
+ */
+export const bound: Condition<unknown, unknown, string> = ({ live }) => judged(live, "is not bound", missingForBound);
 
 // What these return reads nothing but the object itself.
-const ofLive = new WeakSet<object>([ready]);
+const ofLive = new WeakSet<object>([ready, bound]);
 
 /** Tells whether a condition reads nothing but the object of its dependent, as the built-in conditions of objects do. */
 export function readsLiveAlone(condition: object | undefined): boolean {

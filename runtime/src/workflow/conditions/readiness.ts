@@ -38,7 +38,8 @@ const JUDGES: { readonly [kind: string]: Judge } = {
   "apps/v1/DaemonSet": (live) => stalenessOf(live) ?? podsOf(live),
   "batch/v1/Job": jobOf,
   "v1/Pod": (live) => (live.status?.phase === "Succeeded" ? undefined : trueOf(live, "Ready")),
-  "v1/PersistentVolumeClaim": (live) => phaseOf(live, ["Bound"]),
+  // A Pod may use a pending claim, and with WaitForFirstConsumer the claim is bound because one does.
+  "v1/PersistentVolumeClaim": (live) => phaseOf(live, ["Bound", "Pending"]),
   "v1/PersistentVolume": (live) => phaseOf(live, ["Bound", "Available"]),
   "v1/Namespace": (live) => phaseOf(live, ["Active"]),
   "v1/Service": ({ spec, status }) =>
@@ -55,6 +56,37 @@ export function missingForReady(live: KubernetesObject): string | undefined {
   if (live.metadata.deletionTimestamp !== undefined) return "it is being deleted";
   const judge = JUDGES[`${live.apiVersion}/${live.kind}`] ?? missingByItsConditions;
   return judge(live);
+}
+
+/** Says what a claim or a volume lacks to be bound. */
+export function missingForBound(live: KubernetesObject): string | undefined {
+  if (live.metadata.deletionTimestamp !== undefined) return "it is being deleted";
+  const missing = phaseOf(live, ["Bound"]);
+  const waits = missing === undefined ? undefined : waitOfClaim(live);
+  return waits === undefined ? missing : `${missing}: ${waits}`;
+}
+
+/** Says what a pending PersistentVolumeClaim waits for; undefined for any other object. */
+export function waitOfClaim(live: KubernetesObject): string | undefined {
+  const { apiVersion, kind, metadata, spec = {}, status } = live as Claim;
+  if (apiVersion !== "v1" || kind !== "PersistentVolumeClaim" || status?.phase !== "Pending") return undefined;
+  const { annotations = {} } = metadata;
+  const provisioner = PROVISIONER.map((name) => annotations[name]).find((each) => each !== undefined);
+  const node = annotations["volume.kubernetes.io/selected-node"];
+  const { storageClassName, volumeName } = spec;
+  if (volumeName) return `it waits for PersistentVolume ${volumeName}`;
+  if (provisioner !== undefined)
+    return `it waits for the provisioner ${provisioner}${node === undefined ? "" : ` (a Pod on node ${node} uses it)`}`;
+  if (storageClassName === undefined) return "it waits for a default StorageClass, or for a PersistentVolume that fits";
+  if (storageClassName === "") return "it waits for a PersistentVolume that fits";
+  return `it waits for a volume of StorageClass ${storageClassName}, or for the first Pod that uses it (volumeBindingMode: WaitForFirstConsumer)`;
+}
+
+const PROVISIONER = ["volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"];
+
+interface Claim extends KubernetesObject {
+  readonly spec?: { readonly storageClassName?: string; readonly volumeName?: string };
+  readonly status?: { readonly phase?: string };
 }
 
 // An object that reports Ready or Available has to report it as true. Any other object is ready as soon as it exists.

@@ -7,6 +7,7 @@ import { conditionsOf, placeOfCondition, type LocatedCondition } from "../../bui
 // `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
 const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
   ready: ["readyPostcondition"],
+  bound: ["readyPostcondition"],
   deleted: ["deletePostcondition"],
   crdPresent: ["activationCondition", "reconcilePrecondition"],
   condition: ["readyPostcondition", "existing"],
@@ -14,7 +15,7 @@ const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } =
 };
 
 /** Those that are about objects of Kubernetes alone. */
-const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "crdPresent", "condition"]);
+const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "bound", "crdPresent", "condition"]);
 
 /** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
 export const checkBuiltinCondition = ruleOfController((controller) =>
@@ -49,12 +50,22 @@ function checkUse(located: LocatedCondition, { dependent, controller }: Owner): 
       `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
       builtin === "crdPresent" ? "use crdPresent: { of: <kind> }, when: or function:" : "use when: or function:",
     );
+  const { resource } = dependent;
+  if (builtin === "bound" && resource !== undefined && !isVolume(resource))
+    return fail(
+      `condition "bound" is about volumes, but dependent ${quote(dependent.name)} is a ${resource.kind}`,
+      "use ready",
+    );
   if (uses.includes(name)) return [];
   const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
   return fail(
     `condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
     `${withArticle(name)} may be ${[...suited, "when", "function"].join(", ")}`,
   );
+}
+
+function isVolume({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
+  return group === "" && (kind === "PersistentVolumeClaim" || kind === "PersistentVolume");
 }
 
 function withArticle(condition: string): string {

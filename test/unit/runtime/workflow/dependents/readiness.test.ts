@@ -1,5 +1,6 @@
 // Rows are those of kubectl's own tests of `rollout status` where there are any, told in our words.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { bound, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { missingForReady } from "#runtime/workflow/conditions/readiness.js";
 import { assert, suite } from "../../../../support/suite.js";
 
@@ -169,7 +170,9 @@ const rows: Row[] = [
   ["it succeeded", "v1/Pod", { status: { phase: "Succeeded", ...no("Ready") } }, READY],
   // Storage, networks and the rest
   ["it is bound", "v1/PersistentVolumeClaim", { status: { phase: "Bound" } }, READY],
-  ["it is pending", "v1/PersistentVolumeClaim", { status: { phase: "Pending" } }, "its phase is Pending"],
+  ["a Pod may use it while it is pending", "v1/PersistentVolumeClaim", { status: { phase: "Pending" } }, READY],
+  ["it is new", "v1/PersistentVolumeClaim", {}, "it has no phase yet"],
+  ["it is lost", "v1/PersistentVolumeClaim", { status: { phase: "Lost" } }, "its phase is Lost"],
   ["it is available", "v1/PersistentVolume", { status: { phase: "Available" } }, READY],
   ["it is released", "v1/PersistentVolume", { status: { phase: "Released" } }, "its phase is Released"],
   ["it is terminating", "v1/Namespace", { status: { phase: "Terminating" } }, "its phase is Terminating"],
@@ -228,6 +231,58 @@ function liveOf(kind: string, { generation = 2, ...rest }: Row[2], metadata: obj
   const type = { apiVersion: kind.slice(0, slash), kind: kind.slice(slash + 1) };
   return { ...type, metadata: { name: "one", generation, ...metadata }, ...rest } as KubernetesObject;
 }
+
+/** What a pending claim waits for. */
+const WAITS: readonly (readonly [spec: object, annotations: object, text: string])[] = [
+  [{}, {}, "it waits for a default StorageClass, or for a PersistentVolume that fits"],
+  [{ storageClassName: "" }, {}, "it waits for a PersistentVolume that fits"],
+  [{ storageClassName: "", volumeName: "disk" }, {}, "it waits for PersistentVolume disk"],
+  [
+    { storageClassName: "fast" },
+    {},
+    "it waits for a volume of StorageClass fast, or for the first Pod that uses it (volumeBindingMode: WaitForFirstConsumer)",
+  ],
+  [
+    { storageClassName: "fast" },
+    { "volume.kubernetes.io/storage-provisioner": "disks.example.com" },
+    "it waits for the provisioner disks.example.com",
+  ],
+  [
+    { storageClassName: "fast" },
+    {
+      "volume.beta.kubernetes.io/storage-provisioner": "disks.example.com",
+      "volume.kubernetes.io/selected-node": "node-1",
+    },
+    "it waits for the provisioner disks.example.com (a Pod on node node-1 uses it)",
+  ],
+];
+
+suite("bound", (test) => {
+  const ask = (condition: typeof bound, live: KubernetesObject) => condition({ live } as never);
+
+  for (const [spec, annotations, text] of WAITS)
+    test(`says of a pending claim that ${text}`, () => {
+      const live = liveOf("v1/PersistentVolumeClaim", { spec, status: { phase: "Pending" } }, { annotations });
+      const detail = `PersistentVolumeClaim one is not bound: its phase is Pending: ${text}`;
+      assert.equal(ask(bound, live), { isMet: false, detail });
+      assert.equal(ask(ready, live), { isMet: true, detail: text });
+    });
+
+  test("holds for a claim and a volume that are bound, and for nothing that is lost or only available", () => {
+    for (const kind of ["PersistentVolumeClaim", "PersistentVolume"])
+      assert.is(ask(bound, liveOf(`v1/${kind}`, { status: { phase: "Bound" } })), true);
+    const lost = liveOf("v1/PersistentVolumeClaim", { status: { phase: "Lost" } });
+    assert.equal(ask(bound, lost), {
+      isMet: false,
+      detail: "PersistentVolumeClaim one is not bound: its phase is Lost",
+    });
+    const available = liveOf("v1/PersistentVolume", { status: { phase: "Available" } });
+    assert.equal(ask(bound, available), {
+      isMet: false,
+      detail: "PersistentVolume one is not bound: its phase is Available",
+    });
+  });
+});
 
 suite("readiness", (test) => {
   for (const [title, kind, live, missing] of rows)
