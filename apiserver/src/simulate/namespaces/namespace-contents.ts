@@ -5,7 +5,8 @@ import { isSame } from "../pods/same.js";
 
 const ACCOUNTS = "serviceaccounts.";
 const CONFIG_MAPS = "configmaps.";
-const ROOT_CA = "kube-root-ca.crt";
+/** The ConfigMap of each namespace with the authority of the server. */
+export const ROOT_CA = "kube-root-ca.crt";
 const DESCRIPTION =
   "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service " +
   "IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
