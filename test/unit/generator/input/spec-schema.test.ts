@@ -79,7 +79,7 @@ suite("schema of workflow specs", (test) => {
     const [, text = ""] = /\n## The workflow spec\n[^]*?```yaml\n([^]*?)```/.exec(readme) ?? [];
     const { workflows, diagnostics } = readWorkflows({ file: "README.md", text }, checkSpec);
     assert.equal(diagnostics.map(formatDiagnostic), []);
-    assert.is(workflows[0]?.dependents.size, 17);
+    assert.is(workflows[0]?.dependents.size, 18);
   });
 
   test("an editor can tell what every field is for", () => {
