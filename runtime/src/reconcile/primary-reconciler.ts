@@ -33,6 +33,7 @@ import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } fro
 import { contextFactoryOf } from "./reconcile-context.js";
 import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { OwnFields } from "./own-fields.js";
+import { ReadObserver } from "./observed-primary.js";
 import { inputReaderOf, type InputReader } from "./primary-inputs.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
@@ -93,6 +94,7 @@ export class PrimaryReconciler {
   readonly #dependentNames: readonly string[];
   readonly #ownFields: OwnFields;
   readonly #readInputs: InputReader | undefined;
+  readonly #reads: ReadObserver;
   /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
   readonly #abortedCleanups = new Set<ObjectKey>();
 
@@ -108,6 +110,7 @@ export class PrimaryReconciler {
     this.#dependentNames = dependents;
     const target = { definition: workflow.primary, cache: primaries };
     this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
+    this.#reads = new ReadObserver(definition);
     this.#readInputs = inputReaderOf(definition.inputs, (entry) => sender.matcher.appliedMetadata(entry));
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.workflows = new ControllerWorkflows(definition, dependencies, contextFactoryOf(definition, dependencies));
@@ -510,7 +513,7 @@ export class PrimaryReconciler {
     // Otherwise the function sees the errors of dependents in the result.
     if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
     const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
-    attempt.given = runs.args.primary;
+    attempt.given = this.#reads.originalOf(runs.args.primary);
     const returned = tasks.track(what, () => reconciler?.[kind]?.({ workflow, ...runs.args } as never));
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
@@ -529,7 +532,8 @@ export class PrimaryReconciler {
       );
       control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
       const { status } = control ?? {};
-      if (status !== undefined) await this.#writePrimary({ primary: args.primary, status }, attempt);
+      if (status !== undefined)
+        await this.#writePrimary({ primary: this.#reads.originalOf(args.primary), status }, attempt);
     } catch (problem) {
       logUnreported(problem, scope, isRetried(control) && findError(error, "TerminalError") === undefined);
     }
@@ -555,7 +559,11 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    return (attempt.runs = new WorkflowRuns(this.workflows, primary, scope, this.#finalizerGuard(primary, attempt)));
+    const guard = this.#finalizerGuard(primary, attempt);
+    const given = this.#reads.observe(primary, scope);
+    // The primary with its finalizer is what functions get from then on.
+    const put = guard && (async () => this.#reads.observe(await guard(), scope));
+    return (attempt.runs = new WorkflowRuns(this.workflows, given, scope, put));
   }
 }
 

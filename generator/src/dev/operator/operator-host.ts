@@ -31,6 +31,8 @@ subscribe("gen-operator.primary-deleted", (event) => {
   const { primary } = event as { primary: string };
   send({ kind: "deleted", primary: primary.replace(/^\//, "") });
 });
+// While somebody listens, the runtime logs reads of metadata of which no change would be reconciled.
+subscribe("gen-operator.unlisted-read", () => {});
 process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
 process.once("message", ({ entry }: RunOrder) => {
   process.argv = [host, entry, ...args];

@@ -1,4 +1,5 @@
 // What a controller reads of the metadata of its primaries: a change of it causes a reconcile, as an edit of the spec does.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { patchResource, type Reconciler } from "#runtime/reconcile/reconciler.js";
@@ -26,8 +27,8 @@ type Inputs = NonNullable<ControllerDefinition["inputs"]>;
 type Member = "labels" | "annotations";
 
 /** A ConfigMap with the tier of the page. */
-const tierOf = (member: Member) =>
-  configMapsWith<Page>(({ metadata }) => ({ text: metadata[member]?.[TIER] ?? "none" }))("tier");
+const tierOf = (member: Member, name = "tier") =>
+  configMapsWith<Page>(({ metadata }) => ({ text: metadata[member]?.[TIER] ?? "none" }))(name);
 
 const setMetadata = ({ operator }: PageOperator, member: Member, values: { readonly [key: string]: string | null }) =>
   operator.client.mergePatch(Page, one, { metadata: { [member]: values } } as never);
@@ -184,5 +185,40 @@ suite("inputs of a controller", (test) => {
       await setMetadata(page, "labels", { [TIER]: `t${index}` });
       await untilText(page, `t${index}`, "one-tier");
     }
+  });
+
+  test("a tool is told once of each read that is no input, and what functions get is as without a tool", async () => {
+    const told: unknown[] = [];
+    const listen = (message: unknown) => void told.push(message);
+    const clones: unknown[] = [];
+    const reconciler: Reconciler<Page, object, object> = {
+      reconcile: ({ primary }) => {
+        clones.push(structuredClone(primary.spec), Object.keys(primary.metadata).includes("annotations"));
+        return patchResource({ metadata: { annotations: { seen: primary.metadata.labels?.["other"] ?? "none" } } });
+      },
+    };
+    const inputs: Inputs = [`metadata.labels['${TIER}']`];
+    subscribe("gen-operator.unlisted-read", listen);
+    try {
+      await using page = await startPageOperator({
+        dependents: [tierOf("labels"), { ...tierOf("annotations", "note"), deletion: "ordered" }],
+        reconciler,
+        inputs,
+      });
+      await createPage(page, "one", { labels: { [TIER]: "gold", other: "x" } });
+      await untilText(page, "gold", "one-tier");
+      await setText(page, "second");
+      await page.quiet();
+      const sorted = [...told].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+      assert.equal(sorted, [
+        { controller: "page", input: "metadata.annotations", primary: "default/one" },
+        { controller: "page", input: "metadata.labels['other']", primary: "default/one" },
+      ]);
+      assert.equal((await page.operator.client.get(Page, one))?.metadata.annotations?.["seen"], "x");
+      assert.equal(failuresOf(page.events), []);
+    } finally {
+      unsubscribe("gen-operator.unlisted-read", listen);
+    }
+    assert.ok(clones.length > 0);
   });
 });
