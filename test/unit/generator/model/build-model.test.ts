@@ -89,7 +89,7 @@ suite("buildModel", (test) => {
         dependents:
           `{ a: { resource: v1/ConfigMap${flag && ", bulk: false"} }, ` +
           `b: { resource: v1/Service, dependsOn: [${flag ? "{ name: a, optional: false }" : "a"}] }, ` +
-          `c: { external: { inbound: {${flag && " fetch: false "}}, state: { in: secret${flag && ", perItem: false"} } } } }`,
+          `c: { external: { inbound: {${flag && " fetch: false "}}, state: { in: configMap${flag && ", perItem: false"} } } } }`,
       });
       return dependents;
     };
