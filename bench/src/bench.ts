@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { measureApiServers } from "./apiserver/api-server-benchmark.js";
+import { measureSimulation } from "./apiserver/simulate-benchmark.js";
 import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureForeign } from "./foreign/foreign-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
@@ -37,6 +38,7 @@ const benchmarks: Record<
   { summary: string; measure: (options: BenchmarkOptions) => Promise<BenchmarkResult> }
 > = {
   apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
+  simulate: { summary: "500 and 5,000 simulated Deployments until they are ready", measure: measureSimulation },
   generate: { summary: "generating code, beside cdk8s import", measure: measureGenerators },
   pass: {
     summary: "API calls of passes with nothing to do, beside controller-runtime and JOSDK",
