@@ -24,7 +24,7 @@ export interface LoopDelay {
   readonly delayMs: number;
   /** The CPU time of the process meanwhile. */
   readonly cpuMs: number;
-  /** The time that the event loop waited for I/O meanwhile. A process that is suspended while it waits goes on waiting. */
+  /** How much of the delay the event loop waited for I/O, at least: a process that is suspended while it waits goes on waiting. */
   readonly idleMs: number;
   /** The synchronous parts of calls that account for it, longest first. */
   readonly blockers: readonly BlockingCall[];
@@ -128,7 +128,9 @@ export class UserCalls {
     if (this.#current !== undefined)
       this.#blockers.push({ call: this.#current, blockedMs: now - this.#startedAt - this.#nestedMs });
     const all = this.#blockers.sort((one, other) => other.blockedMs - one.blockedMs).slice(0, MAX_BLOCKERS);
-    const delay = { delayMs, cpuMs: cpuMs - this.#cpuMs, idleMs: idleMs - this.#idleMs, blockers: all };
+    // Between two looks it may wait all the time.
+    const waitedMs = Math.max(0, idleMs - this.#idleMs - TICK_MS);
+    const delay = { delayMs, cpuMs: cpuMs - this.#cpuMs, idleMs: waitedMs, blockers: all };
     this.#tickedAt = now;
     this.#cpuMs = cpuMs;
     this.#idleMs = idleMs;

@@ -86,7 +86,7 @@ export class EventLoopMonitor {
     const { logger, controllers, onSuspect } = this.#options;
     const fields = { blockedMs: Math.round(delayMs), cpuMs: Math.round(cpuMs) };
     // No function runs while the event loop waits for I/O.
-    if (idleMs >= delayMs) {
+    if (idleMs >= delayMs / 2) {
       const what = `the process was suspended for ${secondsOf(delayMs)}, while no function of the operator was running`;
       return logger.warn(fields, `${what}; no Lease was renewed and no probe answered meanwhile`);
     }
