@@ -239,6 +239,7 @@ export interface ControllerSpec {
   readonly cleanUpUnselected?: boolean;
   readonly cleanupTimeout?: string;
   readonly stalledAfter?: string;
+  readonly conditionPrefix?: string;
   readonly watchFailurePolicy?: "isolate" | "block";
   readonly fieldManager?: string;
   /** The field managers of the operator that this one replaces. */

@@ -66,6 +66,7 @@ export interface ControllerSettings {
   readonly defaultFilters?: false;
   readonly serverSideApply?: false;
   readonly statusConditions?: "managed";
+  readonly conditionPrefix?: string;
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {
     readonly maxRetries?: number;

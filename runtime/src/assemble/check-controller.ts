@@ -7,6 +7,7 @@ import {
   defaultFinalizerOf,
   dependentsOf,
   formerManagersOf,
+  keptConditionsOf,
   takenManagersOf,
   finalizerNameOf,
   finalizerOf,
@@ -117,8 +118,20 @@ function needsPrimary(dependent: DependentDefinition): string | undefined {
   return dependent.heldForCleanup === true ? "heldForCleanup" : undefined;
 }
 
-function checkStatusConditions({ statusConditions, workflow }: ControllerDefinition, fail: Fail): void {
+// The type of a condition is a qualified name (1.36, metav1.Condition).
+const CONDITION_PREFIX = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
+
+function checkStatusConditions(definition: ControllerDefinition, fail: Fail): void {
+  const { statusConditions, conditionPrefix, workflow } = definition;
   const { primary } = workflow;
+  if (conditionPrefix !== undefined && statusConditions !== "managed")
+    throw fail(
+      "sets conditionPrefix, but keeps no conditions; set statusConditions: managed, or remove conditionPrefix",
+    );
+  if (conditionPrefix !== undefined && !CONDITION_PREFIX.test(conditionPrefix))
+    throw fail(
+      `has the conditionPrefix ${JSON.stringify(conditionPrefix)}; it must be letters and digits, such as "Backup"`,
+    );
   if (statusConditions !== "managed" || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
   const what = primary.hasStatusSubresource
     ? "a list status.conditions that several can write (x-kubernetes-list-type: map, with the key type)"
@@ -162,6 +175,25 @@ export function checkControllers(definitions: readonly ControllerDefinition[]): 
   definitions.forEach((one, index) => definitions.slice(index + 1).forEach((other) => checkPair(one, other)));
 }
 
+// Each would overwrite what the other one has found, for ever. Different selectors may have no primary in common.
+function checkConditionPair(one: ControllerDefinition, other: ControllerDefinition): void {
+  if (one.statusConditions !== "managed" || other.statusConditions !== "managed" || mayBeDisjoint(one, other)) return;
+  const types = keptConditionsOf(other).all;
+  const shared = [...keptConditionsOf(one).all].find((type) => types.has(type));
+  if (shared === undefined) return;
+  throw new Error(
+    `controllers "${one.name}" and "${other.name}" both keep the condition ${shared} in the status of ${one.workflow.primary.plural}; ` +
+      `give "${other.name}" a conditionPrefix`,
+  );
+}
+
+function mayBeDisjoint(one: ControllerDefinition, other: ControllerDefinition): boolean {
+  return (["labelSelector", "fieldSelector", "namespaces"] as const).some((by) => {
+    const [mine, theirs] = [one[by], other[by]];
+    return mine !== undefined && theirs !== undefined && JSON.stringify(mine) !== JSON.stringify(theirs);
+  });
+}
+
 function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
   for (const [each, { name, formerNames = [] }] of [
@@ -200,6 +232,7 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
         `controller "${name}" has the former finalizer "${used}", which controller "${each.name}" has or had; remove it from one of them`,
       );
   }
+  if (isOfOneKind) checkConditionPair(one, other);
   if (!isOfOneKind || finalizerNameOf(other) !== finalizer) return;
   if (one.onAllEvents === true || other.onAllEvents === true) return;
   // One that needs none still removes what is left over of its name.

@@ -9,6 +9,7 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
+import { conditionTypesOf, type ConditionTypes } from "./status/condition-types.js";
 import type { Reconciler } from "./reconciler.js";
 import type { ScheduleSettings } from "../schedule/schedule-settings.js";
 
@@ -111,6 +112,13 @@ export interface ControllerDefinition extends ScheduleSettings {
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */
   readonly statusConditions?: "managed" | undefined;
+  /**
+   * What the types of these conditions begin with: with `Backup`, `BackupReady` stands for `Ready`. For a controller beside another one of the same
+   * kind, in this operator or another one, as both would write `Ready` in turns. Default: nothing
+   *
+   * @example conditionPrefix: "Backup"
+   */
+  readonly conditionPrefix?: string | undefined;
   /** Whether primaries are written by server-side apply. False: by JSON patches of what changed. Default: true */
   readonly serverSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
@@ -185,4 +193,10 @@ export function ownFinalizersOn(definition: ControllerDefinition, { metadata }: 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */
 export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
   return finalizer ?? defaultFinalizerOf(workflow.primary);
+}
+
+/** Returns the types of the conditions that the runtime keeps for a controller, if it keeps any; those of former names of dependents are over. */
+export function keptConditionsOf({ workflow, conditionPrefix }: ControllerDefinition): ConditionTypes {
+  const names = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
+  return conditionTypesOf(names, conditionPrefix);
 }

@@ -3,7 +3,8 @@ import { uidOf, type DecodedResource } from "../base/decoded-resource.js";
 import type { Application, WriteTarget } from "../write/send/apply-matcher.js";
 import type { OwnWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
-import { ownTypes, type WithConditions } from "./status/status-conditions.js";
+import type { ConditionTypes } from "./status/condition-types.js";
+import type { WithConditions } from "./status/status-conditions.js";
 
 /** Which fields a part has, and their values, in texts that are kept for each primary. */
 interface Reading {
@@ -31,8 +32,7 @@ interface Writers {
   readonly sender: Sender;
   readonly conditionsSender: Sender | undefined;
   readonly serverSideApply: boolean;
-  /** The names of all dependents. */
-  readonly dependents: readonly string[];
+  readonly conditionTypes: ConditionTypes;
 }
 
 /** What a controller itself wrote of its primaries: tells when somebody else overwrites it. */
@@ -40,11 +40,11 @@ export class OwnFields {
   readonly #parts: readonly OwnPart[];
   readonly #known = new Map<ObjectKey, Known>();
 
-  constructor(target: WriteTarget, { sender, conditionsSender, serverSideApply, dependents }: Writers) {
+  constructor(target: WriteTarget, { sender, conditionsSender, serverSideApply, conditionTypes }: Writers) {
     const applied = (by: Sender, part: OwnPart["part"]) => appliedPart(by, { target, part });
     const conditionsOf = (by: Sender) =>
       // Of what was not applied, nothing but the types of conditions tells whose a field is.
-      serverSideApply ? applied(by, "status") : conditionPart(by, ownTypes(dependents));
+      serverSideApply ? applied(by, "status") : conditionPart(by, conditionTypes.all);
     this.#parts = [
       ...(serverSideApply ? [applied(sender, "status"), applied(sender, "object")] : []),
       ...(conditionsSender === undefined ? [] : [conditionsOf(conditionsSender)]),

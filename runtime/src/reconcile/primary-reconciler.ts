@@ -22,6 +22,7 @@ import {
   finalizerNameOf,
   finalizerOf,
   isFinalizerReleased,
+  keptConditionsOf,
   needsFinalizerAlways,
   ownFinalizersOn,
   type ControllerDefinition,
@@ -35,6 +36,7 @@ import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl
 import { OwnFields } from "./own-fields.js";
 import { ReadObserver } from "./observed-primary.js";
 import { inputReaderOf, type InputReader } from "./primary-inputs.js";
+import type { ConditionTypes } from "./status/condition-types.js";
 import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -90,8 +92,7 @@ export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #write: Omit<PrimaryWrite, "cause">;
-  /** The names that dependents have, or had. */
-  readonly #dependentNames: readonly string[];
+  readonly #conditionTypes: ConditionTypes;
   readonly #ownFields: OwnFields;
   readonly #readInputs: InputReader | undefined;
   readonly #reads: ReadObserver;
@@ -106,10 +107,9 @@ export class PrimaryReconciler {
     const { primaries, sender, conditionsSender } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    const dependents = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
-    this.#dependentNames = dependents;
+    const conditionTypes = (this.#conditionTypes = keptConditionsOf(definition));
     const target = { definition: workflow.primary, cache: primaries };
-    this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, dependents });
+    this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, conditionTypes });
     this.#reads = new ReadObserver(definition);
     this.#readInputs = inputReaderOf(definition.inputs, (entry) => sender.matcher.appliedMetadata(entry));
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
@@ -462,14 +462,13 @@ export class PrimaryReconciler {
     // What is not selected does not belong into the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
-      // Conditions of former names are over as well.
-      const dependents = this.#dependentNames;
       const isCleanup = outcome.kind === "cleanup";
       // A loop of the conditions themselves would be told by what is undone.
       const isTold = ({ paths }: PostponedWrite) =>
         paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
       const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
-      const facts = { workflow: runs?.result, error, isCleanup, dependents, postponed: loops, isPaused };
+      const own = { types: this.#conditionTypes, hasDependents: this.#definition.workflow.dependents.length > 0 };
+      const facts = { workflow: runs?.result, error, isCleanup, postponed: loops, isPaused, ...own };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
       await this.#removeFormerConditions(scope);
@@ -542,7 +541,7 @@ export class PrimaryReconciler {
 
   #writePrimary({ status: stated, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
     const lacksConditions = !this.#write.serverSideApply && this.#dependencies.conditionsSender !== undefined;
-    const status = lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#dependentNames) : stated;
+    const status = lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#conditionTypes) : stated;
     return writePrimary(this.#writeIn(attempt.scope), { ...wanted, status }, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
       Object.assign(attempt.outcome, written);

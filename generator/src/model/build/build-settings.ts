@@ -30,6 +30,7 @@ export function buildSettings(
     ...(spec.defaultFilters === false ? { defaultFilters: false } : {}),
     ...(spec.serverSideApply === false ? { serverSideApply: false } : {}),
     ...(statusConditions === "managed" ? { statusConditions } : {}),
+    ...(spec.conditionPrefix === undefined ? {} : { conditionPrefix: spec.conditionPrefix }),
     ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
     ...(retry === undefined
       ? {}

@@ -8,6 +8,7 @@ import type { Schema } from "../../base/resource-definition.js";
 import { isSettled, type DependentOutcome, type WorkflowResult } from "../../workflow/workflow-result.js";
 import type { PostponedWrite } from "../../base/activity.js";
 import { describePostponed } from "../../write/send/postponed-write.js";
+import { conditionTypesOf, type ConditionTypes } from "./condition-types.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 
 /** An object of a kind whose status has conditions. */
@@ -34,6 +35,8 @@ export interface StatusFacts {
   /** The generation of the primary that was reconciled. */
   readonly generation: number | undefined;
   readonly now: Date;
+  /** Default: those without a prefix */
+  readonly types?: ConditionTypes | undefined;
 }
 
 type Reason = "Paused" | "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
@@ -50,8 +53,6 @@ type NamedFinding = Finding & { readonly name: string };
 // The reason of `Ready` is the first of these that a dependent has.
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
 
-const READY = "Ready";
-const PAUSED_TYPE = "Paused";
 const PAUSED_FINDING: Finding = {
   status: "True",
   reason: "Paused",
@@ -61,7 +62,7 @@ const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have. Others of the same dependents are over. */
 export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
-  const { workflow, postponed = [], before, generation, now } = facts;
+  const { workflow, postponed = [], before, generation, now, types = conditionTypesOf([]) } = facts;
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
     const finding = findingOf(name, outcome);
@@ -82,13 +83,8 @@ export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   };
-  if (facts.isPaused === true) return [condition(PAUSED_TYPE, PAUSED_FINDING)];
-  return [condition(READY, ready), ...found.map((finding) => condition(conditionTypeOf(finding.name), finding))];
-}
-
-// `DeploymentReady` of "deployment".
-function conditionTypeOf(dependent: string): string {
-  return `${dependent.charAt(0).toUpperCase()}${dependent.slice(1)}Ready`;
+  if (facts.isPaused === true) return [condition(types.paused, PAUSED_FINDING)];
+  return [condition(types.ready, ready), ...found.map((finding) => condition(types.of(finding.name), finding))];
 }
 
 /** Tells whether several writers can share the list of conditions in the status of a kind, as in Kubernetes' own kinds. */
@@ -181,29 +177,32 @@ export function conditionsManagerOf(fieldManager: string): string {
 
 /**
  * Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. `primary` is
- * in the state that was reconciled, and `dependents` are the names of all.
+ * in the state that was reconciled.
  */
 export async function writeConditions(
   write: PrimaryWrite,
   { metadata, status }: WithConditions,
-  facts: Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & { readonly dependents: readonly string[] },
+  facts: Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & {
+    readonly types: ConditionTypes;
+    /** Whether the workflow has dependents. */
+    readonly hasDependents: boolean;
+  },
 ): Promise<boolean> {
   const latest = write.target.cache.get(keyOf(metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== metadata.uid) return false;
   // Somebody who states the whole status may just have taken them away; since when they hold is known all the same.
   const before = latest.status?.conditions ?? status?.conditions ?? [];
   const { generation } = metadata;
-  const { dependents, workflow, error, isCleanup = false, isPaused = false } = facts;
-  const isSkipped = !isPaused && dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
+  const { types, hasDependents, workflow, error, isCleanup = false, isPaused = false } = facts;
+  const isSkipped = !isPaused && hasDependents && workflow === undefined && error === undefined && !isCleanup;
   // What was found of an earlier generation still says so; a failure is over.
-  const last = before.find(({ type }) => type === READY);
+  const last = before.find(({ type }) => type === types.ready);
   if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
   // What the runtime kept before it was paused is still the last that is known.
-  const own = ownTypes(dependents);
-  const kept = isPaused ? before.filter(({ type }) => own.has(type) && type !== PAUSED_TYPE) : [];
+  const kept = isPaused ? before.filter(({ type }) => types.all.has(type) && type !== types.paused) : [];
   const now = new Date();
   const conditions = [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now })];
-  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
+  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, types);
   // A status that somebody else changes each time has another time each time.
   const statement = conditions.map(({ lastTransitionTime: _, ...rest }) => rest);
   const stated = { ...write, cause: { ...write.cause, statement } };
@@ -213,30 +212,23 @@ export async function writeConditions(
 }
 
 /** Returns a status that the reconciler states as a whole with the conditions that the runtime keeps, of which it need not know. */
-export function withOwnConditions(status: object, primary: WithConditions, dependents: readonly string[]): object {
+export function withOwnConditions(status: object, primary: WithConditions, types: ConditionTypes): object {
   const { conditions: stated = [] } = status as NonNullable<WithConditions["status"]>;
-  const own = ownTypes(dependents);
   const kept = (primary.status?.conditions ?? []).filter(
-    ({ type }) => own.has(type) && !stated.some((each) => each.type === type),
+    ({ type }) => types.all.has(type) && !stated.some((each) => each.type === type),
   );
   return kept.length === 0 ? status : { ...status, conditions: [...stated, ...kept] };
-}
-
-/** Returns the types of all conditions that the runtime may keep for a workflow of these dependents. */
-export function ownTypes(dependents: readonly string[]): ReadonlySet<string> {
-  return new Set([READY, PAUSED_TYPE, ...dependents.map(conditionTypeOf)]);
 }
 
 // A patch leaves what it does not name, so what is over has to be missed.
 function wholeStatus(
   { status }: WithConditions,
   conditions: readonly StatusCondition[],
-  dependents: readonly string[],
+  types: ConditionTypes,
 ): object {
-  const own = ownTypes(dependents);
   const before = status?.conditions ?? [];
   const kept = before.flatMap((each) =>
-    own.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
+    types.all.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
   );
   const added = conditions.filter(({ type }) => !before.some((each) => each.type === type));
   return { ...status, conditions: [...kept, ...added] };

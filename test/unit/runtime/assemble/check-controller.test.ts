@@ -60,6 +60,7 @@ suite("check of a controller", (test) => {
       { formerFieldManagers: ["old", "page"] },
       'has its field manager "page" among its former field managers (formerFieldManagers); remove it there',
     ],
+    [{ conditionPrefix: "Backup" }, "sets conditionPrefix, but keeps no conditions; set statusConditions: managed"],
     [
       { fieldManager: "" },
       'writes as the field manager ""; it needs 1 to 128 bytes: state another name, or a fieldManager',

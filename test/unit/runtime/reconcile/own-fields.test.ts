@@ -1,5 +1,6 @@
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
+import { conditionTypesOf } from "#runtime/reconcile/status/condition-types.js";
 import { OwnFields } from "#runtime/reconcile/own-fields.js";
 import { Sender } from "#runtime/write/send/send.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
@@ -22,7 +23,7 @@ const writers = {
   sender: senderOf("page"),
   conditionsSender: senderOf("page-conditions"),
   serverSideApply: true,
-  dependents: ["web"],
+  conditionTypes: conditionTypesOf(["web"]),
 };
 const target = { definition: Page.definition, cache: new ResourceView(Page.definition) };
 const TEXT = '{"f:status":{"f:text":{}}}';
