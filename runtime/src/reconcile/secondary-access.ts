@@ -66,7 +66,7 @@ export class SecondaryAccess {
     const watched = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
     const unwatched = discoveredOf(type, options);
     const all = [...watched, ...unwatched];
-    return deduplicated || unwatched.length > 0 ? latestOf(all as KubernetesObject[]) : all;
+    return deduplicated || unwatched.length > 0 ? sortedByKey(latestOf(all as KubernetesObject[])) : all;
   }
 
   #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {
@@ -93,6 +93,12 @@ interface Discovered {
 function discoveredOf(type: SecondaryType, { source, discovered = [] }: { source?: string } & Discovered) {
   if (typeof type === "string" || source !== undefined) return [];
   return discovered.filter(({ apiVersion, kind }) => kind === type.kind && groupOf(apiVersion) === type.group);
+}
+
+// Each source is sorted, and all of them together are not.
+function sortedByKey(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  const byKey = new Map(objects.map((object) => [keyOf(object.metadata), object]));
+  return [...byKey.keys()].sort().map((key) => byKey.get(key)!);
 }
 
 // Several event sources may know one object, and one of them earlier than the other.
