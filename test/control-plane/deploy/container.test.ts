@@ -114,7 +114,9 @@ for (const [way, install] of Object.entries(WAYS))
       "answers on the debug endpoint, whose token is in the one folder that can be written",
       async () => {
         const { flags, probes, debug } = await addresses();
-        const sample = await deploy({ args: argsOf(flags) });
+        // A heap snapshot stops the process, on a busy machine for longer than the default of 10 s.
+        const patience = { "leader-elect-lease-duration": "3m", "leader-elect-renew-deadline": "2m" };
+        const sample = await deploy({ args: argsOf({ ...flags, ...patience }) });
         await using replica = await sample.startContained();
         await untilLed(replica);
         const [, file = ""] = /the token of the debug endpoint is in ([^"]+)"/.exec(replica.log.join("\n")) ?? [];

@@ -214,7 +214,9 @@ suite("the id of an external resource that was deleted", (test) => {
             }
           : { desired: () => draft, reconcilePrecondition: isWanted }),
       });
-      await using page = createPageOperator(server, { dependents: [account] });
+      // The fault is over before the next attempt.
+      const retry = { initialIntervalMs: 2_000, maxRetries: -1 };
+      await using page = createPageOperator(server, { dependents: [account], retry });
       await page.operator.start();
       await createPage(page);
       const labelSelector = "gen-operator.dev/external-state";
