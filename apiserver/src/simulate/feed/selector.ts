@@ -10,11 +10,12 @@ export function selects(selector: LabelSelector | undefined, labels: Record<stri
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (
     Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every((expression) => holds(expression, labels))
+    matchExpressions.every((expression) => holdsFor(expression, labels))
   );
 }
 
-function holds(
+/** Tells whether labels meet an expression of a selector. */
+export function holdsFor(
   { key, operator, values = [] }: { key: string; operator: string; values?: string[] },
   labels: Record<string, string>,
 ): boolean {

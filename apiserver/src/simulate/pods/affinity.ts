@@ -1,5 +1,5 @@
 // What the required terms of an affinity say of a Node, as the scheduler reads them.
-import { type LabelSelector, selects } from "../feed/selector.js";
+import { holdsFor, type LabelSelector, selects } from "../feed/selector.js";
 import type { Pod } from "./pod.js";
 import type { Node } from "./schedule.js";
 
@@ -41,22 +41,12 @@ export function matchesNode({ spec }: Pick<Pod, "spec">, { metadata }: Node): bo
   });
 }
 
-function holds({ key, operator, values = [] }: Requirement, labels: Record<string, string>): boolean {
+function holds(requirement: Requirement, labels: Record<string, string>): boolean {
+  const { key, operator, values: [limit] = [] } = requirement;
+  if (operator !== "Gt" && operator !== "Lt") return holdsFor(requirement, labels);
   const value = labels[key];
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-      return value !== undefined && Number(value) > Number(values[0]);
-    default:
-      return value !== undefined && Number(value) < Number(values[0]);
-  }
+  if (value === undefined) return false;
+  return operator === "Gt" ? Number(value) > Number(limit) : Number(value) < Number(limit);
 }
 
 /** Why the other Pods of a cluster keep a Pod from a Node, in the words of the scheduler. */
