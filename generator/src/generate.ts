@@ -159,7 +159,8 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   const locateSetting: LocateSetting = ({ name }, path) => placeIn(input, name, path);
-  const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting) : [];
+  const isMoved = new Set(moved.changes.flatMap(({ path, before }) => (before === undefined ? [path] : [])));
+  const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting, isMoved) : [];
   const reports = { report, ...(notes.length > 0 && { notes }), ...changes };
   return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), ...reports };
 }

@@ -11,11 +11,12 @@ export type LocateSetting = (
   path: readonly string[],
 ) => Pick<Diagnostic, "position" | "path">;
 
-/** Reports stubs that are not there, although generated code imports them. */
+/** Reports stubs that are not there, although generated code imports them; `moved` are those that the next run moves there. */
 export function checkMissingStubs(
   model: ProjectModel,
   files: readonly OutputFile[],
   locate: LocateSetting,
+  moved: ReadonlySet<string> = new Set(),
 ): Diagnostic[] {
   const names = nameResources(model);
   const explicit = new Map(
@@ -25,7 +26,9 @@ export function checkMissingStubs(
   );
   return files.filter(isMissing).map(({ path }): Diagnostic => {
     const controller = explicit.get(path);
-    const write = `gen-operator generate writes a stub of ${path}`;
+    const write = moved.has(path)
+      ? "gen-operator generate moves your code there"
+      : `gen-operator generate writes a stub of ${path}`;
     if (controller === undefined)
       return {
         severity: "error",

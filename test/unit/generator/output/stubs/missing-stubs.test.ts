@@ -37,6 +37,13 @@ suite("missing stubs", (test) => {
     assert.equal(await check([config]), [`error missing-stub ${config}`]);
   });
 
+  test("code that is moved there is no stub that is written", async () => {
+    const model = { packageName: "operator", resources: [], controllers: [] };
+    const files = [{ path: config, owner: "user", content: "" }] as const;
+    const [found] = checkMissingStubs(model, files, () => ({}), new Set([config]));
+    assert.is(found?.hint, "gen-operator generate moves your code there");
+  });
+
   test("a reconciler is missed if nothing happens without one", async () => {
     assert.equal(await check([reconciler]), []);
     assert.equal(await check([reconciler], { dependents: [] }), [`error missing-stub ${reconciler}`]);
