@@ -29,6 +29,8 @@ export type DependentOutcome<Details = ConditionDetails> = {
   readonly conditions?: ConditionResults<Details>;
   /** What became of each item of a bulk dependent, by its key. */
   readonly items?: { readonly [key: string]: DependentOutcome<Details> };
+  /** Whether it is as desired and its readyPostcondition holds; absent if it does not exist, waits or failed. */
+  readonly isReady?: boolean;
 } &
   /** `postponed`: it is not as desired, and is left so for a while because it is written over and over. */
   (

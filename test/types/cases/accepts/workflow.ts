@@ -90,7 +90,7 @@ export const running: WebPageReconciler = {
 };
 
 export const cleaning: WebPageReconciler = {
-  reconcile: async ({ workflow }) => ({ status: { ready: workflow.dependents.ingress.kind === "unchanged" } }),
+  reconcile: async ({ workflow }) => ({ status: { ready: workflow.dependents.ingress.isReady === true } }),
   cleanup: () => ({ removeFinalizer: true }),
 };
 
