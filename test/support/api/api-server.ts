@@ -78,7 +78,7 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
     const account = "GET /api/v1/namespaces/default/serviceaccounts/default";
     const hasAccount = async () => (await apiRequest(plane, account)).status === 200;
     await waitFor("the controllers create accounts", hasAccount, { timeoutMs: 40_000 });
-    const simulation = await startSimulation(plane, { only: ["pods", "events"] });
+    const simulation = await startSimulation(plane, { only: ["pods", "events", "load-balancers"] });
     const close = async () => {
       await simulation.close();
       await plane.close();
