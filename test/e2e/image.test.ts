@@ -54,7 +54,7 @@ suite("container image of a new project", (test) => {
       const app = join(image.stages.get("build")!, "app");
       const files = await readdir(app);
       assert.ok(["node_modules", "src", "bundle.js"].every((name) => files.includes(name)));
-      assert.equal(await readdir(join(app, "deploy")), ["generated"]);
+      assert.equal((await readdir(join(app, "deploy"))).sort(), ["crds", "generated"]);
       for (const folder of [app, join(app, "dist"), join(app, "node_modules")])
         assert.equal(
           (await readdir(folder)).filter((name) => name.startsWith("left-over")),
@@ -65,12 +65,12 @@ suite("container image of a new project", (test) => {
   );
 
   test(
-    "holds the bundle with its source maps and nothing else, neither a package nor client-node",
+    "holds the bundle with its source maps and notices, and nothing else, neither a package nor client-node",
     async () => {
       const { image } = await build();
       assert.ok(image.files.includes("app/dist/bundle/operator.mjs"));
       assert.equal(
-        image.files.filter((file) => !/^app\/dist\/bundle\/[\w-]+\.mjs(\.map)?$/.test(file)),
+        image.files.filter((file) => !/^app\/dist\/bundle\/([\w-]+\.mjs(\.map)?|THIRD-PARTY-NOTICES\.txt)$/.test(file)),
         [],
       );
       const maps = image.files.filter((file) => file.endsWith(".map"));
