@@ -292,7 +292,9 @@ function fieldHint(message: string, definition: JsonObject, path: YamlPath): { r
   const [, name] = /^undefined field '(.+)'$/.exec(message) ?? [];
   if (name === undefined) return {};
   const schema = valueIn(definition, path.slice(0, path.indexOf("x-kubernetes-validations")));
-  return didYouMean(name, namesIn(schema)) ?? {};
+  // A field of another object may have the very name.
+  const others = namesIn(schema).filter((each) => each !== name);
+  return didYouMean(name, others) ?? {};
 }
 
 function namesIn(schema: unknown): string[] {
