@@ -175,6 +175,30 @@ export function checkControllers(definitions: readonly ControllerDefinition[]): 
   definitions.forEach((one, index) => definitions.slice(index + 1).forEach((other) => checkPair(one, other)));
 }
 
+// What a controller has taken over from an earlier operator, another one must not use.
+function checkFormer(
+  { name, formerNames = [], formerFieldManagers = [], formerFinalizers = [] }: ControllerDefinition,
+  other: ControllerDefinition,
+  isOfOneKind: boolean,
+): void {
+  const refuse = (what: string, use: string) => {
+    throw new Error(`controller "${name}" has the former ${what}, ${use}`);
+  };
+  const hasOrHad = `which controller "${other.name}" has or had; remove it from one of them`;
+  const takenName = [other.name, ...(other.formerNames ?? [])].find((each) => formerNames.includes(each));
+  if (takenName !== undefined) refuse(`name "${takenName}"`, hasOrHad);
+  const manager = fieldManagersOf(other).find((each) => formerFieldManagers.includes(each));
+  if (manager !== undefined)
+    refuse(
+      `field manager "${manager}"`,
+      `as which controller "${other.name}" writes; remove it from formerFieldManagers`,
+    );
+  const finalizer = [finalizerNameOf(other), ...(other.formerFinalizers ?? [])].find((each) =>
+    formerFinalizers.includes(each),
+  );
+  if (isOfOneKind && finalizer !== undefined) refuse(`finalizer "${finalizer}"`, hasOrHad);
+}
+
 // Each would overwrite what the other one has found, for ever. Different selectors may have no primary in common.
 function checkConditionPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.statusConditions !== "managed" || other.statusConditions !== "managed" || mayBeDisjoint(one, other)) return;
@@ -196,42 +220,12 @@ function mayBeDisjoint(one: ControllerDefinition, other: ControllerDefinition): 
 
 function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
-  for (const [each, { name, formerNames = [] }] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const former = [each.name, ...(each.formerNames ?? [])].find((former) => formerNames.includes(former));
-    if (former !== undefined)
-      throw new Error(
-        `controller "${name}" has the former name "${former}", which controller "${each.name}" has or had; remove it from one of them`,
-      );
-  }
-  for (const [each, { name, formerFieldManagers = [] }] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const used = fieldManagersOf(each).find((manager) => formerFieldManagers.includes(manager));
-    if (used !== undefined)
-      throw new Error(
-        `controller "${name}" has the former field manager "${used}", as which controller "${each.name}" writes; remove it from formerFieldManagers`,
-      );
-  }
   const finalizer = finalizerNameOf(one);
   const { plural, group } = one.workflow.primary;
   // The objects are the same in every version.
   const isOfOneKind = plural === other.workflow.primary.plural && group === other.workflow.primary.group;
-  for (const [each, { name, formerFinalizers = [] }] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const used = [finalizerNameOf(each), ...(each.formerFinalizers ?? [])].find((name) =>
-      formerFinalizers.includes(name),
-    );
-    if (isOfOneKind && used !== undefined)
-      throw new Error(
-        `controller "${name}" has the former finalizer "${used}", which controller "${each.name}" has or had; remove it from one of them`,
-      );
-  }
+  checkFormer(other, one, isOfOneKind);
+  checkFormer(one, other, isOfOneKind);
   if (isOfOneKind) checkConditionPair(one, other);
   if (!isOfOneKind || finalizerNameOf(other) !== finalizer) return;
   if (one.onAllEvents === true || other.onAllEvents === true) return;
