@@ -11,14 +11,16 @@ interface WatchedRange extends Range {
   readonly lacksType: boolean;
 }
 
+interface WriteObserver {
+  /** Called for each object that is decoded whole, with the latest write of the field managers. */
+  onWritten?(write: ManagedWrite | undefined): void;
+}
+
 /** Returns what decodes the objects of one list-watch, or, without its cache, single ones; their bytes are changed. */
 export function createWatchedDecoder(
   options: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> &
-    Partial<Pick<ListWatchOptions, "cache">> & {
-      /** Told of the latest write of the field managers to each object that is decoded whole. */ readonly onWritten?: (
-        write: ManagedWrite | undefined,
-      ) => void;
-    },
+    Partial<Pick<ListWatchOptions, "cache">> &
+    WriteObserver,
 ): (bytes: Buffer, range: WatchedRange) => DecodedResource {
   const { definition, projection, fieldManagers, cache, onWritten } = options;
   const { apiVersion, kind } = definition;

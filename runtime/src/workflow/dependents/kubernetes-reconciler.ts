@@ -357,8 +357,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (begun.again === again) return "unchanged";
     if (begun.result === undefined)
       return { because: `it is created again when ${describeObject(live.object, metadata)} has ended` };
-    this.#noteDeletion(live);
-    await this.#releaseFor(run, live);
+    await this.#prepareDeletion(run, live);
     const options = { cause: this.#causeOf(run), propagationPolicy: "Foreground" } as const;
     await this.#options.writer.delete(this.#target, live.object, options);
     return "waiting";
@@ -417,8 +416,7 @@ export class KubernetesReconciler implements DependentReconciler {
       throw problem("it is not deleted, because a StatefulSet with another selector cannot adopt the Pods of this one");
     const { writer } = this.#options;
     const deletion = await writer.checkReplacement(this.#target, desired, { cause: this.#causeOf(run), error });
-    this.#noteDeletion(live);
-    await this.#releaseFor(run, live);
+    await this.#prepareDeletion(run, live);
     await writer.delete(this.#target, live.object, deletion);
     return undefined;
   }
@@ -531,8 +529,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const { definition, writer } = this.#options;
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
-      this.#noteDeletion(live);
-      await this.#releaseFor(run, live);
+      await this.#prepareDeletion(run, live);
       if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
       else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
       run.notes.discovered.forget(live.object.metadata.uid);
@@ -546,10 +543,12 @@ export class KubernetesReconciler implements DependentReconciler {
     if (done !== undefined) run.notes.kept.add(live.object.metadata.uid);
   }
 
-  #noteDeletion({ object: { metadata } }: DecodedResource): void {
+  async #prepareDeletion(run: DependentRun, live: DecodedResource): Promise<void> {
+    const { uid = "" } = live.object.metadata;
     if (this.#deleted.size >= MOST_LOOKED_UP)
       for (const oldest of [...this.#deleted].slice(0, 1)) this.#deleted.delete(oldest);
-    this.#deleted.add(metadata.uid ?? "");
+    this.#deleted.add(uid);
+    await this.#releaseFor(run, live);
   }
 
   // A step that runs out of time cancels its write.
