@@ -109,8 +109,8 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   // One import: each would become a file of the published program, with others for what some of them share.
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, emitInputs, writeFiles, readChanges, moveCode, checkMissingStubs, checkPromises } = stages;
-  const { wideSourceNotes } = stages;
+  const { emitProject, emitInputs, writeFiles, readChanges, moveCode } = stages;
+  const { checkMissingStubs, checkPromises, wideSourceNotes } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
@@ -159,8 +159,8 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   });
   const changes = dryRun ? { changes: await readChanges(root, textsOf(files, moved.changes), report) } : {};
   const locateSetting: LocateSetting = ({ name }, path) => placeIn(input, name, path);
-  const isMoved = new Set(moved.changes.flatMap(({ path, before }) => (before === undefined ? [path] : [])));
-  const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting, isMoved) : [];
+  const movedTo = new Set(moved.changes.flatMap(({ path, before }) => (before === undefined ? [path] : [])));
+  const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting, movedTo) : [];
   const reports = { report, ...(notes.length > 0 && { notes }), ...changes };
   return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), ...reports };
 }
