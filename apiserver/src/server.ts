@@ -48,7 +48,7 @@ export interface ApiServerOptions {
   /** The address to listen on, for example `0.0.0.0` to be reached from containers. Default: `127.0.0.1` */
   host?: string;
   /**
-   * Names and addresses for which the certificate is valid beside `localhost` and those of the machine itself, for example `["host.docker.internal"]`.
+   * Additional DNS names and IP addresses of the serving certificate, for example `["host.docker.internal"]`.
    * `url` and kubeconfigs have the first one.
    */
   certificateNames?: readonly string[];

@@ -15,7 +15,7 @@ export interface Simulation {
   readyAfterMs?: number;
 }
 
-/** Reads annotations; throws an Error for one that is misspelt. */
+/** Parses the `simulate/` annotations of an object. Throws an error for an unknown name or value. */
 export function readSimulation(annotations: Readonly<Record<string, unknown>> = {}): Simulation {
   const simulation: Simulation = {};
   for (const [name, given] of Object.entries(annotations)) {

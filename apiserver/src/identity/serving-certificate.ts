@@ -7,7 +7,7 @@ import type { Secrets } from "./secrets.js";
 const MIN_REMAINING_MS = 30 * 24 * 3_600_000;
 const SECRET = "serving-certificate";
 
-/** Returns the certificate of a server: the one that it had before, as long as that is valid for a while and for these names. */
+/** Returns the serving certificate. A stored one is reused unless it expires soon or lacks one of the names. */
 export function servingCertificateOf(secrets: Secrets, names: readonly string[]): ServingCertificate {
   const kept = secrets.get(SECRET);
   const before = kept === undefined ? undefined : (JSON.parse(kept) as Partial<ServingCertificate>);

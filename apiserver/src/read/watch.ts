@@ -130,8 +130,8 @@ class Watch {
     this.#follow(Math.max(revision, store.revision));
   }
 
-  // Events up to the revision are in the state, or were taken from the history. They are left out here, not in #tell: an event that waits for
-  // its conversion is told after the watch has begun to follow.
+  // Events up to the revision were sent with the initial state or from the history. They are filtered here and not in #tell, because an event
+  // from the history that waits for its conversion is sent after the watch has subscribed.
   #follow(revision: number): void {
     this.#sent = Math.max(this.#sent, revision);
     this.#unsubscribe = this.#resource.store.subscribe({

@@ -38,7 +38,7 @@ export function createGarbageCollection(
   { onError, recorder }: { onError: (error: unknown, key: string) => void; recorder: EventRecorder | undefined },
 ): GarbageCollection {
   const graph = new OwnerGraph();
-  /** The references to owners in other namespaces that were told of, as the uids of both. */
+  /** UIDs of dependent and owner of each cross-namespace reference that an Event was recorded for. */
   const told = new Set<string>();
   const unresolved = new Set<string>();
   let feed: ClusterFeed | undefined;

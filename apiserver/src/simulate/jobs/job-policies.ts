@@ -11,7 +11,7 @@ export interface FailureVerdict {
   failsJob?: string;
 }
 
-/** Has this Pod failed for its Job? One that is being deleted counts at once, unless only Pods that have ended are replaced. */
+/** Reports whether a Pod counts as failed. A terminating Pod does, unless podReplacementPolicy is Failed. */
 export function hasFailed({ status, metadata }: Pod, { spec }: Job): boolean {
   if (status?.phase === "Failed") return true;
   if (spec.podReplacementPolicy === "Failed") return false;

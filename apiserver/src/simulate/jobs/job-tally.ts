@@ -3,7 +3,7 @@ import { type Pod, isActive, isFinished } from "../pods/pod.js";
 import { type IndexFailures, type Job, TRACKING, failuresBefore, indexOf, parseIndexes } from "./job.js";
 import { failsIndex, hasFailed, judgeFailure } from "./job-policies.js";
 
-/** What Pods of a Job have come to, with those of earlier reconciles. */
+/** The finished Pods of a Job, including those counted in earlier reconciles. */
 export interface Tally {
   active: Pod[];
   terminating: Pod[];
@@ -20,7 +20,7 @@ export interface Tally {
   failure: string | undefined;
 }
 
-/** Counts Pods; those of `counted` are in the status already. */
+/** Counts the finished Pods. The status already includes the Pods in `counted`. */
 export function tallyOf(job: Job, pods: Pod[], counted: ReadonlySet<string>): Tally {
   const { spec, status } = job;
   const tracked = pods.filter(

@@ -201,7 +201,7 @@ function mainState(
 /** SIGTERM, unless the process handles it. */
 const STOPPED_CODE = 143;
 
-/** How a container ends when the Pod is deleted; of one that the kubelet cannot find it says that it failed. */
+/** The terminated state of a container of a deleted Pod. The kubelet reports a container that it cannot find as failed. */
 function stoppedState(old: ContainerStatus | undefined, context: StatesContext): ContainerState {
   const { restartCount, lastState } = old ?? FRESH;
   const idle = { ...IDLE, restartCount, lastState };

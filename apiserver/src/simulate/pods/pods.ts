@@ -12,7 +12,7 @@ import { type Claim, type Node, type Placement, placementOf, toleratedMs } from 
 
 /** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
 interface KnownPod {
-  /** When it was first seen there, by a clock that nobody shifts. */
+  /** When the kubelet first saw the Pod, in monotonic time. */
   start: number;
   /** How often what it needs was looked for in vain. */
   attempts: number;

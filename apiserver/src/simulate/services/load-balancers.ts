@@ -9,7 +9,7 @@ type BalancedService = Service & {
   status?: { loadBalancer?: { ingress?: object[] } };
 };
 
-/** Makes the controller of load balancers; those of a class are for others. */
+/** Creates the controller that assigns addresses to Services of type LoadBalancer. Services with a loadBalancerClass are left to other controllers. */
 export function createLoadBalancers(): Controller<BalancedService> {
   return {
     kind: "services.",

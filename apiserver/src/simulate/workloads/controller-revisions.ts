@@ -49,7 +49,7 @@ export async function currentRevision(
   });
 }
 
-// Those of a workload that was deleted with propagation policy Orphan hold the names of the new ones.
+// Revisions orphaned by the deletion of the previous workload would conflict with the names of new ones.
 async function adoptRevisions(cluster: Cluster, workload: Workload, kind: string): Promise<void> {
   for (const revision of cluster.list<ControllerRevision>(KIND, workload.metadata.namespace)) {
     const { metadata } = revision;
