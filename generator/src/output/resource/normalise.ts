@@ -5,6 +5,7 @@ import { classNameOf, NameAllocator, pascalCase } from "../naming.js";
 import { isObjectMetaRef, realDefaultOf, resolveRef, shortNameOf } from "../../model/definitions.js";
 import { runtimeTypes } from "../runtime-symbols.js";
 import {
+  dropsFields,
   hasFields,
   isIntOrString,
   isRecord,
@@ -127,9 +128,14 @@ class Normaliser {
     const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
     if (isEmbedded || hasFields(schema)) return this.#shapeOf(schema, place, definition);
     const values = ownSchema(schema, "additionalProperties");
-    // The API server drops all of an object without fields, or keeps it; built-in kinds have free-form ones, too.
-    if (values === undefined) return { kind: "map", values: { kind: "any" } };
+    if (values === undefined) return { kind: "map", values: { kind: this.#isAlwaysEmpty(schema) ? "never" : "any" } };
     return { kind: "map", values: this.#typeOf(values, () => inner(place(), "Value", "{}")) };
+  }
+
+  /** Tells whether the API server drops or refuses every field of an object that has no fields. Built-in kinds have free-form objects. */
+  #isAlwaysEmpty(schema: RawSchema): boolean {
+    const { isCustom, isFilledIn = true } = this.#resource;
+    return isCustom && isFilledIn && (dropsFields(schema) || schema["additionalProperties"] === false);
   }
 
   #shapeOf(schema: RawSchema, find: FindPlace, definition: string | undefined): TypeModel {

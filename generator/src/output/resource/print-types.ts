@@ -28,6 +28,8 @@ function plainTypeNodeOf(type: TypeModel): TypeNode {
       return type.isPartial === true ? reference("Partial", type.name) : type.name;
     case "any":
       return "unknown";
+    case "never":
+      return "never";
   }
 }
 

@@ -14,6 +14,8 @@ export type TypeModel = (
   | { readonly kind: "runtime"; readonly name: RuntimeTypeName; readonly isPartial?: boolean }
   /** Any JSON. */
   | { readonly kind: "any" }
+  /** No value at all, as of the fields of an object whose fields the API server drops. */
+  | { readonly kind: "never" }
 ) & { readonly isNullable?: boolean };
 
 /** A field of an object. */

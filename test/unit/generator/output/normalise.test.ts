@@ -34,7 +34,12 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   },
   { title: "anything", given: { "x-kubernetes-preserve-unknown-fields": true }, want: "unknown;" },
   { title: "an empty schema", given: {}, want: "unknown;" },
-  { title: "an object of which nothing is said", given: { type: "object" }, want: "{ [key: string]: unknown };" },
+  { title: "an object of which nothing is said", given: { type: "object" }, want: "{ [key: string]: never };" },
+  {
+    title: "an object that allows no fields",
+    given: { type: "object", additionalProperties: false },
+    want: "{ [key: string]: never };",
+  },
   {
     title: "an object that keeps unknown fields",
     given: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
@@ -101,7 +106,7 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
     given: { type: "integer", enum: [1, "injected"] },
     want: "1;",
   },
-  { title: "an enum of objects", given: { type: "object", enum: [{ a: 1 }] }, want: "{ [key: string]: unknown };" },
+  { title: "an enum of objects", given: { type: "object", enum: [{ a: 1 }] }, want: "{ [key: string]: never };" },
   { title: "a time, which is text", given: { type: "string", format: "date-time" }, want: "string;" },
   { title: "a nullable text", given: { type: "string", nullable: true }, want: "string | null;" },
   { title: "a long integer", given: { type: "integer", format: "int64" }, want: "number;" },
