@@ -16,6 +16,10 @@ import { linkPackages } from "../support/projects/link-packages.js";
 
 const README = "generator/README.md";
 
+/** How long a command of the reader may take on a machine that is busy with other tests, and how much longer its own waits last. */
+const COMMAND_MS = 110_000;
+const PATIENT = { GEN_OPERATOR_WAIT_FACTOR: "5" };
+
 const readme = await readFile(join(repositoryRoot, README), "utf8");
 const tutorial = readme.slice(readme.indexOf("## Tutorial"), readme.indexOf("## What belongs to whom"));
 const fences = fencesOf(README, tutorial);
@@ -63,7 +67,10 @@ function projectIn(path: string, dispose: () => Promise<void>): Project {
 function run(folder: string, args: readonly string[]): string {
   // A test runner inside a test runner would report to the outer one.
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
-  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, env, encoding: "utf8", timeout: 50_000 });
+  const { stdout, stderr, error } = spawnSync(process.execPath, args, {
+    ...{ cwd: folder, env: { ...env, ...PATIENT }, encoding: "utf8", timeout: COMMAND_MS },
+  });
+  if (error !== undefined) throw error;
   return stripVTControlCharacters(stdout + stderr);
 }
 
@@ -131,11 +138,15 @@ async function comparePlay(): Promise<void> {
     const apiserver = join(project.path, "node_modules/.bin/apiserver");
     const options = ["--simulate", "--crds", join(project.path, "crds/guestbook.yaml"), "--kubeconfig", kubeconfig];
     group.start("apiserver", process.execPath, [apiserver, ...options]);
-    await waitFor("a kubeconfig", () => readFile(kubeconfig, "utf8").catch(() => ""));
+    await waitFor("a kubeconfig", () => readFile(kubeconfig, "utf8").catch(() => ""), {
+      timeoutMs: COMMAND_MS / 2,
+    });
     group.start("operator", "env", [...environment, join(project.path, "dist/src/main.js")]);
     const log = () => readFile(join(group.folder, "operator.log"), "utf8");
-    await waitFor("a line of the operator", log);
-    const printed = spawnSync("env", [...environment, join(project.path, "dist/src/play.js")], { encoding: "utf8" });
+    await waitFor("a line of the operator", log, { timeoutMs: COMMAND_MS / 2 });
+    const printed = spawnSync("env", [...environment, join(project.path, "dist/src/play.js")], {
+      ...{ env: { ...process.env, ...PATIENT }, encoding: "utf8", timeout: COMMAND_MS },
+    });
     const quoted = quotedLines(codeWhere("output of the script", ({ code }) => code.startsWith("Guestbook created")));
     // The log names a repair when its write is answered; the script may have seen the result before.
     const missing = async () => {
@@ -159,10 +170,10 @@ suite("the tutorial", (test) => {
       assert.match(output, `✔ ${quotedTest("`npm test` prints")}`);
       assert.match(output, "ℹ fail 0");
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 2 * COMMAND_MS },
   );
 
-  test.thorough("quotes what its script and the log of the operator print", comparePlay, { timeoutMs: 120_000 });
+  test.thorough("quotes what its script and the log of the operator print", comparePlay, { timeoutMs: 2 * COMMAND_MS });
 
   const edits: Record<string, [file: string, from: string, to: string]> = {
     isPublik: ["workflow.yaml", "primary.spec.isPublic", "primary.spec.isPublik"],
@@ -190,7 +201,7 @@ suite("the tutorial", (test) => {
         assert.ok(lines.length > 0);
         for (const line of lines) assert.match(output, line);
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 2 * COMMAND_MS },
     );
 
   test(
@@ -214,6 +225,6 @@ suite("the tutorial", (test) => {
           if (file.isFile())
             assert.not.match(await readFile(join(file.parentPath, file.name), "utf8"), "greeting", file.name);
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 2 * COMMAND_MS },
   );
 });
