@@ -194,6 +194,12 @@ export class ResourceView {
     return new Set(caches.flatMap(({ cache }) => [...(cache.indexes.get(valuesOf)?.values ?? [])]));
   }
 
+  /** Tells whether the index function gave any value for any object. */
+  hasIndexed(name: string): boolean {
+    const valuesOf = this.#indexes.get(name);
+    return [...this.#attachments.values()].some(({ cache }) => (cache.indexes.get(valuesOf)?.size ?? 0) > 0);
+  }
+
   /** Tells whether the index function gave `value` for the object with a key. */
   isIndexed(name: string, value: string, key: ObjectKey): boolean {
     return this.indexFor(name, key)?.keysOf(value)?.has(key) === true;

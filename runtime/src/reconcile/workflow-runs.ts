@@ -154,11 +154,13 @@ export class ControllerWorkflows {
 
   /** Releases all objects that are held for a primary, but for those with a uid in `needed`. */
   async releaseHeld(run: HoldRun, needed = new Set<string | undefined>()): Promise<void> {
-    for (const { reconciler } of this.dependents) await reconciler.releaseHeld?.(run, needed);
+    for (const { reconciler } of this.dependents)
+      if (reconciler.isAnyHeld?.(run) === true) await reconciler.releaseHeld?.(run, needed);
   }
 
   /** Releases the objects that a primary does not refer to any more, or that are held no more, by what became of its dependents. */
   async releaseUnneeded(run: FindRun & HoldRun, { dependents }: WorkflowResult): Promise<void> {
+    if (!this.isAnyHeld(run)) return;
     const isOver = ({ name }: DependentDefinition) =>
       ["inactive", "left", "deleted"].includes(memberOf(dependents, name)?.kind ?? "");
     const needed = this.dependents.flatMap(({ definition, reconciler }) =>

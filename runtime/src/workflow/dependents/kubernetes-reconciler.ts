@@ -486,7 +486,9 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   isAnyHeld({ primary }: Pick<HoldRun, "primary">): boolean {
-    return this.source.cache.keysByIndex(HELD_INDEX, this.#holdOf(primary)).size > 0;
+    const { cache } = this.source;
+    // Few controllers hold objects, and the name of the finalizer is a hash.
+    return cache.hasIndexed(HELD_INDEX) && cache.keysByIndex(HELD_INDEX, this.#holdOf(primary)).size > 0;
   }
 
   async releaseHeld({ primary, context }: HoldRun, needed: Set<string | undefined>): Promise<void> {
