@@ -62,10 +62,8 @@ export class LiveObjects {
    */
   tied(primary: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
     const { cache } = this.#options.source;
-    const isLinked = [provenLinkOf(primary), namedLinkOf(primary)].some((link) =>
-      cache.isIndexed(this.#linkIndex, link, key),
-    );
-    const entry = isLinked ? cache.get(key) : undefined;
+    const hasLink = (link: string) => cache.isIndexed(this.#linkIndex, link, key);
+    const entry = hasLink(provenLinkOf(primary)) || hasLink(namedLinkOf(primary)) ? cache.get(key) : undefined;
     return entry && isControlledByOther(entry.object.metadata, primary.metadata) ? undefined : entry;
   }
 
