@@ -13,7 +13,6 @@ const MOST_LISTED = 20;
 
 /** Compares the kinds that a project uses with those of the cluster: whether each is served, and whether its CRD has the same schema. */
 export async function checkKinds(client: ApiClient, model: ProjectModel, crds: readonly Crd[]): Promise<Check[]> {
-  const { isApiError, messageOf } = await import("@gen-operator/runtime");
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const used = usedKinds(model.controllers);
   const served = await Promise.all(
@@ -21,20 +20,12 @@ export async function checkKinds(client: ApiClient, model: ProjectModel, crds: r
       client.isServed({ ...resource, apiVersion: apiVersionOf(resource), schema: {} }, { signal }),
     ),
   );
-  let live: readonly Crd[];
-  try {
-    live = await readClusterCrds(client, signal);
-  } catch (error) {
-    const advice = isApiError(error, 403) ? "ask for the right to list customresourcedefinitions" : undefined;
-    return [...unserved(used, served), skipped("CRDs", messageOf(error), advice)];
-  }
-  const names = new Set(live.map(nameOf));
   const wanted = crds.filter((crd) => used.some(({ resource }) => nameOf(resource) === nameOf(crd)));
-  const missing = new Set(wanted.map(nameOf).filter((name) => !names.has(name)));
+  const live = await Promise.all(wanted.map((crd) => readClusterCrd(client, nameOf(crd), signal)));
+  const missing = wanted.filter((_, index) => live[index]?.kind === "missing").map(nameOf);
   const checks = [
-    ...wanted.filter((crd) => missing.has(nameOf(crd))).map((crd) => missingCrd(crd, used)),
-    ...unserved(used, served).filter(({ name }) => ![...missing].some((each) => name.includes(each))),
-    ...wanted.flatMap((crd) => compare(crd, live, used)),
+    ...unserved(used, served).filter(({ name }) => !missing.some((each) => name === `kind ${each}`)),
+    ...wanted.flatMap((crd, index) => checkCrd(crd, live[index]!, used)),
   ];
   return checks.length > 0
     ? checks
@@ -105,10 +96,14 @@ function missingCrd(crd: Crd, used: readonly UsedKind[]): Check {
   };
 }
 
-function compare(crd: Crd, live: readonly Crd[], used: readonly UsedKind[]): Check[] {
+function checkCrd(crd: Crd, live: LiveCrd, used: readonly UsedKind[]): Check[] {
+  if (live.kind === "missing") return [missingCrd(crd, used)];
+  if (live.kind === "unreadable") return [skipped(`CRD ${nameOf(crd)}`, live.message, live.advice)];
+  return live.crd === undefined ? [] : compare(crd, live.crd, used);
+}
+
+function compare(crd: Crd, other: Crd, used: readonly UsedKind[]): Check[] {
   const name = nameOf(crd);
-  const other = live.find((each) => nameOf(each) === name);
-  if (other === undefined) return [];
   const changes = compareCrds([crd], [other]);
   if (changes.length === 0) return [];
   const kinds = used.filter(({ resource }) => nameOf(resource) === name);
@@ -139,12 +134,25 @@ function compare(crd: Crd, live: readonly Crd[], used: readonly UsedKind[]): Che
   ];
 }
 
-async function readClusterCrds(client: ApiClient, signal: AbortSignal): Promise<Crd[]> {
-  const objects = await client.list({ definition: CUSTOM_RESOURCE_DEFINITION }, { signal });
-  // The server has accepted them; what this reader refuses is another matter.
-  return objects.flatMap((object) => [
-    ...readCrds({ file: `cluster/${object.metadata.name}.json`, text: JSON.stringify(object) }).crds,
-  ]);
+/** A CRD as the cluster has it; `crd` is absent if its definition cannot be compared. */
+type LiveCrd =
+  | { readonly kind: "found"; readonly crd?: Crd }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unreadable"; readonly message: string; readonly advice?: string };
+
+// By its name: the role of an operator allows it to get its own CRDs, and not to list all of them.
+async function readClusterCrd(client: ApiClient, name: string, signal: AbortSignal): Promise<LiveCrd> {
+  const { isApiError, messageOf } = await import("@gen-operator/runtime");
+  try {
+    const object = await client.get({ definition: CUSTOM_RESOURCE_DEFINITION }, { name }, { signal });
+    if (object === undefined) return { kind: "missing" };
+    // The server has accepted it; what this reader rejects is another matter.
+    const [crd] = readCrds({ file: `cluster/${name}.json`, text: JSON.stringify(object) }).crds;
+    return { kind: "found", ...(crd !== undefined && { crd }) };
+  } catch (error) {
+    const advice = `ask for the right to get customresourcedefinition ${name}`;
+    return { kind: "unreadable", message: messageOf(error), ...(isApiError(error, 403) && { advice }) };
+  }
 }
 
 function nameOf({ plural, group }: Pick<ResourceModel, "plural" | "group">): string {

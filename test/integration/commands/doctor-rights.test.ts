@@ -60,6 +60,10 @@ suite("the rights that doctor asks for", (test) => {
       const [, missing, all] = /^failed {3}rights: \S+ lacks (\d+) of (\d+) rights/m.exec(operator.stdout) ?? [];
       assert.is(missing, all);
       assert.match(operator.stdout, "→ run kubectl apply -k deploy/generated");
+      assert.match(
+        operator.stdout,
+        /^skipped {2}CRD webpages\.example\.com: .*forbidden.*\n.*→ ask for the right to get customresourcedefinition webpages\.example\.com$/m,
+      );
     },
     LONG,
   );
@@ -71,9 +75,12 @@ suite("the rights that doctor asks for", (test) => {
       const manifests = await readManifests("deploy/generated/rbac.yaml");
       for (const each of manifests) await create(server, each);
       const complete = await doctor(server, "--as", OPERATOR);
-      // The operator may read its own CRD, and not list all of them.
       assert.match(complete.stdout, new RegExp(`^ok {7}rights: ${OPERATOR} has all \\d+ rights`, "m"));
-      assert.match(complete.stdout, /^skipped {2}CRDs: .*forbidden/m);
+      // The operator may get its own CRD, and not list all of them.
+      assert.match(
+        complete.stdout,
+        /^ok {7}kinds: the cluster serves all 5 kinds of the project, with the same schemas/m,
+      );
       assert.is(complete.status, 0, complete.stdout);
 
       const role = manifests.find(({ kind }) => kind === "ClusterRole");
@@ -90,6 +97,42 @@ suite("the rights that doctor asks for", (test) => {
         fewer.stdout,
         /lacks 2 of \d+ rights .*\n *deployments\.apps in all namespaces: create, patch \(dependent deployment of webpage\)\n/,
       );
+    },
+    LONG,
+  );
+
+  test(
+    "do not keep doctor from comparing the CRDs that the user may get, also beside others",
+    async () => {
+      const project = join(repositoryRoot, "fixtures/samples/tomcat");
+      await using server = await startTestApiServer({
+        crds: ["tomcats", "webapps"].map((plural) => `fixtures/samples/tomcat/crds/${plural}.example.com.yaml`),
+        tls: true,
+      });
+      const rules = [
+        {
+          apiGroups: ["apiextensions.k8s.io"],
+          resources: ["customresourcedefinitions"],
+          resourceNames: ["tomcats.example.com"],
+          verbs: ["get"],
+        },
+      ];
+      const name = "one-crd";
+      const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules };
+      await create(server, role);
+      const binding = {
+        ...{ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: { name } },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "eve" }],
+      };
+      await create(server, binding);
+      const properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+      const body = [{ op: "add", path: `${properties}/extra`, value: { type: "string" } }];
+      const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tomcats.example.com";
+      await apiRequestOrThrow(server, `PATCH ${path}`, { body, contentType: "application/json-patch+json" });
+      const { stdout } = await runCommand(project, "doctor", "--kubeconfig", server.kubeconfig, "--as", "eve");
+      assert.match(stdout, /^(?:warning|failed) +CRD tomcats\.example\.com: the cluster has another definition/m);
+      assert.match(stdout, /^skipped {2}CRD webapps\.example\.com: .*forbidden/m);
     },
     LONG,
   );
