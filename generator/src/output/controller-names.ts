@@ -1,5 +1,5 @@
-import { presenceChecksOf } from "../model/presence-check.js";
-import { kindsOf, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
+import type { ControllerModel, FilterName, ResourceModel } from "../model/project-model.js";
+import { usedKindsOf } from "../model/used-kinds.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
 import type { ResourceName } from "./resource/resource-name.js";
 
@@ -35,14 +35,12 @@ export interface ControllerNames {
 
 /** Names what the files of a controller contain; `others` are all controllers of the project. */
 export function controllerNamesOf(
-  { name, primary, dependents, eventSources, removed = [] }: ControllerModel,
+  model: ControllerModel,
   all: ReadonlyMap<ResourceModel, ResourceName>,
   others: readonly ControllerModel[],
 ): ControllerNames {
-  const watched = eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : []));
-  const written = [...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)];
-  const asked = presenceChecksOf({ dependents, eventSources }).map(({ resource }) => resource);
-  const used = [...new Set([primary, ...written, ...watched, ...asked])].filter(({ isUntyped }) => isUntyped !== true);
+  const { name, primary, dependents, eventSources } = model;
+  const used = usedKindsOf(model).filter(({ isUntyped }) => isUntyped !== true);
   const declared = new Set([
     ...dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))),
     ...eventSources.flatMap((source) => Object.values(sourceNamesOf(source))),

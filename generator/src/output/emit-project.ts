@@ -1,5 +1,6 @@
 import { counted } from "../diagnostic.js";
 import type { ProjectModel, ResourceModel } from "../model/project-model.js";
+import { usedKindsOf } from "../model/used-kinds.js";
 import { controllerNamesOf } from "./controller-names.js";
 import { CRDS_KUSTOMIZATION } from "./deploy/crds-kustomization.js";
 import { emitDeploy } from "./deploy/emit-deploy.js";
@@ -50,6 +51,7 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     emitIndex(
       controllers.map((each) => each.names),
       names,
+      [...new Set(model.controllers.flatMap(usedKindsOf))].filter(({ isUntyped }) => isUntyped === true),
     ),
   );
   files.push(

@@ -66,7 +66,10 @@ suite("an event source of a kind that the project has no CRD of", (test) => {
       await writeProject(folder.path, [{ path: "src/shop/reconciler.ts", content: RECONCILER }], options);
       assert.is(compileProject(folder.path, compilers.at(-1)!.command), "");
       const built = pathToFileURL(join(folder.path, "dist/generated/index.js")).href;
-      const { controllers } = (await import(built)) as { readonly controllers: readonly ControllerDefinition[] };
+      const { controllers, Issuer } = (await import(built)) as {
+        readonly controllers: readonly ControllerDefinition[];
+        readonly Issuer: ReturnType<typeof untypedResource>;
+      };
 
       const crds = [definitionOf("Shop", "shops"), definitionOf("Issuer", "issuers")];
       await using server = await startTestApiServer({ crds });
@@ -79,7 +82,6 @@ suite("an event source of a kind that the project has no CRD of", (test) => {
         plural: "shops",
         scope: "Namespaced",
       });
-      const Issuer = untypedResource(ISSUER);
       const metadata = { name: "one", namespace: "default" };
       const hasTiers = (wanted: readonly string[]) => async () =>
         JSON.stringify((await client.get(Shop, metadata))?.["status"]) === JSON.stringify({ tiers: wanted });

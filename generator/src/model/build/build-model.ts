@@ -1,4 +1,3 @@
-import { presenceChecksOf } from "../presence-check.js";
 import { hasErrors, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
 import type { BuiltinKinds } from "../../input/crd/builtin-kinds.js";
 import type { Crd } from "../../input/crd/crd.js";
@@ -7,15 +6,15 @@ import type { ExternalFile } from "../../input/read-external-files.js";
 import type { DependentSpec, ExternalSpec, UntypedKindSpec, WorkflowSpec } from "../../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { createExpressionParser } from "../expression/expression.js";
-import {
-  kindsOf,
-  type ControllerModel,
-  type ExpressionModel,
-  type LocateExpression,
-  type ProjectModel,
-  type ResourceModel,
+import type {
+  ControllerModel,
+  ExpressionModel,
+  LocateExpression,
+  ProjectModel,
+  ResourceModel,
 } from "../project-model.js";
 import { NO_MEMORY, type ProjectMemory } from "../project-memory.js";
+import { usedKindsOf } from "../used-kinds.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
 import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
 import { checkAllEvents } from "../rules/watches/all-events.js";
@@ -213,14 +212,7 @@ function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): Resourc
 }
 
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
-  const used = controllers.flatMap(({ primary, dependents, eventSources, removed = [] }) => [
-    primary,
-    ...presenceChecksOf({ dependents, eventSources }).map(({ resource }) => resource),
-    ...dependents.flatMap(kindsOf),
-    ...removed.map((each) => each.resource),
-    ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),
-  ]);
-  const typed = used.filter(({ isUntyped }) => isUntyped !== true);
+  const typed = controllers.flatMap(usedKindsOf).filter(({ isUntyped }) => isUntyped !== true);
   return Object.freeze([...new Set([...custom, ...typed])].sort(compareResources));
 }
 

@@ -7,8 +7,11 @@ import { specifierOf, type ResourceName } from "../resource/resource-name.js";
 
 /** Prints what stands for a kind in the wiring: its class, or a call that describes it by its name. */
 export function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {
-  if (resource.isUntyped !== true) return nameOrThrow(resources, resource).localName;
-  const { group, version, kind, plural, scope } = resource;
+  return resource.isUntyped === true ? untypedDoc(resource) : nameOrThrow(resources, resource).localName;
+}
+
+/** Prints a call that describes a kind by its name. */
+export function untypedDoc({ group, version, kind, plural, scope }: ResourceModel): Doc {
   const apiVersion = group === "" ? version : `${group}/${version}`;
   return callDoc("untypedResource", [], fieldsOf({ apiVersion, kind, plural, scope }));
 }

@@ -1,7 +1,7 @@
 import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../../model/project-model.js";
 import { sourceNamesOf, type ControllerNames } from "../controller-names.js";
 import { kindsIn } from "./builtin-condition.js";
-import { importClasses, untypedValues } from "./class-imports.js";
+import { importClasses, untypedDoc, untypedValues } from "./class-imports.js";
 import {
   eventSourcesDoc,
   needsFunctions,
@@ -19,6 +19,7 @@ import {
   printImport,
   printNamespaceImport,
 } from "../print/declarations.js";
+import { classNameOf, pascalCase } from "../naming.js";
 import type { Doc } from "../print/layout.js";
 import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
 import { codegenModule, runtimeModule } from "../runtime-symbols.js";
@@ -120,10 +121,11 @@ function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
   return filter.kind === "when" && filter.names.length > 0;
 }
 
-/** Emits the index of all that is generated: the controllers and the classes. */
+/** Emits the index of all that is generated: the controllers, the classes, and what describes the kinds that have none. */
 export function emitIndex(
   controllers: readonly ControllerNames[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
+  untyped: readonly ResourceModel[] = [],
 ): OutputFile {
   const byModule = new Map<string, ResourceName[]>();
   for (const resource of [...resources.values()].sort(byExportName)) {
@@ -131,9 +133,27 @@ export function emitIndex(
     byModule.set(specifier, [...(byModule.get(specifier) ?? []), resource]);
   }
   return generatedFile("src/generated/index.ts", [
-    ...(controllers.length > 0 ? controllerSections(controllers) : []),
+    ...(controllers.length > 0 ? controllerSections(controllers, untypedValues(untyped)) : []),
     ["// Resources", ...[...byModule].flatMap(([specifier, names]) => exportsFrom(specifier, names))].join("\n"),
+    ...untypedSections(untyped, resources),
   ]);
+}
+
+// A kind that a spec describes by its name has no class, and must not change the name of one.
+function untypedSections(
+  untyped: readonly ResourceModel[],
+  resources: ReadonlyMap<ResourceModel, ResourceName>,
+): string[] {
+  const taken = new Set([...resources.values()].flatMap(({ exportName }) => [exportName, inputNameOf(exportName)]));
+  return untyped.map((resource) => {
+    const { group, version, kind } = resource;
+    const own = classNameOf(kind);
+    const inGroup = pascalCase(group || "core") + own;
+    const names = [own, inGroup, inGroup + pascalCase(version)];
+    const name = names.find((each) => !taken.has(each)) ?? `${names[2]}${taken.size}`;
+    taken.add(name);
+    return `/** ${kind}, which the spec describes by its name. */\n${printConstant(name, untypedDoc(resource))}`;
+  });
 }
 
 function byExportName(left: ResourceName, right: ResourceName): number {
@@ -146,9 +166,10 @@ function exportsFrom(specifier: string, resources: readonly ResourceName[]): str
   return [printExportFrom(classes, specifier), printExportFrom(inputs, specifier, true)];
 }
 
-function controllerSections(controllers: readonly ControllerNames[]): string[] {
+function controllerSections(controllers: readonly ControllerNames[], values: readonly string[]): string[] {
   const names = controllers.map(({ controller }) => controller);
   const imports = [
+    ...(values.length > 0 ? [printImport([...values], codegenModule)] : []),
     printImport(["ControllerDefinition"], codegenModule, true),
     ...controllers.map(({ controller, folder }) => printImport([controller], `./${folder}/controller.js`)),
   ];
