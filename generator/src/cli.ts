@@ -3,6 +3,7 @@ import yargs from "yargs";
 import { COMMANDS } from "./cli/frame/commands.js";
 import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
 import { STDIN } from "./cli/frame/input-options.js";
+import { printLine } from "./cli/frame/output.js";
 import { printFailure, printProblem } from "./cli/frame/print.js";
 import { didYouMean, quote } from "./diagnostic.js";
 import { packageFile } from "./package-file.js";
@@ -30,21 +31,33 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   // The reader of the output may stop early, as head does. The command is finished nevertheless.
   for (const stream of [process.stdout, process.stderr])
     if (!stream.listeners("error").includes(ignoreClosedPipe)) stream.on("error", ignoreClosedPipe);
+  const isCompletion = args[0] === COMPLETION_FLAG;
   // A shell names the program first.
-  const words = args[0] === COMPLETION_FLAG ? args.slice(2, -1) : args;
+  const words = isCompletion ? args.slice(2, -1) : args;
   const name = words.find((arg) => !arg.startsWith("-"));
   try {
-    if (words === args && name !== undefined && !COMMANDS.has(name)) throw new UsageError(unknownCommand(name));
+    if (isCompletion && (await printValues(args.slice(2)))) return 0;
+    if (!isCompletion && name !== undefined && !COMMANDS.has(name)) throw new UsageError(unknownCommand(name));
     let exitCode = 0;
     const parser = await createParser(args, name, (code) => (exitCode = code));
     await parser.parseAsync();
     return exitCode;
   } catch (error) {
+    // A shell would print it into the line that is being edited.
+    if (isCompletion) return 0;
     if (!(error instanceof UsageError)) return printFailure(error);
     const command = name !== undefined && COMMANDS.has(name) ? [name] : [];
     printProblem(`${error.message} (see ${["gen-operator", ...command, "--help"].join(" ")})`);
     return 2;
   }
+}
+
+/** Prints the candidates for the last word of a command line, one on each line, if yargs does not know them; tells whether it did. */
+async function printValues(words: readonly string[]): Promise<boolean> {
+  const { completeValue } = await import("./cli/frame/complete-value.js");
+  const values = await completeValue(words);
+  for (const value of values ?? []) printLine(value);
+  return values !== undefined;
 }
 
 async function createParser(args: readonly string[], name: string | undefined, end: (exitCode: number) => void) {

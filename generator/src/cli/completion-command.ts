@@ -9,11 +9,15 @@ export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {
     summary,
     (command) =>
       command
-        .usage("$0 completion bash|zsh|fish\n\nPrints a script that completes commands, options and their values.")
+        .usage(
+          "$0 completion bash|zsh|fish\n\n" +
+            "Prints a script that completes commands, options and their values, also after npx gen-operator.",
+        )
         .positional("shell", { choices: SHELLS, demandOption: true, describe: "The shell that the script is for" })
-        .example('eval "$($0 completion bash)"', "in ~/.bashrc")
-        .example('eval "$($0 completion zsh)"', "in ~/.zshrc, after compinit")
-        .example("$0 completion fish | source", "in ~/.config/fish/config.fish"),
+        .example("npx $0 completion bash > ~/.gen-operator.bash", "once, in a project; source the file in ~/.bashrc")
+        .example("npx $0 completion zsh > ~/.gen-operator.zsh", "source the file in ~/.zshrc, after compinit")
+        .example("npx $0 completion fish > ~/.config/fish/conf.d/gen-operator.fish", "")
+        .example('eval "$($0 completion bash)"', "in ~/.bashrc, if gen-operator is installed globally"),
     ({ shell }) => {
       printLines(COMPLETION_SCRIPTS[shell]);
       end(0);
