@@ -99,6 +99,8 @@ export class PrimaryReconciler {
   /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
   readonly #abortedCleanups = new Set<ObjectKey>();
 
+  #isErrorStatusHinted = false;
+
   /** The uids of the primaries whose finalizer was removed after their cleanup, until they are gone. */
   readonly #cleanedUp = new Map<ObjectKey, string | undefined>();
 
@@ -510,11 +512,23 @@ export class PrimaryReconciler {
     const isInvoked = definition.invocation === "explicit" && hasFunction;
     const workflow = isInvoked ? undefined : await runs.run(kind);
     // Otherwise the function sees the errors of dependents in the result.
-    if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
+    if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) {
+      if (hasFunction && kind === "reconcile") this.#hintAtErrorStatus(attempt);
+      throw workflow.error;
+    }
     const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
     attempt.given = this.#reads.originalOf(runs.args.primary);
     const returned = tasks.track(what, () => reconciler?.[kind]?.({ workflow, ...runs.args } as never));
     return checkControl<Control>(kind, await runs.settleAfter(returned));
+  }
+
+  // Said once: a status that only reconcile() returns keeps what the last success wrote.
+  #hintAtErrorStatus({ scope: { logger, signal } }: Attempt): void {
+    const hasErrorStatus = this.#definition.reconciler?.updateErrorStatus !== undefined;
+    if (hasErrorStatus || this.#isErrorStatusHinted || signal.aborted) return;
+    this.#isErrorStatusHinted = true;
+    const what = "reconcile() is not called when the workflow fails, so the status stays as it is";
+    logger.info({}, `${what}; add updateErrorStatus() to the reconciler to write it after failures`);
   }
 
   /** Lets the reconciler report an error, and writes the status that it returns; never throws. Returns its control. */

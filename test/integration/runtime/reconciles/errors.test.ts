@@ -19,6 +19,7 @@ import {
   Page,
   pageCrd,
   type PageOperator,
+  type PageOperatorOptions,
   Secret,
   setText,
   startPageOperator,
@@ -72,6 +73,12 @@ async function startOperatorIn(server: ApiServer, namespaces: string[]): Promise
 const create = (page: PageOperator, namespace: string) =>
   page.operator.client.create(Page, { metadata: { name: "one", namespace }, spec: { text: "first" } });
 
+const explicitReconciler: PageOperatorOptions["reconciler"] = {
+  reconcile: async ({ context }: { readonly context: { readonly workflow: { reconcile(): Promise<unknown> } } }) => {
+    await context.workflow.reconcile();
+  },
+};
+
 suite("operator with lasting errors", (test) => {
   test("a namespace that is taken away leaves the others alone, and is taken up when it is given back", async () => {
     await using server = await startPageServer();
@@ -114,6 +121,37 @@ suite("operator with lasting errors", (test) => {
     await untilText(page, "first");
     await untilStatus(page, "first");
   });
+
+  const hintsOf = ({ logs }: PageOperator) => logs.filter((line) => line.includes("updateErrorStatus"));
+
+  test("a failed workflow that keeps reconcile from being called is explained once, with the way to a status", async () => {
+    await using page = await startPageOperator();
+    const fault = page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
+    for (const name of ["one", "two"]) await createPage(page, name);
+    const failed = (name: string) => page.events.filter(({ primary }) => primary === `default/${name}`).length >= 2;
+    await waitFor("both fail again", () => failed("one") && failed("two"));
+    assert.is(await statusOf(page), undefined);
+    assert.equal(hintsOf(page), [
+      "info reconcile() is not called when the workflow fails, so the status stays as it is; add updateErrorStatus() to the " +
+        "reconciler to write it after failures",
+    ]);
+    fault.remove();
+    await untilStatus(page, "first");
+  });
+
+  const withoutHint: readonly [string, PageOperatorOptions][] = [
+    ["the reconciler has updateErrorStatus", { reconciler: { ...textReconciler, updateErrorStatus: () => undefined } }],
+    ["reconcile gets the errors of the workflow", { workflow: { exceptions: "result" } }],
+    ["the reconciler runs the workflow", { workflow: { invocation: "explicit" }, reconciler: explicitReconciler }],
+  ];
+  for (const [title, options] of withoutHint)
+    test(`a failed workflow gives no hint where ${title}`, async () => {
+      await using page = await startPageOperator(options);
+      page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
+      await createPage(page);
+      await waitFor("it fails", () => page.events.length > 0);
+      assert.equal(hintsOf(page), []);
+    });
 
   test("a definition that goes while the operator runs is said once, and taken up when it is back", async () => {
     await using page = await startPageOperator();
