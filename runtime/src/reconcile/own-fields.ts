@@ -38,9 +38,11 @@ interface Writers {
 /** What a controller itself wrote of its primaries: tells when somebody else overwrites it. */
 export class OwnFields {
   readonly #parts: readonly OwnPart[];
+  readonly #serverSideApply: boolean;
   readonly #known = new Map<ObjectKey, Known>();
 
   constructor(target: WriteTarget, { sender, conditionsSender, serverSideApply, conditionTypes }: Writers) {
+    this.#serverSideApply = serverSideApply;
     const applied = (by: Sender, part: OwnPart["part"]) => appliedPart(by, { target, part });
     const conditionsOf = (by: Sender) =>
       // Of what was not applied, nothing but the types of conditions tells whose a field is.
@@ -67,7 +69,9 @@ export class OwnFields {
   /** Takes note of an own write of a primary, or of its status, with the answer if that is known. */
   note({ metadata }: KubernetesObject, { part, fieldManager, answer }: OwnWrite): void {
     const known = this.#knownOf(metadata);
-    const index = this.#parts.findIndex((each) => each.fieldManager === fieldManager && each.part === part);
+    // A patch of the reconciler's status may have the conditions in it.
+    const isWriter = (each: OwnPart) => !this.#serverSideApply || each.fieldManager === fieldManager;
+    const index = this.#parts.findIndex((each) => each.part === part && isWriter(each));
     // The answer may be that of another object.
     const isOf = answer === undefined || uidOf(answer) === metadata.uid;
     if (known !== undefined && index >= 0 && isOf) known.readings[index] = answer && this.#parts[index]!.read(answer);

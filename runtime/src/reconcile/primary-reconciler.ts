@@ -37,7 +37,7 @@ import { OwnFields } from "./own-fields.js";
 import { ReadObserver } from "./observed-primary.js";
 import { inputReaderOf, type InputReader } from "./primary-inputs.js";
 import type { ConditionTypes } from "./status/condition-types.js";
-import { withOwnConditions, writeConditions } from "./status/status-conditions.js";
+import { withOwnConditions, writeConditions, type ReconcileFacts } from "./status/status-conditions.js";
 import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
@@ -456,7 +456,7 @@ export class PrimaryReconciler {
 
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsSender: sender } = this.#dependencies;
-    const { scope, outcome, error, postponed, isPaused, runs } = attempt;
+    const { scope, outcome } = attempt;
     const { object } = scope.entry;
     const isOnlyOwn = ownFinalizersOn(this.#definition, object).length === object.metadata.finalizers?.length;
     const wasLastFinalizer = outcome.isFinalizerRemoved && isOnlyOwn;
@@ -464,13 +464,7 @@ export class PrimaryReconciler {
     // What is not selected does not belong into the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
-      const isCleanup = outcome.kind === "cleanup";
-      // A loop of the conditions themselves would be told by what is undone.
-      const isTold = ({ paths }: PostponedWrite) =>
-        paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
-      const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
-      const own = { types: this.#conditionTypes, hasDependents: this.#definition.workflow.dependents.length > 0 };
-      const facts = { workflow: runs?.result, error, isCleanup, postponed: loops, isPaused, ...own };
+      const facts = this.#factsOf(attempt);
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
       await this.#removeFormerConditions(scope);
@@ -478,6 +472,16 @@ export class PrimaryReconciler {
       if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
+  }
+
+  #factsOf({ scope, outcome, error, postponed, isPaused, runs }: Attempt): ReconcileFacts {
+    const isCleanup = outcome.kind === "cleanup";
+    // A loop of the conditions themselves would be told by what is undone.
+    const isTold = ({ paths }: PostponedWrite) =>
+      paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
+    const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
+    const own = { types: this.#conditionTypes, hasDependents: this.#definition.workflow.dependents.length > 0 };
+    return { workflow: runs?.result, error, isCleanup, postponed: loops, isPaused, ...own };
   }
 
   // Those of today are applied by now, so that only what is over is owned by the former field manager alone.
@@ -555,7 +559,8 @@ export class PrimaryReconciler {
 
   #writePrimary({ status: stated, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
     const lacksConditions = !this.#write.serverSideApply && this.#dependencies.conditionsSender !== undefined;
-    const status = lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#conditionTypes) : stated;
+    const status =
+      lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#factsOf(attempt)) : stated;
     return writePrimary(this.#writeIn(attempt.scope), { ...wanted, status }, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
       Object.assign(attempt.outcome, written);

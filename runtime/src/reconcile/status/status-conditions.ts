@@ -7,6 +7,7 @@ import { PAUSED } from "../../base/primary-link.js";
 import type { Schema } from "../../base/resource-definition.js";
 import { isSettled, type DependentOutcome, type WorkflowResult } from "../../workflow/workflow-result.js";
 import type { PostponedWrite } from "../../base/activity.js";
+import { patchBetween } from "../../write/send/plan.js";
 import { describePostponed } from "../../write/send/postponed-write.js";
 import { conditionTypesOf, type ConditionTypes } from "./condition-types.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
@@ -175,34 +176,46 @@ export function conditionsManagerOf(fieldManager: string): string {
   return `${fieldManager}-conditions`;
 }
 
+/** What a reconcile tells of its primary. */
+export type ReconcileFacts = Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & {
+  readonly types: ConditionTypes;
+  /** Whether the workflow has dependents. */
+  readonly hasDependents: boolean;
+};
+
+/** Returns the conditions of the runtime after a reconcile; undefined if those that are there still stand. `primary` is in the state that was reconciled. */
+function conditionsAfter(
+  { metadata: { generation } }: WithConditions,
+  before: readonly StatusCondition[],
+  facts: ReconcileFacts,
+): StatusCondition[] | undefined {
+  const { types, hasDependents, workflow, error, isCleanup = false, isPaused = false } = facts;
+  const isSkipped = !isPaused && hasDependents && workflow === undefined && error === undefined && !isCleanup;
+  // What was found of an earlier generation still says so; a failure is over.
+  const last = before.find(({ type }) => type === types.ready);
+  if (isSkipped && last !== undefined && last.reason !== "Failed") return undefined;
+  // What the runtime kept before it was paused is still the last that is known.
+  const kept = isPaused ? before.filter(({ type }) => types.all.has(type) && type !== types.paused) : [];
+  return [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() })];
+}
+
 /**
  * Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. `primary` is
  * in the state that was reconciled.
  */
 export async function writeConditions(
   write: PrimaryWrite,
-  { metadata, status }: WithConditions,
-  facts: Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & {
-    readonly types: ConditionTypes;
-    /** Whether the workflow has dependents. */
-    readonly hasDependents: boolean;
-  },
+  primary: WithConditions,
+  facts: ReconcileFacts,
 ): Promise<boolean> {
+  const { metadata, status } = primary;
+  const { types } = facts;
   const latest = write.target.cache.get(keyOf(metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== metadata.uid) return false;
   // Somebody who states the whole status may just have taken them away; since when they hold is known all the same.
-  const before = latest.status?.conditions ?? status?.conditions ?? [];
-  const { generation } = metadata;
-  const { types, hasDependents, workflow, error, isCleanup = false, isPaused = false } = facts;
-  const isSkipped = !isPaused && hasDependents && workflow === undefined && error === undefined && !isCleanup;
-  // What was found of an earlier generation still says so; a failure is over.
-  const last = before.find(({ type }) => type === types.ready);
-  if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
-  // What the runtime kept before it was paused is still the last that is known.
-  const kept = isPaused ? before.filter(({ type }) => types.all.has(type) && type !== types.paused) : [];
-  const now = new Date();
-  const conditions = [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now })];
-  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, types);
+  const conditions = conditionsAfter(primary, latest.status?.conditions ?? status?.conditions ?? [], facts);
+  if (conditions === undefined) return false;
+  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest.status ?? {}, conditions, types);
   // A status that somebody else changes each time has another time each time.
   const statement = conditions.map(({ lastTransitionTime: _, ...rest }) => rest);
   const stated = { ...write, cause: { ...write.cause, statement } };
@@ -211,22 +224,32 @@ export async function writeConditions(
   return isWritten;
 }
 
-/** Returns a status that the reconciler states as a whole with the conditions that the runtime keeps, of which it need not know. */
-export function withOwnConditions(status: object, primary: WithConditions, types: ConditionTypes): object {
-  const { conditions: stated = [] } = status as NonNullable<WithConditions["status"]>;
-  const kept = (primary.status?.conditions ?? []).filter(
-    ({ type }) => types.all.has(type) && !stated.some((each) => each.type === type),
-  );
-  return kept.length === 0 ? status : { ...status, conditions: [...stated, ...kept] };
+/**
+ * Returns a status that the reconciler states as a whole with the conditions that the runtime keeps, of which it need not know. If the status changes
+ * anyway, these are the ones after the reconcile, so that both are one request; else they keep a request, and a write loop, of their own.
+ */
+export function withOwnConditions(
+  status: NonNullable<WithConditions["status"]>,
+  primary: WithConditions,
+  facts: ReconcileFacts,
+): object {
+  const { types } = facts;
+  const before = primary.status?.conditions ?? [];
+  const own = before.filter(({ type }) => types.all.has(type));
+  const asBefore = wholeStatus(status, own, types);
+  const [, ...changes] = patchBetween(primary.metadata.uid, { status: primary.status }, { status: asBefore });
+  if (changes.length === 0) return asBefore;
+  return wholeStatus(status, conditionsAfter(primary, before, facts) ?? own, types);
 }
 
 // A patch leaves what it does not name, so what is over has to be missed.
 function wholeStatus(
-  { status }: WithConditions,
+  status: NonNullable<WithConditions["status"]>,
   conditions: readonly StatusCondition[],
   types: ConditionTypes,
 ): object {
-  const before = status?.conditions ?? [];
+  const { conditions: before = [] } = status;
+  if (before.length + conditions.length === 0) return status;
   const kept = before.flatMap((each) =>
     types.all.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
   );

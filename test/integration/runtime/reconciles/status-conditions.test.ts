@@ -1,5 +1,6 @@
 // The conditions that the runtime keeps in the status of primaries.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { TerminalError } from "#runtime/base/errors.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { failureOf } from "../../../support/runtime/failures.js";
@@ -109,6 +110,86 @@ suite("status conditions of an operator", (test) => {
         [],
       );
     });
+
+  const isStatusWrite = (request: string) => request.startsWith("PATCH") && request.includes("/status");
+
+  const statusOf: Record<string, (primary: Page) => object> = {
+    "states the whole": ({ status, spec }) => ({ ...status, text: spec.text }),
+    "states only its own fields": ({ spec }) => ({ text: spec.text }),
+  };
+  for (const [title, status] of Object.entries(statusOf))
+    test(`one patch writes them with a status of the reconciler that ${title}`, async () => {
+      await using server = await startPageServer();
+      const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: status(primary) }) };
+      const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
+      await using page = createPageOperator(server, options);
+      await page.operator.start();
+      await createPage(page);
+      await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+      await page.quiet();
+      assert.is(page.requests.filter(isStatusWrite).length, 1, page.requests.join("\n"));
+      const since = (await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime;
+      await setText(page, "second");
+      await waitFor("the new generation is observed", async () => {
+        const now = (await page.operator.client.get(Page, one))?.status;
+        return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
+      });
+      await page.quiet();
+      assert.is(page.requests.filter(isStatusWrite).length, 2, page.requests.join("\n"));
+      assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
+      // The conditions of the patch are known to be its own: a change that concerns nothing causes no reconcile.
+      const { length } = page.events;
+      await page.operator.client.mergePatch(Page, one, { metadata: { labels: { a: "b" } } });
+      await page.quiet();
+      assert.is(page.events.length, length);
+    });
+
+  test("one patch writes them with the status that updateErrorStatus returns", async () => {
+    await using server = await startPageServer();
+    const reconciler = {
+      reconcile() {
+        throw new TerminalError("out of order");
+      },
+      updateErrorStatus: ({ primary }: { primary: Page }) => ({ status: { text: `failed ${primary.spec.text}` } }),
+    };
+    const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
+    await using page = createPageOperator(server, options);
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=False Failed: out of order"]);
+    await page.quiet();
+    assert.is(page.requests.filter(isStatusWrite).length, 1, page.requests.join("\n"));
+    assert.is((await page.operator.client.get(Page, one))?.status?.text, "failed first");
+  });
+
+  test("are written by themselves where the status of the reconciler is rejected, or stays as it is", async () => {
+    await using server = await startPageServer();
+    const reconciler = {
+      reconcile: ({ primary: { spec, status } }: { primary: Page }) => ({
+        status: { ...status, text: spec.text === "bad" ? (1 as unknown as string) : "fixed" },
+      }),
+    };
+    const options = {
+      dependents: [first],
+      statusConditions: "managed" as const,
+      serverSideApply: false,
+      reconciler,
+    };
+    await using page = createPageOperator(server, options);
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it waits", async () => (await conditionsOf(page))?.some((each) => each.startsWith("FirstReady=")));
+    await page.quiet();
+    const { length } = page.requests;
+    await label(page);
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    await page.quiet();
+    assert.is(page.requests.slice(length).filter(isStatusWrite).length, 1);
+    assert.is((await page.operator.client.get(Page, one))?.status?.text, "fixed");
+    await setText(page, "bad");
+    await waitFor("the failure shows", async () => (await conditionsOf(page))?.[0]?.startsWith("Ready=False Failed: "));
+    assert.is((await page.operator.client.get(Page, one))?.status?.text, "fixed");
+  });
 
   test("a reconciler that fails shows, and is forgotten when it succeeds", async () => {
     await using server = await startPageServer();
