@@ -1,5 +1,6 @@
+import type { Agent } from "node:http";
 import { startApiServer, waitFor, type ApiServer } from "@gen-operator/apiserver";
-import { apiRequestOrThrow, type ApiObject } from "#test/support/api/api-request.js";
+import { apiRequestOrThrow, createAgent, type ApiObject } from "#test/support/api/api-request.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 
 const COUNTS = [500, 5_000];
@@ -25,22 +26,24 @@ export async function measureSimulation(): Promise<BenchmarkResult> {
 
 async function measureDeployments(count: number): Promise<{ seconds: number; cpuMs: number }> {
   await using server = await startApiServer({ simulate: true });
-  await apiRequestOrThrow(server, `GET ${PATH}`);
+  const agent = createAgent(server);
+  await apiRequestOrThrow(server, `GET ${PATH}`, { agent });
   const [start, cpu] = [performance.now(), process.cpuUsage()];
   const names = Array.from({ length: count }, (_, index) => `web-${index}`);
   const client = async (): Promise<void> => {
     for (let name = names.pop(); name !== undefined; name = names.pop())
-      await apiRequestOrThrow(server, `POST ${PATH}`, { body: deployment(name) });
+      await apiRequestOrThrow(server, `POST ${PATH}`, { body: deployment(name), agent });
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
-  const areReady = async (): Promise<boolean> => (await countReady(server)) === count;
+  const areReady = async (): Promise<boolean> => (await countReady(server, agent)) === count;
   await waitFor(`${count} Deployments are ready`, areReady, { timeoutMs: LONGEST_MS, intervalMs: 1_000 });
   const { user, system } = process.cpuUsage(cpu);
+  agent.destroy();
   return { seconds: (performance.now() - start) / 1_000, cpuMs: (user + system) / 1_000 / count };
 }
 
-async function countReady(server: ApiServer): Promise<number> {
-  const { items = [] } = await apiRequestOrThrow<ApiObject>(server, `GET ${PATH}`);
+async function countReady(server: ApiServer, agent: Agent): Promise<number> {
+  const { items = [] } = await apiRequestOrThrow<ApiObject>(server, `GET ${PATH}`, { agent });
   return items.filter(({ status }) => status?.["readyReplicas"] === 1).length;
 }
 
