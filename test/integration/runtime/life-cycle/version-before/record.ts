@@ -1,9 +1,10 @@
-// node test/dist/integration/runtime/life-cycle/version-before/record.js FOLDER writes fixtures/version-before/objects.json: the objects that an earlier
-// version of this repository, built in FOLDER, leaves behind. It then runs the present version on them, and the earlier one again (the rollback), and
-// prints what each of them wrote.
-import { writeFileSync } from "node:fs";
+// node test/dist/integration/runtime/life-cycle/version-before/record.js FOLDER writes fixtures/version-before/: the objects that an earlier version of
+// this repository, built in FOLDER, leaves behind, and the runtime of that version in one file. It then runs the present version on the objects, and the
+// earlier one again (the rollback), and prints what each of them wrote.
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import * as present from "#runtime/index.js";
@@ -12,10 +13,25 @@ import { repositoryRoot } from "../../../../support/repository.js";
 import { pageCrd } from "../../page.js";
 import { listAll, NAMESPACE, optionsOf, OTHER_NAMESPACE, type Accounts } from "./scenario.js";
 
+interface Manifest {
+  readonly dependencies?: object;
+  readonly peerDependencies?: object;
+}
 type Runtime = Pick<typeof present, "createOperator">;
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error("state the folder of the earlier version, which has to be built");
+const manifest = JSON.parse(readFileSync(join(folder, "runtime/package.json"), "utf8")) as Manifest;
+const othersPackages = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
+  (name) => !name.startsWith("@gen-operator/"),
+);
+await build({
+  entryPoints: [join(folder, "runtime/dist/index.js")],
+  outfile: join(repositoryRoot, "fixtures/version-before/runtime.mjs"),
+  ...{ bundle: true, minify: true, format: "esm", platform: "node", target: "node20", legalComments: "none" },
+  // The code of others is that which the present version has.
+  external: othersPackages.flatMap((name) => [name, `${name}/*`]),
+});
 const earlier = (await import(pathToFileURL(join(folder, "runtime/dist/index.js")).href)) as Runtime;
 
 await using server = await startApiServer({ tls: false, crds: [pageCrd] });

@@ -1,14 +1,16 @@
-// The objects are those that the version before left, as record.ts wrote them down: with its managed fields, labels, annotations and finalizers.
+// The objects are those that the version before left, as record.ts wrote them down: with its managed fields, labels, annotations and finalizers. Its
+// runtime stands beside them in one file.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createOperator } from "#runtime/index.js";
+import { pathToFileURL } from "node:url";
+import * as present from "#runtime/index.js";
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow, type Connection } from "../../../../support/api/api-request.js";
 import { startTestApiServer } from "../../../../support/api/api-server.js";
 import { repositoryRoot } from "../../../../support/repository.js";
-import { assert, shared, suite } from "../../../../support/suite.js";
+import { assert, suite } from "../../../../support/suite.js";
 import { pageCrd } from "../../page.js";
 import { LEFT_KINDS, listAll, NAMESPACE, optionsOf, OTHER_NAMESPACE, type Accounts } from "./scenario.js";
 
@@ -17,8 +19,11 @@ interface Left {
   readonly objects: readonly (KubernetesObject & { readonly spec?: object; readonly status?: object })[];
 }
 
-const server = shared(() => startTestApiServer({ crds: [pageCrd] }));
-const left = JSON.parse(readFileSync(join(repositoryRoot, "fixtures/version-before/objects.json"), "utf8")) as Left;
+type Runtime = Pick<typeof present, "createOperator">;
+
+const folder = join(repositoryRoot, "fixtures/version-before");
+const earlier = (await import(pathToFileURL(join(folder, "runtime.mjs")).href)) as Runtime;
+const left = JSON.parse(readFileSync(join(folder, "objects.json"), "utf8")) as Left;
 const QUIET_MS = 1_000;
 
 function pathOf({ group, version, plural }: ResourceDefinition, { namespace }: ObjectMeta): string {
@@ -49,8 +54,12 @@ async function restore(admin: Connection): Promise<void> {
   }
 }
 
-/** Runs the operator until it writes nothing more; returns what it wrote. */
-async function run(admin: Connection, accounts: Accounts): Promise<readonly string[]> {
+/** Runs the operator on a version of the runtime until it writes nothing more; returns what it wrote. */
+async function run(
+  admin: Connection,
+  accounts: Accounts,
+  { createOperator }: Runtime = present,
+): Promise<readonly string[]> {
   const record = { requests: [] as string[], problems: [] as string[] };
   await using operator = createOperator(optionsOf(admin, accounts, record) as never);
   await operator.start();
@@ -67,13 +76,16 @@ async function run(admin: Connection, accounts: Accounts): Promise<readonly stri
 const of = (...lines: readonly string[]) =>
   ["one", "two"].flatMap((page) => lines.map((line) => line.replaceAll("PAGE", page))).sort();
 const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+const ELSEWHERE = `/api/v1/namespaces/${OTHER_NAMESPACE}/configmaps`;
 const SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
+
+const accountsOf = ({ accounts }: Left): Accounts => new Map(accounts.map((each) => [each.id, { ...each }]));
 
 suite("the objects of the version before", (test) => {
   test("are written only for the uid of a link, for the record of a PUT and for the proof of an id, each once", async () => {
-    const admin = await server();
+    await using admin = await startTestApiServer({ crds: [pageCrd] });
     await restore(admin);
-    const accounts: Accounts = new Map(left.accounts.map((each) => [each.id, { ...each }]));
+    const accounts = accountsOf(left);
     const before = await listAll(admin);
     const expected = [
       // The key of the proofs, and the mark that all ids have one.
@@ -81,7 +93,7 @@ suite("the objects of the version before", (test) => {
       ...of(
         ...[`PUT ${SECRETS}/PAGE-put 200`, `PATCH ${CONFIG_MAPS}/PAGE-ordered 200`],
         ...[`PATCH ${CONFIG_MAPS}/PAGE-orphan 200`, `PATCH ${CONFIG_MAPS}/PAGE-account-HASH-state 200`],
-        `PATCH /api/v1/namespaces/${OTHER_NAMESPACE}/configmaps/PAGE-elsewhere 200`,
+        `PATCH ${ELSEWHERE}/PAGE-elsewhere 200`,
       ),
     ].sort();
     const written = await run(admin, accounts);
@@ -93,5 +105,40 @@ suite("the objects of the version before", (test) => {
     const changed = [...old].flatMap(([name, version]) => (now.get(name) === version ? [] : [name]));
     assert.is(changed.length, expected.length - 2);
     assert.equal(await run(admin, accounts), []);
+  });
+
+  test("are served by the version before again after a rollback, and by the present one after that", async () => {
+    await using admin = await startTestApiServer({ crds: [pageCrd] });
+    await restore(admin);
+    const accounts = accountsOf(left);
+    await run(admin, accounts);
+    const pages = `/apis/example.com/v1/namespaces/${NAMESPACE}/pages`;
+    const links = [`${CONFIG_MAPS}/PAGE-ordered`, `${CONFIG_MAPS}/PAGE-orphan`, `${ELSEWHERE}/PAGE-elsewhere`];
+    const relinked = links.map((path) => `PATCH ${path} 200`);
+    // It links without a uid.
+    assert.equal(await run(admin, accounts, earlier), of(...relinked));
+
+    const edit = { body: { spec: { text: "edited" } }, contentType: "application/merge-patch+json" };
+    await apiRequestOrThrow(admin, `PATCH ${pages}/one?fieldManager=user`, edit);
+    const edited = (await run(admin, accounts, earlier)).filter((line) => !line.includes("/pages/"));
+    const items = ["config", "a", "b"].map((name) => `PATCH ${CONFIG_MAPS}/one-${name} 200`);
+    const all = [...items, `PUT ${SECRETS}/one-put 200`, ...relinked.map((line) => line.replace("PAGE", "one"))];
+    assert.equal(edited, all.sort());
+    assert.equal([...accounts.values()].map(({ value }) => value).sort(), ["edited", "text of two"]);
+
+    await apiRequestOrThrow(admin, `DELETE ${pages}/two`);
+    await run(admin, accounts, earlier);
+    assert.is(accounts.size, 1);
+    const rest = (await listAll(admin)).filter(({ metadata }) => metadata.finalizers !== undefined);
+    assert.equal(
+      rest.map(({ metadata: { name } }) => name),
+      ["one"],
+    );
+
+    assert.equal(await run(admin, accounts), relinked.map((line) => line.replace("PAGE", "one")).sort());
+    assert.equal(
+      [...accounts.values()].map(({ value }) => value),
+      ["edited"],
+    );
   });
 });
