@@ -1,8 +1,9 @@
 // Plays the scenarios of a law, and random ones.
 //
 // A scenario that stands in known-broken.txt (`law seed # note`) has to fail: when it holds, its line has to go. A law is explored with random
-// cases once none of its scenarios is listed: a few of them, or as many as MODEL_SECONDS give time for; TEST_SEED gives others. TEST_THOROUGH=1
-// plays all variants of the scenarios.
+// cases once none of its scenarios is listed: a few of them, or as many as MODEL_SECONDS give time for; TEST_SEED gives others. A
+// counterexample is printed with its seed and path: TEST_SEED=seed MODEL_PATH=path plays it alone. TEST_THOROUGH=1 plays all variants of the
+// scenarios.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "../../../../support/fast-check.js";
@@ -16,6 +17,7 @@ const FILE = "test/integration/runtime/life-cycle/laws/known-broken.txt";
 const LANES = 4;
 const SECONDS = Number(process.env["MODEL_SECONDS"]);
 const IS_EXPLORING = SECONDS > 0;
+const PATH = process.env["MODEL_PATH"];
 /** A listed scenario that is slow today holds soon enough when it holds. */
 const PATIENCE_MS = { held: 5_000, broken: 2_000, random: 4_000 };
 const TIMEOUT_MS = 60_000;
@@ -105,6 +107,7 @@ async function explore<Case>(law: Law<Case>, cases: fc.Arbitrary<Case>): Promise
     const problems = await problemsOf(law, one, PATIENCE_MS.random);
     if (problems.length > 0) throw new Error(problems.join("\n"));
   });
+  if (PATH !== undefined) return fc.assert(property, { seed: firstSeed, path: PATH, endOnFailure: true, includeErrorInReport: true });
   const lanes = Array.from({ length: IS_EXPLORING ? LANES : 2 }, (_, lane) => firstSeed + lane);
   const limits = { numRuns: IS_EXPLORING ? 20 * SECONDS : 1 };
   const ends = await Promise.allSettled(

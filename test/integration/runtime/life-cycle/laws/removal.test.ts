@@ -1,4 +1,4 @@
-// What was stated once and is stated no more goes, on every way to write; what other clients added stays.
+// What was stated once and is stated no more goes, on every way to write; what other clients set, and no write took over, stays.
 import type { ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import fc from "../../../../support/fast-check.js";
 import { attempt } from "../model/world.js";
@@ -21,12 +21,14 @@ class World {
   readonly names = new Set<string>();
   /** The keys that the page states; each of them is one of the data, a label and an annotation. */
   stated = "abc";
-  /** The members, by their paths, that other clients added. */
+  /** The members, by their paths, that other clients set last: they own them until the operator writes them. */
   readonly foreign = new Set<string>();
   /** Whether it was lost which client set which member. */
   isStripped = false;
   /** Whether the object was ever replaced, which takes away what others added outside of its metadata. */
   isReplaced = false;
+  /** The way and the keys that the operator reconciled last. */
+  #reconciled = "";
 
   constructor(scene: Scene, { way }: Case) {
     this.scene = scene;
@@ -56,11 +58,20 @@ class World {
 
   async state(keys: string): Promise<void> {
     this.stated = keys;
-    // What is stated is taken over.
-    const isStated = (each: string) =>
-      [...keys].some((key) => each.endsWith(`/${key}=theirs`) || each === `data ${key}=theirs`);
-    for (const each of this.foreign) if (isStated(each)) this.foreign.delete(each);
     await this.scene.client.mergePatch(Page, this.ref, { spec: { more: keys } });
+  }
+
+  /** Takes note of what an operator that runs has written: what is stated is its own again. */
+  reconciled(): void {
+    if (this.scene.operator === undefined) return;
+    const { way, stated } = this;
+    const isStated = (each: string) =>
+      [...stated].some((key) => each.endsWith(`/${key}=theirs`) || each === `data ${key}=theirs`);
+    // The PUT of another statement replaces all that is not metadata.
+    const isPut = way === "put" && this.#reconciled !== `${way} ${stated}`;
+    for (const each of this.foreign)
+      if (isStated(each) || (isPut && each.startsWith("data"))) this.foreign.delete(each);
+    this.#reconciled = `${way} ${stated}`;
   }
 
   patch(patch: object): Promise<void> {
@@ -97,10 +108,9 @@ const COMMANDS = {
     world.foreign.add("data x=theirs").add("labels key-x=theirs");
   },
   "another client changes members": (world: World) =>
-    world.patch({ data: { a: "theirs" }, metadata: { annotations: { "example.com/a": "theirs" } } }).then(() => {
-      // What is not stated is the other client's from now on.
-      if (!world.stated.includes("a")) world.foreign.add("data a=theirs").add("annotations example.com/a=theirs");
-    }),
+    world
+      .patch({ data: { a: "theirs" }, metadata: { annotations: { "example.com/a": "theirs" } } })
+      .then(() => void world.foreign.add("data a=theirs").add("annotations example.com/a=theirs")),
   "another client removes members": async (world: World) => {
     await world.patch({
       data: { a: null, x: null },
@@ -128,11 +138,14 @@ async function play(scene: Scene, one: Case): Promise<void> {
   await scene.client.create(Page, { metadata: world.ref, spec: { text: "", more: "abc" } });
   await scene.until("the ConfigMap is there", async () => (await scene.get(ConfigMap, "one")) !== undefined);
   await scene.quiet();
+  world.reconciled();
   for (const command of one.commands) {
     await COMMANDS[command](world);
     await scene.quiet();
+    world.reconciled();
   }
   if (scene.operator === undefined) await world.start();
+  world.reconciled();
   await scene.until("as stated", () => world.differences());
   await scene.quiet();
   if (scene.problems.length === 0) scene.problems.push(...(await world.differences()));
@@ -162,6 +175,12 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
   "where another client set it before and after a switch of the way, and is stated again": [
     ...["state none", "stop the operator", "another client changes members", "start the operator"],
     ...["write in the other way", "another client changes members", "state fewer"],
+  ] as Command[],
+  "but for what another client set while the operator was stopped": [
+    ...["stop the operator", "another client changes members", "state none", "start the operator"],
+  ] as Command[],
+  "although another client set it while the operator was stopped, once it is written again": [
+    ...["stop the operator", "another client changes members", "start the operator", "state none"],
   ] as Command[],
 };
 const scenarios = Object.entries(sequences)
