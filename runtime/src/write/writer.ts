@@ -258,7 +258,8 @@ export class Writer {
     return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
   }
 
-  // Tied to the same primary; what is tied to none is ours if it says so of itself, or if we have applied it as this dependent.
+  // Tied to the same primary; what is tied to none is ours if it says so of itself, or if we have applied it as this dependent or
+  // written it by PUT.
   #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, primary?: KubernetesObject): boolean {
     const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
@@ -270,6 +271,8 @@ export class Writer {
     if (isUntied && isOriginal(metadata) === true) return true;
     // With all other annotations: what is untied on purpose has no label either.
     const isStripped = isFree && !lacksLabel(metadata, desired) && metadata.annotations?.[DEPENDENT_NAME] === undefined;
+    // A copy of the object has the annotation of the PUT, too, beside the name of the dependent.
+    if (isStripped && metadata.annotations?.[LAST_STATED] !== undefined && isOriginal(metadata) !== false) return true;
     return (!isTied || isUntied || isStripped) && this.#sender.matcher.ownedFields(live, "object") !== undefined;
   }
 }

@@ -261,6 +261,9 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
     "labels are removed",
     "start the operator",
   ],
+  "whose annotations are removed while it is stopped": [
+    ...[...made, "stop the operator", "annotations are removed", "start the operator", "edit page"],
+  ] as Command[],
   "of a controller with a new name": [...made, "rename the controller", "edit page"],
   "that existed before its page": ["another client makes the objects", "create page", "edit page"],
   "that changes while the watch is behind": [
@@ -295,6 +298,10 @@ add("that another client makes while the watch is behind", ["apply"]);
 add("without any link", ["apply", "put", "createOnly", "bulk"]);
 add("whose annotations are removed", ["apply", "ownUpdate", "createOnly", "put"]);
 add("whose annotations are removed", ["apply", "bulk"], { deletion: "ordered" });
+add("whose annotations are removed", ["put", "apply", "bulk"], { deletion: "ordered", existing: "refuse" });
+add("whose annotations are removed while it is stopped", ["put", "apply", "bulk", "ownUpdate"], {
+  ...{ deletion: "ordered", existing: "refuse" },
+});
 add("whose owners are removed", ["apply", "createOnly"], { existing: "refuse" });
 add("whose links are removed while the operator runs", ["createOnly", "ownUpdate"]);
 add("that is as created, whose links are removed", ["createOnly"]);
