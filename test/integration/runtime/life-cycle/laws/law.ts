@@ -108,7 +108,13 @@ async function explore<Case>(law: Law<Case>, cases: fc.Arbitrary<Case>): Promise
     if (problems.length > 0) throw new Error(problems.join("\n"));
   });
   if (PATH !== undefined)
-    return fc.assert(property, { seed: firstSeed, path: PATH, endOnFailure: true, includeErrorInReport: true });
+    return fc.assert(property, {
+      seed: firstSeed,
+      path: PATH,
+      numRuns: 1,
+      endOnFailure: true,
+      includeErrorInReport: true,
+    });
   const lanes = Array.from({ length: IS_EXPLORING ? LANES : 2 }, (_, lane) => firstSeed + lane);
   const limits = { numRuns: IS_EXPLORING ? 20 * SECONDS : 1 };
   const ends = await Promise.allSettled(

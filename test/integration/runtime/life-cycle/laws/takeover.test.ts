@@ -3,7 +3,7 @@
 // A password that `desired` makes once, and replicas that it keeps, are what they were when the operator could first see them, or what another
 // client made of them later; whatever hides the object from the watch of the operator.
 import { randomBytes } from "node:crypto";
-import { CONTROLLER_LABEL } from "#runtime/base/primary-link.js";
+import { CONTROLLER_LABEL, DEPENDENT_NAME } from "#runtime/base/primary-link.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import fc from "../../../../support/fast-check.js";
 import { builtinDefinition, classOf } from "../../../../support/kinds/kind-definitions.js";
@@ -66,10 +66,8 @@ class Takeover {
   readonly case: Case;
   name: string;
   text = "first";
-  /** Whether the operator may refuse the objects. */
+  /** Whether the operator may refuse the objects: at some time nothing said of one of them whose it was. */
   isForeign = false;
-  /** Whether the objects may lack the annotations of their link. */
-  isUnlinked = false;
   readonly #kept = new Map<string, { uid: string | undefined; value: unknown }>();
   #texts = 0;
   #held: Disposable | undefined;
@@ -84,6 +82,7 @@ class Takeover {
     const { way, deletion, existing } = this.case;
     // A start needs its watches.
     this.release();
+    if (name !== this.name) await this.noteLinks({ isRenamed: true });
     const formerNames = name === this.name ? [] : [this.name];
     this.name = name;
     const itemOf = <Of>(live: Live<Of>) =>
@@ -126,6 +125,16 @@ class Takeover {
 
   async patchBoth(metadata: object): Promise<void> {
     for (const kind of [Secret, Deployment] as const) await this.patch(kind, { metadata });
+  }
+
+  /** Takes note of whether something says whose the objects are; the label with the former name of a controller does not. */
+  async noteLinks({ isRenamed = false } = {}): Promise<void> {
+    const objects = [await this.scene.get(Secret, PASSWORD), await this.scene.get(Deployment, APP)];
+    const hasNoLink = ({ metadata: { labels, annotations, ownerReferences } }: KubernetesObject) =>
+      (isRenamed || labels?.[CONTROLLER_LABEL] === undefined) &&
+      annotations?.[DEPENDENT_NAME] === undefined &&
+      (ownerReferences ?? []).length === 0;
+    this.isForeign ||= objects.some((object) => object !== undefined && hasNoLink(object));
   }
 
   /** Takes note of what another client made of the objects. */
@@ -197,7 +206,6 @@ const COMMANDS = {
     });
     await attempt(() => client.create(Secret, at(secretOf(newPassword(), "theirs"))));
     await attempt(() => client.create(Deployment, at(appOf(5, "theirs"))));
-    world.isForeign = true;
     await world.note();
   },
   "another client sets password and replicas": async (world: Takeover) => {
@@ -212,22 +220,13 @@ const COMMANDS = {
     await attempt(() => client.delete(Deployment, { name: APP, namespace }));
   },
   "labels are removed": (world: Takeover) => world.patchBoth({ labels: null }),
-  "annotations are removed": (world: Takeover) => {
-    world.isUnlinked = true;
-    return world.patchBoth({ annotations: ANNOTATIONS });
-  },
+  "annotations are removed": (world: Takeover) => world.patchBoth({ annotations: ANNOTATIONS }),
   "owners are removed": (world: Takeover) => world.patchBoth({ ownerReferences: null }),
-  "all links are removed": (world: Takeover) => {
-    world.isForeign = true;
-    return world.patchBoth({ labels: null, annotations: ANNOTATIONS, ownerReferences: null });
-  },
+  "all links are removed": (world: Takeover) =>
+    world.patchBoth({ labels: null, annotations: ANNOTATIONS, ownerReferences: null }),
   "stop the operator": ({ scene }: Takeover) => scene.stop(),
   "start the operator": (world: Takeover) => world.start(),
-  "rename the controller": (world: Takeover) => {
-    // Then neither its label nor an annotation says whose an object is: it may be refused.
-    world.isForeign ||= world.isUnlinked;
-    return world.start(`${world.scene.id}-${world.name.length}`);
-  },
+  "rename the controller": (world: Takeover) => world.start(`${world.scene.id}-${world.name.length}`),
   "watches fall behind": (world: Takeover) => world.hold(),
   "watches catch up": (world: Takeover) => world.release(),
 } as const;
@@ -238,6 +237,7 @@ async function play(scene: Scene, one: Case): Promise<void> {
   await world.start();
   for (const command of one.commands) {
     await COMMANDS[command](world);
+    await world.noteLinks();
     await scene.quiet();
     await world.check(command);
   }
@@ -263,6 +263,13 @@ const sequences: { readonly [title: string]: readonly Command[] } = {
   ],
   "whose annotations are removed while it is stopped": [
     ...[...made, "stop the operator", "annotations are removed", "start the operator", "edit page"],
+  ] as Command[],
+  "whose links are removed one by one while it is stopped": [
+    ...[...made, "stop the operator", "labels are removed", "owners are removed", "annotations are removed"],
+    ...["start the operator", "edit page"],
+  ] as Command[],
+  "whose annotations are removed before its controller gets a new name": [
+    ...[...made, "stop the operator", "annotations are removed", "rename the controller", "edit page"],
   ] as Command[],
   "of a controller with a new name": [...made, "rename the controller", "edit page"],
   "that existed before its page": ["another client makes the objects", "create page", "edit page"],
@@ -301,6 +308,12 @@ add("whose annotations are removed", ["apply", "bulk"], { deletion: "ordered" })
 add("whose annotations are removed", ["put", "apply", "bulk"], { deletion: "ordered", existing: "refuse" });
 add("whose annotations are removed while it is stopped", ["put", "apply", "bulk", "ownUpdate"], {
   ...{ deletion: "ordered", existing: "refuse" },
+});
+add("whose links are removed one by one while it is stopped", ["apply", "put", "ownUpdate"], {
+  ...{ deletion: "ordered", existing: "refuse" },
+});
+add("whose annotations are removed before its controller gets a new name", ["apply", "put", "bulk"], {
+  existing: "refuse",
 });
 add("whose owners are removed", ["apply", "createOnly"], { existing: "refuse" });
 add("whose links are removed while the operator runs", ["createOnly", "ownUpdate"]);
