@@ -94,6 +94,8 @@ function dependentsOf(world: World, one: Case): object[] {
     dependsOn: external === "secret" || external === "input" ? [external] : [],
     source: { kind: "perPrimaryPoll", intervalMs: 20, fetch: () => service.list(owner) },
     idOf: ({ id = "" }: Partial<Resource>) => id,
+    // Reads of the service are never late here. A page of which an operator that was started anew finds no resource is held that long.
+    creationGraceMs: 300,
     desired: () => ({ owner, item: "", value: "" }),
     matches: () => true,
     create: (draft: Omit<Resource, "id">) => service.create(draft),
@@ -134,6 +136,8 @@ const COMMANDS = {
     // The operator did not create it, so it is promised to delete only what it has seen.
     await service.untilRead();
   },
+  "another client deletes the resources": ({ service }: World) =>
+    service.resources.forEach(({ id }) => service.delete(id)),
   "the service is down": (world: World) => void (world.isDown = true),
   "the service is up": (world: World) => void (world.isDown = false),
   "the Secret goes": ({ scene }: World) =>
@@ -227,6 +231,10 @@ add("recreates a held Secret that is deleted while its page lives", {
 add("deletes an external resource with the referenced object that went before", {
   external: "input",
   commands: ["the service is down", "delete page", "delete input", "the service is up"],
+});
+add("lets a page go whose external resource another client deleted before a restart", {
+  external: "nothing",
+  commands: ["stop the operator", "another client deletes the resources", "delete page", "start the operator"],
 });
 add("deletes all resources that belong to the page", {
   external: "nothing",
