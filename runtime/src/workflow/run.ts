@@ -195,13 +195,14 @@ class WorkflowRun {
     const { target, bulk, run } = step;
     const { because } = step.state as NodeState & { readonly kind: "condemned" };
     step.state = { kind: "running" };
+    const activate = (run: Run) => target.activate(run, { isDeletion: true });
     // The object is held until the cleanup has ended, and has to be known then.
-    if (because === DELETED && isHeld(target)) await takeStep(target.definition, run, (run) => target.activate(run));
+    if (because === DELETED && isHeld(target)) await takeStep(target.definition, run, activate);
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
       if (because === DELETED) await this.#activateInputs(step, run);
-      if (!(await target.activate(run))) return { kind: "inactive" };
+      if (!(await activate(run))) return { kind: "inactive" };
       // Before the primary goes, nothing of it may be left.
       const waiting = because === DELETED ? await target.waitForKnown(run) : undefined;
       if (waiting !== undefined) return waiting;
@@ -214,7 +215,8 @@ class WorkflowRun {
   async #activateInputs({ node }: Step, run: Run): Promise<void> {
     const inputs = new Set(node.needs);
     for (const { node } of inputs) for (const edge of node.needs) inputs.add(edge);
-    await Promise.all([...inputs].map(({ node: { index } }) => this.#steps[index]!.target.activate(run)));
+    const targets = [...inputs].map(({ node: { index } }) => this.#steps[index]!.target);
+    await Promise.all(targets.map((target) => target.activate(run, { isDeletion: true })));
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.

@@ -59,18 +59,20 @@ export class Target {
   }
 
   /**
-   * Tells whether the dependent is active, and watches its objects for as long as it is. While the primary is being deleted, its condition is not
-   * evaluated: an object that was created has to be deleted, whatever the condition says by now.
+   * Tells whether the dependent is active, and watches its objects for as long as it is. For a deletion its condition is not evaluated while the
+   * primary is being deleted: an object that was created has to be deleted, whatever the condition says by now.
    */
-  async activate(run: Run): Promise<boolean> {
+  async activate(run: Run, { isDeletion = false } = {}): Promise<boolean> {
     const { activationCondition, name } = this.definition;
     if (activationCondition === undefined) return true;
     const { source } = this.reconciler;
     const key = keyOf(run.primary.metadata);
-    const isActive = await (isTerminating(run.primary) ? this.#isServed(run) : this.ask("activationCondition", run));
+    const isOver = isTerminating(run.primary);
+    const isActive = await (isOver && isDeletion ? this.#isServed(run) : this.ask("activationCondition", run));
     if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
     else {
-      await this.#releaseInactive(run);
+      // What is held for the cleanup stays until then.
+      if (isDeletion || !isOver) await this.#releaseInactive(run);
       await source.deactivate(key);
     }
     return isActive;

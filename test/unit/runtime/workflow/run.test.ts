@@ -1,6 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
+import type { ApiClient } from "#runtime/client/api-client.js";
 import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { linksOf, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
@@ -26,6 +27,9 @@ const primary: KubernetesObject & { spec: object } = {
   metadata: { name: "one", namespace: "home", uid: "u1", resourceVersion: "1" },
   spec: {},
 };
+
+/** A client of a cluster that serves every kind. */
+const servingClient = { connection: {}, servedVersions: async () => ["v1"] } as unknown as ApiClient;
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
 function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
@@ -71,7 +75,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       definition: definition as KubernetesDependent,
       source,
       writer,
-      client: () => unusedClient,
+      client: () => servingClient,
       controller: "page",
       finalizer: "pages.example.com/finalizer",
     });
@@ -82,6 +86,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
     definition: page,
     primary,
     context: {
+      client: unusedClient,
       signal: new AbortController().signal,
       logger,
       retry: { attempt: 0, isLastAttempt: false },
@@ -209,6 +214,61 @@ suite("workflow run", (test) => {
       kind: "inactive",
       conditions: { activationCondition: { isMet: false } },
     });
+  });
+
+  test("in a reconcile of a primary that is being deleted, an activationCondition is evaluated", async () => {
+    const definitions = (activationCondition: Condition<unknown, unknown>) => [
+      dependentOf("a", { activationCondition, desired: throws }),
+      dependentOf("b", { activationCondition: fails }),
+    ];
+    const metadata = { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    const { options, history } = createRun(definitions(fails));
+    const result = await reconcileWorkflow({ ...options, primary: { ...primary, metadata } });
+    assert.equal(
+      Object.values(result.dependents).map(({ kind }) => kind),
+      ["inactive", "inactive"],
+    );
+    assert.equal(history, ["deactivate", "deactivate"]);
+  });
+
+  test("whatever the graph and the conditions: desired() of what is garbage-collected is called only after its conditions let that primary pass", async () => {
+    const answers = fc.array(fc.boolean(), { minLength: 8, maxLength: 8 });
+    const turns = fc.array(fc.nat(6), { minLength: 1, maxLength: 10 });
+    const property = fc.asyncProperty(
+      ...([graphs, answers, answers, fc.boolean(), turns] as const),
+      async (graph, isActive, isWanted, isDeleted, pauses) => {
+        const passed: (object | undefined)[][] = [];
+        const pass = (index: number, condition: number, answer: boolean): Condition<unknown, unknown> =>
+          (({ primary }: { readonly primary: object }) => {
+            (passed[index] ??= [])[condition] = answer ? primary : undefined;
+            return answer;
+          }) as Condition<unknown, unknown>;
+        const definitions = (isLater: boolean) =>
+          dependentsOf(graph, (index) => ({
+            retry: { maxRetries: 1, initialIntervalMs: 1 },
+            activationCondition: pass(index, 0, !isLater || isActive[index]!),
+            reconcilePrecondition: pass(index, 1, !isLater || isWanted[index]!),
+            desired: (({ primary }: { readonly primary: object }) => {
+              const seen = [index, ...neededBy(graph, index)].flatMap((each) => [0, 1].map((i) => passed[each]?.[i]));
+              assert.ok(
+                seen.every((each) => each === primary),
+                `n${index} was asked without its conditions`,
+              );
+              return { metadata: { name: `n${index}` } };
+            }) as never,
+          }));
+        const run = createRun(definitions(false), { pauses });
+        await reconcileWorkflow(run.options);
+        const metadata = isDeleted
+          ? { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" }
+          : primary.metadata;
+        const later = { ...run.options, primary: { ...primary, metadata }, plan: run.planOf(definitions(true)) };
+        assert.equal([...(await reconcileWorkflow(later)).errors.values()], []);
+        passed.length = 0;
+        assert.equal([...(await cleanupWorkflow(later)).errors.values()], []);
+      },
+    );
+    await fc.assert(property, { numRuns: 200 });
   });
 
   test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
@@ -359,6 +419,11 @@ suite("workflow run", (test) => {
     await fc.assert(property, { numRuns: 200 });
   });
 });
+
+/** Returns all that a node of a graph depends on, directly or through others. */
+function neededBy(graph: readonly (readonly number[])[], index: number): readonly number[] {
+  return graph[index]!.flatMap((other) => [other, ...neededBy(graph, other)]);
+}
 
 /** `index` depends on `other`. */
 function checkOrder(history: readonly string[], { index, other }: { index: number; other: number }): void {
