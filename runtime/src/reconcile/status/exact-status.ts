@@ -1,8 +1,44 @@
 /** Stands in the place of a field that the status does not have; its text is what the compiler prints. */
 export interface NoSuchField<Name, Known> {
   readonly "the status has no such field": Name;
+  /** The fields that the name resembles, or all of them. */
   readonly "it has": Known;
 }
+
+type Misspelled<Name, Known> = [DidYouMean<Name, Known>] extends [never]
+  ? NoSuchField<Name, Known>
+  : NoSuchField<Name, DidYouMean<Name, Known>>;
+
+type DidYouMean<Name, Known> = Known extends string
+  ? IsSlip<Lowercase<Name & string>, Lowercase<Known>> extends true
+    ? `did you mean '${Known}'?`
+    : never
+  : never;
+
+/** Tells whether one letter of a word was left out, added, replaced, or exchanged with the next one. Equal words count, too. */
+type IsSlip<Word, Meant> = Word extends Meant
+  ? true
+  : Word extends `${infer First}${infer Rest}`
+    ? Meant extends `${infer MeantFirst}${infer MeantRest}`
+      ? First extends MeantFirst
+        ? IsSlip<Rest, MeantRest>
+        : Word extends MeantRest
+          ? true
+          : Rest extends Meant | MeantRest
+            ? true
+            : [Rest, MeantRest] extends [`${MeantFirst}${infer After}`, `${First}${infer MeantAfter}`]
+              ? After extends MeantAfter
+                ? true
+                : false
+              : false
+      : Rest extends ""
+        ? true
+        : false
+    : Meant extends `${infer _}${infer Rest}`
+      ? Rest extends ""
+        ? true
+        : false
+      : false;
 
 /**
  * A status as `Wanted`, without fields that `Wanted` does not have, at any depth.
@@ -22,7 +58,7 @@ type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
       ? {
           readonly [Field in keyof Given]: Field extends FieldOf<Wanted>
             ? Exact<Given[Field], ValueOf<Wanted, Field>>
-            : NoSuchField<Field, FieldOf<Wanted>>;
+            : Misspelled<Field, FieldOf<Wanted>>;
         }
       : unknown;
 

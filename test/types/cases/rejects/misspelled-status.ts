@@ -17,6 +17,14 @@ export const eventual: WebPageReconciler = {
   reconcile: async () => updateStatus({ redy: true }, { rescheduleAfterMs: 5 }),
 };
 
+export const slips: readonly WebPageReconciler[] = [
+  { reconcile: () => updateStatus({ READY: true }) },
+  { reconcile: () => updateStatus({ raedy: true }) },
+  { reconcile: () => updateStatus({ readyy: true }) },
+  { reconcile: () => updateStatus({ reads: true }) },
+  { reconcile: () => updateStatus({ red: true }) },
+];
+
 const wrong = { ready: true, redy: false };
 
 export const deep: Reconciler<WebPage, object, Status> = {
