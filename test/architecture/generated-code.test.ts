@@ -113,7 +113,7 @@ function actionInClass(declaration: ts.ClassDeclaration): ts.Node | undefined {
 
 /** What may be called: functions of the runtime that define or describe. */
 const DEFINING =
-  /^(define|create|is|parse|untyped)[A-Z]\w*$|^by(Annotation|Label|OwnerReference)$|Source$|^(conditionIs|fieldEquals)$/;
+  /^(define|create|is|parse|untyped)[A-Z]\w*$|^by(Annotation|Label|OwnerReference)$|Source$|^(conditionIs|fieldEquals|guarded)$/;
 
 /** The fields whose functions are expressions of a spec. */
 const EXPRESSIONS = /^((activation|reconcilePre|readyPost|deletePost)[cC]ondition|on(Add|Update|Delete)|generic)$/;

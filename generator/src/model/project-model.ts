@@ -2,6 +2,7 @@ import type { SourcePosition } from "../diagnostic.js";
 import type { CrdVersion } from "../input/crd/crd.js";
 import type { BuiltinConditionName, ExtraRuleSpec } from "../input/workflow-spec.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
+import type { ProvenField } from "./expression/proven-fields.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
 export type { ExtraRuleSpec } from "../input/workflow-spec.js";
@@ -102,6 +103,8 @@ export interface ExpressionModel {
   readonly expression: string;
   /** Those of the names around it that it uses. */
   readonly names: readonly ExpressionName[];
+  /** What it proves of the primary when it is true; absent if that is nothing. */
+  readonly proves?: readonly ProvenField[];
   readonly position: SourcePosition;
 }
 

@@ -20,6 +20,7 @@ export const runtimeValues = [
   "defineController",
   "defineResource",
   "defineWorkflow",
+  "guarded",
   "isResource",
   "parseResource",
   "untypedResource",

@@ -118,6 +118,18 @@ interface DataKind {
 /** Kinds whose deletion loses data are never deleted to create them again. */
 export type RecreateOption<Resource> = [Resource] extends [DataKind] ? never : "recreate";
 
+/**
+ * Returns a `desired` as it is. States that the conditions of its dependent guarantee what its type says of the primary: they are evaluated
+ * before it is called. Generated code uses it for what a `when:` tests.
+ *
+ * @example desired: guarded(backup.desired), reconcilePrecondition: ({ primary }) => primary.spec.backup !== undefined
+ */
+export function guarded<Primary, Secondary, Input, Guarded extends Primary>(
+  desired: Desired<Primary, Secondary, Input, Guarded>,
+): Desired<Primary, Secondary, Input> {
+  return desired as never;
+}
+
 /** What a chain states about an object that somebody else makes. */
 export interface ReferenceOptions<Primary, Resource extends KubernetesObject> extends Pick<
   KubernetesDependent,

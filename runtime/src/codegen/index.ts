@@ -17,6 +17,7 @@ export type {
   OnlyOfBulkDependents,
   OnlyOfWrittenDependents,
 } from "./dependent-options.js";
+export { guarded } from "./dependent-options.js";
 export type * from "./explicit.js";
 export type * from "./kept.js";
 export type { MapperContext } from "../sources/mappers.js";

@@ -152,6 +152,7 @@ function buildExpression(
     kind: "when",
     expression: when,
     names: parsed.names,
+    ...(parsed.proves.length === 0 ? {} : { proves: parsed.proves }),
     position: locate(0),
   });
   positions.set(model, locate);

@@ -2,6 +2,7 @@ import type ts from "typescript";
 import { digestOf } from "../../parts/digest.js";
 import type { PartMemory } from "../../parts/part-memory.js";
 import { loadLibrary } from "./library.js";
+import { provenFieldsOf, type ProvenField } from "./proven-fields.js";
 import type { ExpressionName } from "../project-model.js";
 
 /** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
@@ -11,6 +12,8 @@ export type ParsedExpression =
       readonly names: readonly ExpressionName[];
       /** Where each of the names is used first. */
       readonly offsets: readonly (readonly [ExpressionName, number])[];
+      /** What it proves of the primary when it is true. */
+      readonly proves: readonly ProvenField[];
     }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };
 
@@ -83,7 +86,7 @@ function parseExpression(text: string, names: readonly ExpressionName[], compile
   const free = freeNames(root, compiler);
   const used = names.filter((name) => free.has(name));
   const offsets = used.map((name) => [name, free.get(name)!.getStart(source) - head.length] as const);
-  return { kind: "expression", names: used, offsets };
+  return { kind: "expression", names: used, offsets, proves: provenFieldsOf(root, compiler) };
 }
 
 // The parentheses are ours: they have to be one expression that reaches from the first character to the last.

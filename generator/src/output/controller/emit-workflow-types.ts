@@ -12,6 +12,7 @@ import { dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } f
 import { externalDependentExports, externalDependentImports, externalTypesOf } from "./emit-external.js";
 import { hasOwnDeletionTypes, isAboutDeletionAlone } from "../conditions/condition-types.js";
 import { importsFrom } from "./class-imports.js";
+import { guardedPrimaryOf } from "./guarded-primary.js";
 import { statusInputOf } from "../resource/input-view.js";
 import { inputNameOf, specifierOf, type ResourceName } from "../resource/resource-name.js";
 import {
@@ -155,7 +156,8 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
   const args = reference("DependentArguments", primary, types.secondary);
   const known = isAboutDeletionAlone(dependent) ? names.dependents : types.secondary;
   const deletion = usedDeletionTypesOf(dependent);
-  const desired = reference("Desired", primary, types.secondary, wanted);
+  const guarded = guardedPrimaryOf(dependent, controller, primary);
+  const desired = reference("Desired", primary, types.secondary, wanted, ...(guarded === undefined ? [] : [guarded]));
   const used = usedConditionTypesOf(dependent);
   const existing = existingTypesOf(dependent);
   const ofExisting = [primary, types.secondary, live];

@@ -22,6 +22,7 @@ import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-t
 import { builtinDoc, builtinValuesOf, kindsIn } from "./builtin-condition.js";
 import { importClasses, resourceDoc, untypedValues } from "./class-imports.js";
 import { filtersDoc, hasFunctions } from "./filtered.js";
+import { isGuarded } from "./guarded-primary.js";
 import { generatedFile, type OutputFile } from "../files/output-file.js";
 import { callDoc, expressionField, field, fieldsOf, objectDoc, textField } from "../print/code.js";
 import { printConstant, printImport, printNamespaceImport } from "../print/declarations.js";
@@ -33,7 +34,7 @@ import { codegenModule, runtimeModule } from "../runtime-symbols.js";
 
 /** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
 export function emitWorkflow(controller: ControllerModel, names: ControllerNames): OutputFile {
-  const links = controller.dependents.map((dependent) => linkDoc(dependent, names));
+  const links = controller.dependents.map((dependent) => linkDoc(dependent, controller, names));
   const chain = links.length > 1 ? indent(links.map((link) => [hardline, link])) : links;
   const workflow = printConstant(names.workflow, [startDoc(controller, names), chain]);
   return generatedFile(`src/generated/${names.folder}/workflow.ts`, [
@@ -56,13 +57,23 @@ function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
   return callDoc(start, [names.primary], options.length === 0 ? undefined : options);
 }
 
-function linkDoc(dependent: DependentModel, names: ControllerNames): Doc {
+function linkDoc(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): Doc {
   const method = !isKubernetes(dependent) ? ".external" : dependent.ref === undefined ? ".dependent" : ".reference";
-  const options = isKubernetes(dependent) ? objectOptions(dependent, names) : externalOptions(dependent, names);
+  const desired = desiredField(dependent, controller);
+  const options = isKubernetes(dependent)
+    ? objectOptions(dependent, names, desired)
+    : externalOptions(dependent, names, desired);
   return [`${method}(${printText(dependent.name)}, `, objectDoc(options, true), ")"];
 }
 
-function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames): Doc[] {
+// What the conditions guarantee of the primary is stated where the function is used.
+function desiredField(dependent: DependentModel, controller: ControllerModel): Doc[] {
+  if (isReadOnly(dependent)) return [];
+  const own = `${moduleNameOf(dependent)}.desired`;
+  return [textField("desired", isGuarded(dependent, controller) ? `guarded(${own})` : own)];
+}
+
+function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames, desired: readonly Doc[]): Doc[] {
   const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
   const { existing, heldForCleanup, onImmutable, serverSideApply, fieldManager, released } = dependent;
   const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
@@ -77,7 +88,7 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
   return [
     field("resource", resourceDoc(resource, names)),
     ...(ref === undefined ? [] : [referenceField(ref)]),
-    ...(hasFile(dependent) ? [textField("desired", `${moduleNameOf(dependent)}.desired`)] : []),
+    ...desired,
     ...fieldsOf(stated),
     ...(dependent.again === undefined ? [] : [primaryField("again", dependent.again)]),
     ...(filters === undefined ? [] : [field("filters", filters)]),
@@ -116,7 +127,7 @@ function operationsOf(dependent: KubernetesDependentModel): Doc[] {
   return parts.length === 0 ? [] : [field("operations", objectDoc(parts))];
 }
 
-function externalOptions(dependent: ExternalDependentModel, names: ControllerNames): Doc[] {
+function externalOptions(dependent: ExternalDependentModel, names: ControllerNames, desired: readonly Doc[]): Doc[] {
   const { source, state, keptType, capabilities, isSelected, onDeleteFailure, creationGraceMs } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = fieldsOf({ ...source, isFetched: undefined });
@@ -127,7 +138,7 @@ function externalOptions(dependent: ExternalDependentModel, names: ControllerNam
     textField("idOf", `${module}.idOf`),
     ...(isSelected === true ? [textField("isOwn", `${module}.isOwn`)] : []),
     ...(keptType === undefined ? [] : [textField("stateOf", `${module}.stateOf`)]),
-    ...(isReadOnly(dependent) ? [] : [textField("desired", `${module}.desired`)]),
+    ...desired,
     ...capabilities.map((capability) => textField(capability, `${module}.${capability}`)),
     ...stateOf(state, names),
     ...fieldsOf({ onDeleteFailure, creationGraceMs, ...statedOf(dependent) }),
@@ -210,10 +221,11 @@ function importsOf(controller: ControllerModel, names: ControllerNames): string[
     filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
     matchers: dependents.some(({ matcher }) => matcher !== undefined),
   };
+  const isAnyGuarded = dependents.some((each) => !isReadOnly(each) && isGuarded(each, controller));
   const values = [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort();
   return [
     ...(values.length > 0 ? [printImport(values, runtimeModule)] : []),
-    printImport(["defineWorkflow", ...untypedValues(resources)], codegenModule),
+    printImport(["defineWorkflow", ...(isAnyGuarded ? ["guarded"] : []), ...untypedValues(resources)], codegenModule),
     ...Object.entries(functions).flatMap(([file, isUsed]) =>
       isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
     ),

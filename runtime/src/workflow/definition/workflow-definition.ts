@@ -8,9 +8,12 @@ import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context, KeepsLess } from "./context.js";
 
-/** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
-export interface DependentArguments<Primary, Secondary> {
-  readonly primary: Primary;
+/**
+ * What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. `Guarded` is the primary
+ * with what conditions guarantee of it.
+ */
+export interface DependentArguments<Primary, Secondary, Guarded extends Primary = Primary> {
+  readonly primary: Guarded;
   /** The live dependents by name; of a bulk dependent its items by their keys. */
   readonly secondary: Secondary;
   /** The first method that fits a call wins: a lookup of a class of which event sources keep less than whole objects gives what is kept. */
@@ -32,9 +35,12 @@ export interface ConditionArguments<Primary, Secondary, Live = object> extends D
   readonly item?: string;
 }
 
-/** Computes what a dependent should be, or the items of a bulk dependent by their keys; called at most once for each reconcile. */
-export type Desired<Primary, Secondary, Input> = (
-  args: DependentArguments<Primary, Secondary>,
+/**
+ * Computes what a dependent should be, or the items of a bulk dependent by their keys; called at most once for each reconcile. `Guarded` is the
+ * primary as the conditions of the dependent let it pass.
+ */
+export type Desired<Primary, Secondary, Input, Guarded extends Primary = Primary> = (
+  args: DependentArguments<Primary, Secondary, Guarded>,
 ) => Input | Promise<Input>;
 
 /** What a condition found; the result of the workflow has the detail (JOSDK DetailedCondition). */
