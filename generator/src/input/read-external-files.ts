@@ -1,4 +1,4 @@
-import { quote, type Diagnostic } from "../diagnostic.js";
+import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
 import { checkSchema } from "./crd/schema/check-schema.js";
 import { isRecord } from "./yaml/json.js";
 import { parseYaml } from "./yaml/parse-yaml.js";
@@ -43,7 +43,7 @@ async function readType(type: string, readText: ReadText): Promise<ExternalFile>
   const text = await readText(path);
   if (typeof text !== "string") return { path, typeName, problems: [text] };
   if (exportsType(text, typeName)) return { path, typeName, problems: [] };
-  const hint = `declare it: export interface ${typeName} { … }`;
+  const hint = didYouMean(typeName, exportedTypesOf(text))?.hint ?? `declare it: export interface ${typeName} { … }`;
   return { path, typeName, problems: [problem(`${quote(path)} exports no ${quote(typeName)}`, hint)] };
 }
 
@@ -85,10 +85,14 @@ function problem(message: string, hint?: string): Diagnostic {
 
 // What is generated imports it, so the compiler says what a search in the text misses.
 function exportsType(text: string, name: string): boolean {
-  const escaped = name.replaceAll("$", "\\$");
-  const declared = new RegExp(
-    String.raw`\bexport\s+(?:declare\s+)?(?:abstract\s+)?(?:interface|type|class|enum)\s+${escaped}(?![\w$])`,
-  );
-  const listed = new RegExp(String.raw`\bexport\s+(?:type\s+)?\{[^}]*(?<![\w$])${escaped}(?![\w$])[^}]*\}`);
-  return declared.test(text) || listed.test(text) || /\bexport\s+(?:type\s+)?\*\s+from\b/.test(text);
+  return exportedTypesOf(text).includes(name) || /\bexport\s+(?:type\s+)?\*\s+from\b/.test(text);
+}
+
+function exportedTypesOf(text: string): string[] {
+  const declared = text.matchAll(/\bexport\s+(?:declare\s+)?(?:abstract\s+)?(?:interface|type|class|enum)\s+([\w$]+)/g);
+  const lists = text.matchAll(/\bexport\s+(?:type\s+)?\{([^}]*)\}/g);
+  return [
+    ...[...declared].map(([, name = ""]) => name),
+    ...[...lists].flatMap(([, list = ""]) => list.match(/[\w$]+/g) ?? []),
+  ];
 }

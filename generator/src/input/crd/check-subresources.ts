@@ -1,4 +1,4 @@
-import { quote } from "../../diagnostic.js";
+import { didYouMean, quote } from "../../diagnostic.js";
 import { isRecord } from "../yaml/json.js";
 import type { YamlPath } from "../yaml/yaml-document.js";
 
@@ -8,6 +8,7 @@ type Schema = { readonly [keyword: string]: unknown };
 export interface UselessPath {
   readonly path: YamlPath;
   readonly message: string;
+  readonly hint?: string;
 }
 
 const SCALE_PATHS = ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"];
@@ -20,18 +21,28 @@ export function findUselessScalePaths(subresources: unknown, schema: Schema): Us
     const path = scale[name];
     // To the API server an index is a part of a name.
     const fields = typeof path === "string" && path.startsWith(".") ? path.slice(1).split(".") : [];
-    if (fields.length === 0 || !leadsNowhere(schema, fields)) return [];
-    const message = `${name} leads to ${quote(`.${fields.join(".")}`)}, which the schema lacks, so the subresource scale is without that value`;
-    return [{ path: ["scale", name], message }];
+    const known = fields.length === 0 ? undefined : fieldsInstead(schema, fields);
+    if (known === undefined) return [];
+    const text = textOf(fields);
+    const message = `${name} leads to ${quote(text)}, which the schema lacks, so the subresource scale is without that value`;
+    return [{ path: ["scale", name], message, ...didYouMean(text, known.map(textOf)) }];
   });
 }
 
-/** Tells whether a path certainly leads to no field. */
-function leadsNowhere(schema: Schema, [first, ...rest]: readonly string[]): boolean {
-  if (first === undefined || schema["x-kubernetes-preserve-unknown-fields"] === true) return false;
+function textOf(fields: readonly string[]): string {
+  return `.${fields.join(".")}`;
+}
+
+/** Returns the paths that there are beside one that certainly leads to no field; undefined if it may lead to one. */
+function fieldsInstead(
+  schema: Schema,
+  [first, ...rest]: readonly string[],
+): readonly (readonly string[])[] | undefined {
+  if (first === undefined || schema["x-kubernetes-preserve-unknown-fields"] === true) return undefined;
   const { additionalProperties } = schema;
-  if (additionalProperties === true) return false;
+  if (additionalProperties === true) return undefined;
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   const field = Object.hasOwn(properties, first) ? properties[first] : additionalProperties;
-  return !isRecord(field) || leadsNowhere(field, rest);
+  if (!isRecord(field)) return Object.keys(properties).map((name) => [name]);
+  return fieldsInstead(field, rest)?.map((path) => [first, ...path]);
 }

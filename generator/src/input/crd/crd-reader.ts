@@ -137,8 +137,8 @@ export class CrdReader {
       if (typeof value !== "boolean")
         this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
-    for (const problem of findUselessScalePaths(subresources, schema))
-      this.#add("warning", [...path, "subresources", ...problem.path], ["crd-subresource", problem.message]);
+    for (const { path: inside, message, hint } of findUselessScalePaths(subresources, schema))
+      this.#add("warning", [...path, "subresources", ...inside], ["crd-subresource", message, hint]);
     return {
       name,
       schema,
