@@ -2,7 +2,7 @@
 export { defineController, type ControllerOptions } from "./codegen/define-controller.js";
 export { defineWorkflow } from "./codegen/define-workflow.js";
 export type { ReconcilerOf, SecondaryOf, WorkflowBuilder, WorkflowOptions } from "./codegen/define-workflow.js";
-export { createResource, defineResource, isResource, untypedResource } from "./codegen/define-resource.js";
+export { asStored, createResource, defineResource, isResource, untypedResource } from "./codegen/define-resource.js";
 export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
 
 // Running an operator
@@ -132,6 +132,7 @@ export { loadConnection, type LoadConnectionOptions } from "./client/connect/loa
 
 // Types of resources
 export type {
+  Draft,
   IntOrString,
   JsonValue,
   KubernetesObject,
@@ -143,8 +144,9 @@ export type {
   PartOf,
   ResourceReader,
   StatusCondition,
+  StoredMeta,
 } from "./base/kubernetes-object.js";
-export type { Defined, ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
+export type { Defined, ResourceClass, ResourceDefinition, Schema, Unstored } from "./base/resource-definition.js";
 export type {
   ControllerDefinition,
   EventSourceFacts,

@@ -31,12 +31,12 @@ suite("the package of built-in kinds", (test) => {
     // What the schema of a CustomResourceDefinition says of these, Kubernetes describes nowhere.
     const files = (await generated()).filter(({ path }) => !/\.schema\.ts$|^src\/apiextensions/.test(path));
     const lines = files.flatMap(({ content }) => content.split("\n"));
-    const isField = (line: string) => /^ {2}(declare )?(?!kind|apiVersion|metadata)\w+\??: /.test(line);
+    const isField = (line: string) => /^ {2}(declare )?readonly (?!kind|apiVersion|metadata)\w+\??: /.test(line);
     assert.ok(lines.filter(isField).length > 1500);
     assert.equal(
       lines.filter((line, index) => isField(line) && !lines[index - 1]?.endsWith("*/")),
       // In Go it is a part of the rule that has no description of its own.
-      ["  http?: HTTPIngressRuleValue | undefined;"],
+      ["  readonly http?: HTTPIngressRuleValue | undefined;"],
     );
   });
 

@@ -22,7 +22,7 @@ const cases: readonly (readonly [where: string, type: string, doc: RegExp, file?
     /^$/,
     "external/src/zone/dependents/replica.ts",
   ],
-  ["rules:", "(property) IngressSpec.rules?: IngressRule[] | undefined", /^rules is a list of host rules/],
+  ["rules:", "(property) IngressSpec.rules?: readonly IngressRule[] | undefined", /^rules is a list of host rules/],
 ];
 
 const pathOf = (file: string) => join(repositoryRoot, "fixtures/samples", file);

@@ -79,7 +79,7 @@ async function compare(
     }
   }
   const document = { openapi: "3.0.3", info: { title: "kinds", version: "1" }, paths: {}, components: { schemas } };
-  const theirs = astToString(await openapiTS(JSON.stringify(document), { silent: true }));
+  const theirs = astToString(await openapiTS(JSON.stringify(document), { silent: true, immutable: true }));
   const head =
     `${imports.join("\n")}\nimport type { components } from "./theirs.js";\n` +
     "type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;\n";

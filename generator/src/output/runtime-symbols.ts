@@ -62,6 +62,9 @@ interface RuntimeTypes {
   ResourceDefinition: codegen.ResourceDefinition;
   Schema: codegen.Schema;
   StatusCondition: codegen.StatusCondition;
+  StoredCustomMeta: codegen.StoredCustomMeta;
+  StoredMeta: codegen.StoredMeta;
+  Unstored: codegen.Unstored<codegen.KubernetesObject>;
   UntypedInput: codegen.UntypedInput;
   UntypedResource: codegen.UntypedResource;
   UpdateArguments: codegen.UpdateArguments<never, never, never, never>;
@@ -107,6 +110,9 @@ export const runtimeTypes = Object.keys({
   ResourceDefinition: true,
   Schema: true,
   StatusCondition: true,
+  StoredCustomMeta: true,
+  StoredMeta: true,
+  Unstored: true,
   UntypedInput: true,
   UntypedResource: true,
   UpdateArguments: true,

@@ -8,6 +8,8 @@ import type {
   NewResource,
   ObjectMeta,
   ParseOptions,
+  StoredMeta,
+  Unstored,
 } from "@gen-operator/runtime/codegen";
 import type { Condition, LabelSelector } from "../meta/v1.js";
 import {
@@ -32,21 +34,21 @@ import {
 
 /** What a new Binding is made of; what the API server fills in may be left out. */
 export interface BindingInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Binding" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Binding" | undefined;
+  readonly metadata: ObjectMeta;
   /** The target object that you want to bind to the standard object. */
-  target: ObjectReference;
+  readonly target: ObjectReference;
 }
 
 /** Binding ties one object to another; for example, a pod is bound to a node by a scheduler. */
 export class Binding {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Binding";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta;
 
   /** The target object that you want to bind to the standard object. */
-  declare target: ObjectReference;
+  declare readonly target: ObjectReference;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Binding>({
@@ -61,7 +63,7 @@ export class Binding {
   });
 
   /** Builds a Binding; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<BindingInput, Binding>): Binding {
+  static create(object: NewResource<BindingInput, Binding>): Unstored<Binding> {
     return createResource(Binding.definition, object);
   }
 
@@ -71,22 +73,22 @@ export class Binding {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Binding {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Binding> {
     return parseResource(Binding.definition, object, options);
   }
 }
 
 /** What a new ComponentStatus is made of; what the API server fills in may be left out. */
 export interface ComponentStatusInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "ComponentStatus" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "ComponentStatus" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * List of component conditions observed
    *
    * @listType map by type
    */
-  conditions?: ComponentCondition[] | undefined;
+  readonly conditions?: readonly ComponentCondition[] | undefined;
 }
 
 /**
@@ -96,14 +98,14 @@ export interface ComponentStatusInput {
 export class ComponentStatus {
   declare readonly apiVersion: "v1";
   declare readonly kind: "ComponentStatus";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta;
 
   /**
    * List of component conditions observed
    *
    * @listType map by type
    */
-  declare conditions?: ComponentCondition[] | undefined;
+  declare readonly conditions?: readonly ComponentCondition[] | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ComponentStatus>({
@@ -118,7 +120,7 @@ export class ComponentStatus {
   });
 
   /** Builds a ComponentStatus; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ComponentStatusInput, ComponentStatus>): ComponentStatus {
+  static create(object: NewResource<ComponentStatusInput, ComponentStatus>): Unstored<ComponentStatus> {
     return createResource(ComponentStatus.definition, object);
   }
 
@@ -128,41 +130,41 @@ export class ComponentStatus {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ComponentStatus {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ComponentStatus> {
     return parseResource(ComponentStatus.definition, object, options);
   }
 }
 
 /** What a new ConfigMap is made of; what the API server fills in may be left out. */
 export interface ConfigMapInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "ConfigMap" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "ConfigMap" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * BinaryData contains the binary data. Each key must consist of alphanumeric characters, '-', '_' or '.'.
    * BinaryData can contain byte sequences that are not in the UTF-8 range. The keys stored in BinaryData must not
    * overlap with the ones in the Data field, this is enforced during validation process. Using this field will
    * require 1.10+ apiserver and kubelet.
    */
-  binaryData?: { [key: string]: string } | undefined;
+  readonly binaryData?: { readonly [key: string]: string } | undefined;
   /**
    * Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'.
    * Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap
    * with the keys in the BinaryData field, this is enforced during validation process.
    */
-  data?: { [key: string]: string } | undefined;
+  readonly data?: { readonly [key: string]: string } | undefined;
   /**
    * Immutable, if set to true, ensures that data stored in the ConfigMap cannot be updated (only object metadata
    * can be modified). If not set to true, the field can be modified at any time. Defaulted to nil.
    */
-  immutable?: boolean | undefined;
+  readonly immutable?: boolean | undefined;
 }
 
 /** ConfigMap holds configuration data for pods to consume. */
 export class ConfigMap {
   declare readonly apiVersion: "v1";
   declare readonly kind: "ConfigMap";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * BinaryData contains the binary data. Each key must consist of alphanumeric characters, '-', '_' or '.'.
@@ -170,20 +172,20 @@ export class ConfigMap {
    * overlap with the ones in the Data field, this is enforced during validation process. Using this field will
    * require 1.10+ apiserver and kubelet.
    */
-  declare binaryData?: { [key: string]: string } | undefined;
+  declare readonly binaryData?: { readonly [key: string]: string } | undefined;
 
   /**
    * Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'.
    * Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap
    * with the keys in the BinaryData field, this is enforced during validation process.
    */
-  declare data?: { [key: string]: string } | undefined;
+  declare readonly data?: { readonly [key: string]: string } | undefined;
 
   /**
    * Immutable, if set to true, ensures that data stored in the ConfigMap cannot be updated (only object metadata
    * can be modified). If not set to true, the field can be modified at any time. Defaulted to nil.
    */
-  declare immutable?: boolean | undefined;
+  declare readonly immutable?: boolean | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ConfigMap>({
@@ -198,7 +200,7 @@ export class ConfigMap {
   });
 
   /** Builds a ConfigMap; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ConfigMapInput, ConfigMap>): ConfigMap {
+  static create(object: NewResource<ConfigMapInput, ConfigMap>): Unstored<ConfigMap> {
     return createResource(ConfigMap.definition, object);
   }
 
@@ -208,16 +210,16 @@ export class ConfigMap {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ConfigMap {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ConfigMap> {
     return parseResource(ConfigMap.definition, object, options);
   }
 }
 
 /** What a new Endpoints is made of; what the API server fills in may be left out. */
 export interface EndpointsInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Endpoints" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Endpoints" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs
    * they share. A single address with multiple ports, some of which are ready and some of which are not (because
@@ -227,7 +229,7 @@ export interface EndpointsInput {
    *
    * @listType atomic
    */
-  subsets?: EndpointSubset[] | undefined;
+  readonly subsets?: readonly EndpointSubset[] | undefined;
 }
 
 /**
@@ -253,7 +255,7 @@ export interface EndpointsInput {
 export class Endpoints {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Endpoints";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs
@@ -264,7 +266,7 @@ export class Endpoints {
    *
    * @listType atomic
    */
-  declare subsets?: EndpointSubset[] | undefined;
+  declare readonly subsets?: readonly EndpointSubset[] | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Endpoints>({
@@ -279,7 +281,7 @@ export class Endpoints {
   });
 
   /** Builds a Endpoints; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<EndpointsInput, Endpoints>): Endpoints {
+  static create(object: NewResource<EndpointsInput, Endpoints>): Unstored<Endpoints> {
     return createResource(Endpoints.definition, object);
   }
 
@@ -289,51 +291,51 @@ export class Endpoints {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Endpoints {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Endpoints> {
     return parseResource(Endpoints.definition, object, options);
   }
 }
 
 /** What a new Event is made of; what the API server fills in may be left out. */
 export interface EventInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Event" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Event" | undefined;
+  readonly metadata: ObjectMeta;
   /** What action was taken/failed regarding to the Regarding object. */
-  action?: string | undefined;
+  readonly action?: string | undefined;
   /**
    * The number of times this event has occurred.
    *
    * @format int32
    */
-  count?: number | undefined;
+  readonly count?: number | undefined;
   /** Time when this Event was first observed. */
-  eventTime?: string | undefined;
+  readonly eventTime?: string | undefined;
   /** The time at which the event was first recorded. (Time of server receipt is in TypeMeta.) */
-  firstTimestamp?: string | undefined;
+  readonly firstTimestamp?: string | undefined;
   /** The object that this event is about. */
-  involvedObject: ObjectReference;
+  readonly involvedObject: ObjectReference;
   /** The time at which the most recent occurrence of this event was recorded. */
-  lastTimestamp?: string | undefined;
+  readonly lastTimestamp?: string | undefined;
   /** A human-readable description of the status of this operation. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /**
    * This should be a short, machine understandable string that gives the reason for the transition into the
    * object's current status.
    */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /** Optional secondary object for more complex actions. */
-  related?: ObjectReference | undefined;
+  readonly related?: ObjectReference | undefined;
   /** Name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`. */
-  reportingComponent?: string | undefined;
+  readonly reportingComponent?: string | undefined;
   /** ID of the controller instance, e.g. `kubelet-xyzf`. */
-  reportingInstance?: string | undefined;
+  readonly reportingInstance?: string | undefined;
   /** Data about the Event series this event represents or nil if it's a singleton Event. */
-  series?: EventSeries | undefined;
+  readonly series?: EventSeries | undefined;
   /** The component reporting this event. Should be a short machine understandable string. */
-  source?: EventSource | undefined;
+  readonly source?: EventSource | undefined;
   /** Type of this event (Normal, Warning), new types could be added in the future */
-  type?: string | undefined;
+  readonly type?: string | undefined;
 }
 
 /**
@@ -345,56 +347,56 @@ export interface EventInput {
 export class Event {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Event";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /** What action was taken/failed regarding to the Regarding object. */
-  declare action?: string | undefined;
+  declare readonly action?: string | undefined;
 
   /**
    * The number of times this event has occurred.
    *
    * @format int32
    */
-  declare count?: number | undefined;
+  declare readonly count?: number | undefined;
 
   /** Time when this Event was first observed. */
-  declare eventTime?: string | undefined;
+  declare readonly eventTime?: string | undefined;
 
   /** The time at which the event was first recorded. (Time of server receipt is in TypeMeta.) */
-  declare firstTimestamp?: string | undefined;
+  declare readonly firstTimestamp?: string | undefined;
 
   /** The object that this event is about. */
-  declare involvedObject: ObjectReference;
+  declare readonly involvedObject: ObjectReference;
 
   /** The time at which the most recent occurrence of this event was recorded. */
-  declare lastTimestamp?: string | undefined;
+  declare readonly lastTimestamp?: string | undefined;
 
   /** A human-readable description of the status of this operation. */
-  declare message?: string | undefined;
+  declare readonly message?: string | undefined;
 
   /**
    * This should be a short, machine understandable string that gives the reason for the transition into the
    * object's current status.
    */
-  declare reason?: string | undefined;
+  declare readonly reason?: string | undefined;
 
   /** Optional secondary object for more complex actions. */
-  declare related?: ObjectReference | undefined;
+  declare readonly related?: ObjectReference | undefined;
 
   /** Name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`. */
-  declare reportingComponent?: string | undefined;
+  declare readonly reportingComponent?: string | undefined;
 
   /** ID of the controller instance, e.g. `kubelet-xyzf`. */
-  declare reportingInstance?: string | undefined;
+  declare readonly reportingInstance?: string | undefined;
 
   /** Data about the Event series this event represents or nil if it's a singleton Event. */
-  declare series?: EventSeries | undefined;
+  declare readonly series?: EventSeries | undefined;
 
   /** The component reporting this event. Should be a short machine understandable string. */
-  declare source?: EventSource | undefined;
+  declare readonly source?: EventSource | undefined;
 
   /** Type of this event (Normal, Warning), new types could be added in the future */
-  declare type?: string | undefined;
+  declare readonly type?: string | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Event>({
@@ -409,7 +411,7 @@ export class Event {
   });
 
   /** Builds a Event; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<EventInput, Event>): Event {
+  static create(object: NewResource<EventInput, Event>): Unstored<Event> {
     return createResource(Event.definition, object);
   }
 
@@ -419,34 +421,34 @@ export class Event {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Event {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Event> {
     return parseResource(Event.definition, object, options);
   }
 }
 
 /** What a new LimitRange is made of; what the API server fills in may be left out. */
 export interface LimitRangeInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "LimitRange" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "LimitRange" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Spec defines the limits enforced. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: LimitRangeSpec | undefined;
+  readonly spec?: LimitRangeSpec | undefined;
 }
 
 /** LimitRange sets resource usage limits for each kind of resource in a Namespace. */
 export class LimitRange {
   declare readonly apiVersion: "v1";
   declare readonly kind: "LimitRange";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Spec defines the limits enforced. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: LimitRangeSpec | undefined;
+  declare readonly spec?: LimitRangeSpec | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<LimitRange>({
@@ -461,7 +463,7 @@ export class LimitRange {
   });
 
   /** Builds a LimitRange; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<LimitRangeInput, LimitRange>): LimitRange {
+  static create(object: NewResource<LimitRangeInput, LimitRange>): Unstored<LimitRange> {
     return createResource(LimitRange.definition, object);
   }
 
@@ -471,40 +473,40 @@ export class LimitRange {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): LimitRange {
+  static parse(object: unknown, options?: ParseOptions): Unstored<LimitRange> {
     return parseResource(LimitRange.definition, object, options);
   }
 }
 
 /** What a new Namespace is made of; what the API server fills in may be left out. */
 export interface NamespaceInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Namespace" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Namespace" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * Spec defines the behavior of the Namespace. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: NamespaceSpec | undefined;
+  readonly spec?: NamespaceSpec | undefined;
 }
 
 /** Namespace provides a scope for Names. Use of multiple namespaces is optional. */
 export class Namespace {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Namespace";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * Spec defines the behavior of the Namespace. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: NamespaceSpec | undefined;
+  declare readonly spec?: NamespaceSpec | undefined;
 
   /**
    * Status describes the current status of a Namespace. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: NamespaceStatus | undefined;
+  declare readonly status?: NamespaceStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Namespace>({
@@ -519,7 +521,7 @@ export class Namespace {
   });
 
   /** Builds a Namespace; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<NamespaceInput, Namespace>): Namespace {
+  static create(object: NewResource<NamespaceInput, Namespace>): Unstored<Namespace> {
     return createResource(Namespace.definition, object);
   }
 
@@ -529,40 +531,40 @@ export class Namespace {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Namespace {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Namespace> {
     return parseResource(Namespace.definition, object, options);
   }
 }
 
 /** What a new Node is made of; what the API server fills in may be left out. */
 export interface NodeInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Node" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Node" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * Spec defines the behavior of a node.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: NodeSpec | undefined;
+  readonly spec?: NodeSpec | undefined;
 }
 
 /** Node is a worker node in Kubernetes. Each node will have a unique identifier in the cache (i.e. in etcd). */
 export class Node {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Node";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * Spec defines the behavior of a node.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: NodeSpec | undefined;
+  declare readonly spec?: NodeSpec | undefined;
 
   /**
    * Most recently observed status of the node. Populated by the system. Read-only. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: NodeStatus | undefined;
+  declare readonly status?: NodeStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Node>({
@@ -577,7 +579,7 @@ export class Node {
   });
 
   /** Builds a Node; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<NodeInput, Node>): Node {
+  static create(object: NewResource<NodeInput, Node>): Unstored<Node> {
     return createResource(Node.definition, object);
   }
 
@@ -587,40 +589,40 @@ export class Node {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Node {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Node> {
     return parseResource(Node.definition, object, options);
   }
 }
 
 /** What a new PersistentVolumeClaim is made of; what the API server fills in may be left out. */
 export interface PersistentVolumeClaimInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "PersistentVolumeClaim" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "PersistentVolumeClaim" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * spec defines the desired characteristics of a volume requested by a pod author. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  spec?: PersistentVolumeClaimSpec | undefined;
+  readonly spec?: PersistentVolumeClaimSpec | undefined;
 }
 
 /** PersistentVolumeClaim is a user's request for and claim to a persistent volume */
 export class PersistentVolumeClaim {
   declare readonly apiVersion: "v1";
   declare readonly kind: "PersistentVolumeClaim";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * spec defines the desired characteristics of a volume requested by a pod author. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  declare spec?: PersistentVolumeClaimSpec | undefined;
+  declare readonly spec?: PersistentVolumeClaimSpec | undefined;
 
   /**
    * status represents the current information/status of a persistent volume claim. Read-only. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  declare status?: PersistentVolumeClaimStatus | undefined;
+  declare readonly status?: PersistentVolumeClaimStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<PersistentVolumeClaim>({
@@ -635,7 +637,9 @@ export class PersistentVolumeClaim {
   });
 
   /** Builds a PersistentVolumeClaim; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<PersistentVolumeClaimInput, PersistentVolumeClaim>): PersistentVolumeClaim {
+  static create(
+    object: NewResource<PersistentVolumeClaimInput, PersistentVolumeClaim>,
+  ): Unstored<PersistentVolumeClaim> {
     return createResource(PersistentVolumeClaim.definition, object);
   }
 
@@ -645,21 +649,21 @@ export class PersistentVolumeClaim {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): PersistentVolumeClaim {
+  static parse(object: unknown, options?: ParseOptions): Unstored<PersistentVolumeClaim> {
     return parseResource(PersistentVolumeClaim.definition, object, options);
   }
 }
 
 /** What a new PersistentVolume is made of; what the API server fills in may be left out. */
 export interface PersistentVolumeInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "PersistentVolume" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "PersistentVolume" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * spec defines a specification of a persistent volume owned by the cluster. Provisioned by an administrator.
    * More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistent-volumes
    */
-  spec?: PersistentVolumeSpec | undefined;
+  readonly spec?: PersistentVolumeSpec | undefined;
 }
 
 /**
@@ -669,19 +673,19 @@ export interface PersistentVolumeInput {
 export class PersistentVolume {
   declare readonly apiVersion: "v1";
   declare readonly kind: "PersistentVolume";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * spec defines a specification of a persistent volume owned by the cluster. Provisioned by an administrator.
    * More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistent-volumes
    */
-  declare spec?: PersistentVolumeSpec | undefined;
+  declare readonly spec?: PersistentVolumeSpec | undefined;
 
   /**
    * status represents the current information/status for the persistent volume. Populated by the system.
    * Read-only. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistent-volumes
    */
-  declare status?: PersistentVolumeStatus | undefined;
+  declare readonly status?: PersistentVolumeStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<PersistentVolume>({
@@ -696,7 +700,7 @@ export class PersistentVolume {
   });
 
   /** Builds a PersistentVolume; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<PersistentVolumeInput, PersistentVolume>): PersistentVolume {
+  static create(object: NewResource<PersistentVolumeInput, PersistentVolume>): Unstored<PersistentVolume> {
     return createResource(PersistentVolume.definition, object);
   }
 
@@ -706,21 +710,21 @@ export class PersistentVolume {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): PersistentVolume {
+  static parse(object: unknown, options?: ParseOptions): Unstored<PersistentVolume> {
     return parseResource(PersistentVolume.definition, object, options);
   }
 }
 
 /** What a new Pod is made of; what the API server fills in may be left out. */
 export interface PodInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Pod" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Pod" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Specification of the desired behavior of the pod. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: PodSpec | undefined;
+  readonly spec?: PodSpec | undefined;
 }
 
 /**
@@ -730,19 +734,19 @@ export interface PodInput {
 export class Pod {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Pod";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Specification of the desired behavior of the pod. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: PodSpec | undefined;
+  declare readonly spec?: PodSpec | undefined;
 
   /**
    * Most recently observed status of the pod. This data may not be up to date. Populated by the system. Read-only.
    * More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: PodStatus | undefined;
+  declare readonly status?: PodStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Pod>({
@@ -757,7 +761,7 @@ export class Pod {
   });
 
   /** Builds a Pod; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<PodInput, Pod>): Pod {
+  static create(object: NewResource<PodInput, Pod>): Unstored<Pod> {
     return createResource(Pod.definition, object);
   }
 
@@ -767,34 +771,34 @@ export class Pod {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Pod {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Pod> {
     return parseResource(Pod.definition, object, options);
   }
 }
 
 /** What a new PodTemplate is made of; what the API server fills in may be left out. */
 export interface PodTemplateInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "PodTemplate" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "PodTemplate" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Template defines the pods that will be created from this pod template.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  template?: PodTemplateSpec | undefined;
+  readonly template?: PodTemplateSpec | undefined;
 }
 
 /** PodTemplate describes a template for creating copies of a predefined pod. */
 export class PodTemplate {
   declare readonly apiVersion: "v1";
   declare readonly kind: "PodTemplate";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Template defines the pods that will be created from this pod template.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare template?: PodTemplateSpec | undefined;
+  declare readonly template?: PodTemplateSpec | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<PodTemplate>({
@@ -809,7 +813,7 @@ export class PodTemplate {
   });
 
   /** Builds a PodTemplate; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<PodTemplateInput, PodTemplate>): PodTemplate {
+  static create(object: NewResource<PodTemplateInput, PodTemplate>): Unstored<PodTemplate> {
     return createResource(PodTemplate.definition, object);
   }
 
@@ -819,41 +823,41 @@ export class PodTemplate {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): PodTemplate {
+  static parse(object: unknown, options?: ParseOptions): Unstored<PodTemplate> {
     return parseResource(PodTemplate.definition, object, options);
   }
 }
 
 /** What a new ReplicationController is made of; what the API server fills in may be left out. */
 export interface ReplicationControllerInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "ReplicationController" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "ReplicationController" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Spec defines the specification of the desired behavior of the replication controller. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: ReplicationControllerSpec | undefined;
+  readonly spec?: ReplicationControllerSpec | undefined;
 }
 
 /** ReplicationController represents the configuration of a replication controller. */
 export class ReplicationController {
   declare readonly apiVersion: "v1";
   declare readonly kind: "ReplicationController";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Spec defines the specification of the desired behavior of the replication controller. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: ReplicationControllerSpec | undefined;
+  declare readonly spec?: ReplicationControllerSpec | undefined;
 
   /**
    * Status is the most recently observed status of the replication controller. This data may be out of date by
    * some window of time. Populated by the system. Read-only. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: ReplicationControllerStatus | undefined;
+  declare readonly status?: ReplicationControllerStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ReplicationController>({
@@ -868,7 +872,9 @@ export class ReplicationController {
   });
 
   /** Builds a ReplicationController; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ReplicationControllerInput, ReplicationController>): ReplicationController {
+  static create(
+    object: NewResource<ReplicationControllerInput, ReplicationController>,
+  ): Unstored<ReplicationController> {
     return createResource(ReplicationController.definition, object);
   }
 
@@ -878,40 +884,40 @@ export class ReplicationController {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ReplicationController {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ReplicationController> {
     return parseResource(ReplicationController.definition, object, options);
   }
 }
 
 /** What a new ResourceQuota is made of; what the API server fills in may be left out. */
 export interface ResourceQuotaInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "ResourceQuota" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "ResourceQuota" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Spec defines the desired quota.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: ResourceQuotaSpec | undefined;
+  readonly spec?: ResourceQuotaSpec | undefined;
 }
 
 /** ResourceQuota sets aggregate quota restrictions enforced per namespace */
 export class ResourceQuota {
   declare readonly apiVersion: "v1";
   declare readonly kind: "ResourceQuota";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Spec defines the desired quota.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: ResourceQuotaSpec | undefined;
+  declare readonly spec?: ResourceQuotaSpec | undefined;
 
   /**
    * Status defines the actual enforced quota and its current usage.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: ResourceQuotaStatus | undefined;
+  declare readonly status?: ResourceQuotaStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ResourceQuota>({
@@ -926,7 +932,7 @@ export class ResourceQuota {
   });
 
   /** Builds a ResourceQuota; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ResourceQuotaInput, ResourceQuota>): ResourceQuota {
+  static create(object: NewResource<ResourceQuotaInput, ResourceQuota>): Unstored<ResourceQuota> {
     return createResource(ResourceQuota.definition, object);
   }
 
@@ -936,38 +942,38 @@ export class ResourceQuota {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ResourceQuota {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ResourceQuota> {
     return parseResource(ResourceQuota.definition, object, options);
   }
 }
 
 /** What a new Secret is made of; what the API server fills in may be left out. */
 export interface SecretInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Secret" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Secret" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The
    * serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly
    * non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4
    */
-  data?: { [key: string]: string } | undefined;
+  readonly data?: { readonly [key: string]: string } | undefined;
   /**
    * Immutable, if set to true, ensures that data stored in the Secret cannot be updated (only object metadata can
    * be modified). If not set to true, the field can be modified at any time. Defaulted to nil.
    */
-  immutable?: boolean | undefined;
+  readonly immutable?: boolean | undefined;
   /**
    * stringData allows specifying non-binary secret data in string form. It is provided as a write-only input field
    * for convenience. All keys and values are merged into the data field on write, overwriting any existing values.
    * The stringData field is never output when reading from the API.
    */
-  stringData?: { [key: string]: string } | undefined;
+  readonly stringData?: { readonly [key: string]: string } | undefined;
   /**
    * Used to facilitate programmatic handling of secret data. More info:
    * https://kubernetes.io/docs/concepts/configuration/secret/#secret-types
    */
-  type?: string | undefined;
+  readonly type?: string | undefined;
 }
 
 /**
@@ -977,33 +983,33 @@ export interface SecretInput {
 export class Secret {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Secret";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The
    * serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly
    * non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4
    */
-  declare data?: { [key: string]: string } | undefined;
+  declare readonly data?: { readonly [key: string]: string } | undefined;
 
   /**
    * Immutable, if set to true, ensures that data stored in the Secret cannot be updated (only object metadata can
    * be modified). If not set to true, the field can be modified at any time. Defaulted to nil.
    */
-  declare immutable?: boolean | undefined;
+  declare readonly immutable?: boolean | undefined;
 
   /**
    * stringData allows specifying non-binary secret data in string form. It is provided as a write-only input field
    * for convenience. All keys and values are merged into the data field on write, overwriting any existing values.
    * The stringData field is never output when reading from the API.
    */
-  declare stringData?: { [key: string]: string } | undefined;
+  declare readonly stringData?: { readonly [key: string]: string } | undefined;
 
   /**
    * Used to facilitate programmatic handling of secret data. More info:
    * https://kubernetes.io/docs/concepts/configuration/secret/#secret-types
    */
-  declare type?: string | undefined;
+  declare readonly type?: string | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Secret>({
@@ -1018,7 +1024,7 @@ export class Secret {
   });
 
   /** Builds a Secret; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<SecretInput, Secret>): Secret {
+  static create(object: NewResource<SecretInput, Secret>): Unstored<Secret> {
     return createResource(Secret.definition, object);
   }
 
@@ -1028,21 +1034,21 @@ export class Secret {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Secret {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Secret> {
     return parseResource(Secret.definition, object, options);
   }
 }
 
 /** What a new ServiceAccount is made of; what the API server fills in may be left out. */
 export interface ServiceAccountInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "ServiceAccount" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "ServiceAccount" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * AutomountServiceAccountToken indicates whether pods running as this service account should have an API token
    * automatically mounted. Can be overridden at the pod level.
    */
-  automountServiceAccountToken?: boolean | undefined;
+  readonly automountServiceAccountToken?: boolean | undefined;
   /**
    * ImagePullSecrets is a list of references to secrets in the same namespace to use for pulling any images in
    * pods that reference this ServiceAccount. ImagePullSecrets are distinct from Secrets because Secrets can be
@@ -1051,7 +1057,7 @@ export interface ServiceAccountInput {
    *
    * @listType atomic
    */
-  imagePullSecrets?: LocalObjectReference[] | undefined;
+  readonly imagePullSecrets?: readonly LocalObjectReference[] | undefined;
   /**
    * Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed
    * to use. Pods are only limited to this list if this service account has a
@@ -1064,7 +1070,7 @@ export interface ServiceAccountInput {
    *
    * @listType map by name
    */
-  secrets?: ObjectReference[] | undefined;
+  readonly secrets?: readonly ObjectReference[] | undefined;
 }
 
 /**
@@ -1074,13 +1080,13 @@ export interface ServiceAccountInput {
 export class ServiceAccount {
   declare readonly apiVersion: "v1";
   declare readonly kind: "ServiceAccount";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * AutomountServiceAccountToken indicates whether pods running as this service account should have an API token
    * automatically mounted. Can be overridden at the pod level.
    */
-  declare automountServiceAccountToken?: boolean | undefined;
+  declare readonly automountServiceAccountToken?: boolean | undefined;
 
   /**
    * ImagePullSecrets is a list of references to secrets in the same namespace to use for pulling any images in
@@ -1090,7 +1096,7 @@ export class ServiceAccount {
    *
    * @listType atomic
    */
-  declare imagePullSecrets?: LocalObjectReference[] | undefined;
+  declare readonly imagePullSecrets?: readonly LocalObjectReference[] | undefined;
 
   /**
    * Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed
@@ -1104,7 +1110,7 @@ export class ServiceAccount {
    *
    * @listType map by name
    */
-  declare secrets?: ObjectReference[] | undefined;
+  declare readonly secrets?: readonly ObjectReference[] | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ServiceAccount>({
@@ -1119,7 +1125,7 @@ export class ServiceAccount {
   });
 
   /** Builds a ServiceAccount; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ServiceAccountInput, ServiceAccount>): ServiceAccount {
+  static create(object: NewResource<ServiceAccountInput, ServiceAccount>): Unstored<ServiceAccount> {
     return createResource(ServiceAccount.definition, object);
   }
 
@@ -1129,21 +1135,21 @@ export class ServiceAccount {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ServiceAccount {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ServiceAccount> {
     return parseResource(ServiceAccount.definition, object, options);
   }
 }
 
 /** What a new Service is made of; what the API server fills in may be left out. */
 export interface ServiceInput {
-  apiVersion?: "v1" | undefined;
-  kind?: "Service" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "v1" | undefined;
+  readonly kind?: "Service" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Spec defines the behavior of a service.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: ServiceSpec | undefined;
+  readonly spec?: ServiceSpec | undefined;
 }
 
 /**
@@ -1154,19 +1160,19 @@ export interface ServiceInput {
 export class Service {
   declare readonly apiVersion: "v1";
   declare readonly kind: "Service";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Spec defines the behavior of a service.
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: ServiceSpec | undefined;
+  declare readonly spec?: ServiceSpec | undefined;
 
   /**
    * Most recently observed status of the service. Populated by the system. Read-only. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: ServiceStatus | undefined;
+  declare readonly status?: ServiceStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Service>({
@@ -1181,7 +1187,7 @@ export class Service {
   });
 
   /** Builds a Service; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ServiceInput, Service>): Service {
+  static create(object: NewResource<ServiceInput, Service>): Unstored<Service> {
     return createResource(Service.definition, object);
   }
 
@@ -1191,7 +1197,7 @@ export class Service {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Service {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Service> {
     return parseResource(Service.definition, object, options);
   }
 }
@@ -1209,7 +1215,7 @@ export interface AWSElasticBlockStoreVolumeSource {
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#awselasticblockstore
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * partition is the partition in the volume that you want to mount. If omitted, the default is to mount by volume
    * name. Examples: For volume /dev/sda1, you specify the partition as "1". Similarly, the volume partition for
@@ -1217,33 +1223,33 @@ export interface AWSElasticBlockStoreVolumeSource {
    *
    * @format int32
    */
-  partition?: number | undefined;
+  readonly partition?: number | undefined;
   /**
    * readOnly value true will force the readOnly setting in VolumeMounts. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#awselasticblockstore
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * volumeID is unique ID of the persistent disk resource in AWS (Amazon EBS volume). More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#awselasticblockstore
    */
-  volumeID: string;
+  readonly volumeID: string;
 }
 
 /** Affinity is a group of affinity scheduling rules. */
 export interface Affinity {
   /** Describes node affinity scheduling rules for the pod. */
-  nodeAffinity?: NodeAffinity | undefined;
+  readonly nodeAffinity?: NodeAffinity | undefined;
   /**
    * Describes pod affinity scheduling rules (e.g. co-locate this pod in the same node, zone, etc. as some other
    * pod(s)).
    */
-  podAffinity?: PodAffinity | undefined;
+  readonly podAffinity?: PodAffinity | undefined;
   /**
    * Describes pod anti-affinity scheduling rules (e.g. avoid putting this pod in the same node, zone, etc. as some
    * other pod(s)).
    */
-  podAntiAffinity?: PodAntiAffinity | undefined;
+  readonly podAntiAffinity?: PodAntiAffinity | undefined;
 }
 
 /** AppArmorProfile defines a pod or container's AppArmor settings. */
@@ -1253,7 +1259,7 @@ export interface AppArmorProfile {
    * on the node to work. Must match the loaded name of the profile. Must be set if and only if type is
    * "Localhost".
    */
-  localhostProfile?: string | undefined;
+  readonly localhostProfile?: string | undefined;
   /**
    * type indicates which kind of AppArmor profile will be applied. Valid options are:
    *   Localhost - a profile pre-loaded on the node.
@@ -1265,15 +1271,15 @@ export interface AppArmorProfile {
    *  - `"RuntimeDefault"` indicates that the container runtime's default AppArmor profile should be used.
    *  - `"Unconfined"` indicates that no AppArmor profile should be enforced.
    */
-  type: "Localhost" | "RuntimeDefault" | "Unconfined";
+  readonly type: "Localhost" | "RuntimeDefault" | "Unconfined";
 }
 
 /** AttachedVolume describes a volume attached to a node */
 export interface AttachedVolume {
   /** DevicePath represents the device path where the volume should be available */
-  devicePath: string;
+  readonly devicePath: string;
   /** Name of the attached volume */
-  name: string;
+  readonly name: string;
 }
 
 /** AzureDisk represents an Azure Data Disk mount on the host and bind mount to the pod. */
@@ -1288,18 +1294,18 @@ export interface AzureDiskVolumeSource {
    *
    * @default "ReadWrite"
    */
-  cachingMode?: "None" | "ReadOnly" | "ReadWrite" | undefined;
+  readonly cachingMode?: "None" | "ReadOnly" | "ReadWrite" | undefined;
   /** diskName is the Name of the data disk in the blob storage */
-  diskName: string;
+  readonly diskName: string;
   /** diskURI is the URI of data disk in the blob storage */
-  diskURI: string;
+  readonly diskURI: string;
   /**
    * fsType is Filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    *
    * @default "ext4"
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * kind expected values are Shared: multiple blob disks per storage account  Dedicated: single blob disk per
    * storage account  Managed: azure managed data disk (only in managed availability set). defaults to shared
@@ -1311,34 +1317,34 @@ export interface AzureDiskVolumeSource {
    *
    * @default "Shared"
    */
-  kind?: "Dedicated" | "Managed" | "Shared" | undefined;
+  readonly kind?: "Dedicated" | "Managed" | "Shared" | undefined;
   /** readOnly Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** AzureFile represents an Azure File Service mount on the host and bind mount to the pod. */
 export interface AzureFilePersistentVolumeSource {
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretName is the name of secret that contains Azure Storage Account Name and Key */
-  secretName: string;
+  readonly secretName: string;
   /**
    * secretNamespace is the namespace of the secret that contains Azure Storage Account Name and Key default is the
    * same as the Pod
    */
-  secretNamespace?: string | undefined;
+  readonly secretNamespace?: string | undefined;
   /** shareName is the azure Share Name */
-  shareName: string;
+  readonly shareName: string;
 }
 
 /** AzureFile represents an Azure File Service mount on the host and bind mount to the pod. */
 export interface AzureFileVolumeSource {
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretName is the  name of secret that contains Azure Storage Account Name and Key */
-  secretName: string;
+  readonly secretName: string;
   /** shareName is the azure share Name */
-  shareName: string;
+  readonly shareName: string;
 }
 
 /** Represents storage that is managed by an external CSI volume driver */
@@ -1348,46 +1354,46 @@ export interface CSIPersistentVolumeSource {
    * CSI driver to complete the CSI ControllerExpandVolume call. This field is optional, and may be empty if no
    * secret is required. If the secret object contains more than one secret, all secrets are passed.
    */
-  controllerExpandSecretRef?: SecretReference | undefined;
+  readonly controllerExpandSecretRef?: SecretReference | undefined;
   /**
    * controllerPublishSecretRef is a reference to the secret object containing sensitive information to pass to the
    * CSI driver to complete the CSI ControllerPublishVolume and ControllerUnpublishVolume calls. This field is
    * optional, and may be empty if no secret is required. If the secret object contains more than one secret, all
    * secrets are passed.
    */
-  controllerPublishSecretRef?: SecretReference | undefined;
+  readonly controllerPublishSecretRef?: SecretReference | undefined;
   /** driver is the name of the driver to use for this volume. Required. */
-  driver: string;
+  readonly driver: string;
   /** fsType to mount. Must be a filesystem type supported by the host operating system. Ex. "ext4", "xfs", "ntfs". */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * nodeExpandSecretRef is a reference to the secret object containing sensitive information to pass to the CSI
    * driver to complete the CSI NodeExpandVolume call. This field is optional, may be omitted if no secret is
    * required. If the secret object contains more than one secret, all secrets are passed.
    */
-  nodeExpandSecretRef?: SecretReference | undefined;
+  readonly nodeExpandSecretRef?: SecretReference | undefined;
   /**
    * nodePublishSecretRef is a reference to the secret object containing sensitive information to pass to the CSI
    * driver to complete the CSI NodePublishVolume and NodeUnpublishVolume calls. This field is optional, and may be
    * empty if no secret is required. If the secret object contains more than one secret, all secrets are passed.
    */
-  nodePublishSecretRef?: SecretReference | undefined;
+  readonly nodePublishSecretRef?: SecretReference | undefined;
   /**
    * nodeStageSecretRef is a reference to the secret object containing sensitive information to pass to the CSI
    * driver to complete the CSI NodeStageVolume and NodeStageVolume and NodeUnstageVolume calls. This field is
    * optional, and may be empty if no secret is required. If the secret object contains more than one secret, all
    * secrets are passed.
    */
-  nodeStageSecretRef?: SecretReference | undefined;
+  readonly nodeStageSecretRef?: SecretReference | undefined;
   /** readOnly value to pass to ControllerPublishVolumeRequest. Defaults to false (read/write). */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** volumeAttributes of the volume to publish. */
-  volumeAttributes?: { [key: string]: string } | undefined;
+  readonly volumeAttributes?: { readonly [key: string]: string } | undefined;
   /**
    * volumeHandle is the unique volume name returned by the CSI volume plugin’s CreateVolume to refer to the volume
    * on all subsequent calls. Required.
    */
-  volumeHandle: string;
+  readonly volumeHandle: string;
 }
 
 /** Represents a source location of a volume to mount, managed by an external CSI driver */
@@ -1396,26 +1402,26 @@ export interface CSIVolumeSource {
    * driver is the name of the CSI driver that handles this volume. Consult with your admin for the correct name as
    * registered in the cluster.
    */
-  driver: string;
+  readonly driver: string;
   /**
    * fsType to mount. Ex. "ext4", "xfs", "ntfs". If not provided, the empty value is passed to the associated CSI
    * driver which will determine the default filesystem to apply.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * nodePublishSecretRef is a reference to the secret object containing sensitive information to pass to the CSI
    * driver to complete the CSI NodePublishVolume and NodeUnpublishVolume calls. This field is optional, and  may
    * be empty if no secret is required. If the secret object contains more than one secret, all secret references
    * are passed.
    */
-  nodePublishSecretRef?: LocalObjectReference | undefined;
+  readonly nodePublishSecretRef?: LocalObjectReference | undefined;
   /** readOnly specifies a read-only configuration for the volume. Defaults to false (read/write). */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * volumeAttributes stores driver-specific properties that are passed to the CSI driver. Consult your driver's
    * documentation for supported values.
    */
-  volumeAttributes?: { [key: string]: string } | undefined;
+  readonly volumeAttributes?: { readonly [key: string]: string } | undefined;
 }
 
 /** Adds and removes POSIX capabilities from running containers. */
@@ -1425,13 +1431,13 @@ export interface Capabilities {
    *
    * @listType atomic
    */
-  add?: string[] | undefined;
+  readonly add?: readonly string[] | undefined;
   /**
    * Removed capabilities
    *
    * @listType atomic
    */
-  drop?: string[] | undefined;
+  readonly drop?: readonly string[] | undefined;
 }
 
 /**
@@ -1445,29 +1451,29 @@ export interface CephFSPersistentVolumeSource {
    *
    * @listType atomic
    */
-  monitors: string[];
+  readonly monitors: readonly string[];
   /** path is Optional: Used as the mounted root, rather than the full Ceph tree, default is / */
-  path?: string | undefined;
+  readonly path?: string | undefined;
   /**
    * readOnly is Optional: Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts. More info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretFile is Optional: SecretFile is the path to key ring for User, default is /etc/ceph/user.secret More
    * info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  secretFile?: string | undefined;
+  readonly secretFile?: string | undefined;
   /**
    * secretRef is Optional: SecretRef is reference to the authentication secret for User, default is empty. More
    * info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  secretRef?: SecretReference | undefined;
+  readonly secretRef?: SecretReference | undefined;
   /**
    * user is Optional: User is the rados user name, default is admin More info:
    * https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  user?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /**
@@ -1481,29 +1487,29 @@ export interface CephFSVolumeSource {
    *
    * @listType atomic
    */
-  monitors: string[];
+  readonly monitors: readonly string[];
   /** path is Optional: Used as the mounted root, rather than the full Ceph tree, default is / */
-  path?: string | undefined;
+  readonly path?: string | undefined;
   /**
    * readOnly is Optional: Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts. More info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretFile is Optional: SecretFile is the path to key ring for User, default is /etc/ceph/user.secret More
    * info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  secretFile?: string | undefined;
+  readonly secretFile?: string | undefined;
   /**
    * secretRef is Optional: SecretRef is reference to the authentication secret for User, default is empty. More
    * info: https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
   /**
    * user is optional: User is the rados user name, default is admin More info:
    * https://examples.k8s.io/volumes/cephfs/README.md#how-to-use-it
    */
-  user?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /**
@@ -1517,16 +1523,16 @@ export interface CinderPersistentVolumeSource {
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified. More info:
    * https://examples.k8s.io/mysql-cinder-pd/README.md
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * readOnly is Optional: Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts. More info: https://examples.k8s.io/mysql-cinder-pd/README.md
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretRef is Optional: points to a secret object containing parameters used to connect to OpenStack. */
-  secretRef?: SecretReference | undefined;
+  readonly secretRef?: SecretReference | undefined;
   /** volumeID used to identify the volume in cinder. More info: https://examples.k8s.io/mysql-cinder-pd/README.md */
-  volumeID: string;
+  readonly volumeID: string;
 }
 
 /**
@@ -1540,16 +1546,16 @@ export interface CinderVolumeSource {
    * Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified. More info:
    * https://examples.k8s.io/mysql-cinder-pd/README.md
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. More
    * info: https://examples.k8s.io/mysql-cinder-pd/README.md
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretRef is optional: points to a secret object containing parameters used to connect to OpenStack. */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
   /** volumeID used to identify the volume in cinder. More info: https://examples.k8s.io/mysql-cinder-pd/README.md */
-  volumeID: string;
+  readonly volumeID: string;
 }
 
 /** ClientIPConfig represents the configurations of Client IP based session affinity. */
@@ -1560,7 +1566,7 @@ export interface ClientIPConfig {
    *
    * @format int32
    */
-  timeoutSeconds?: number | undefined;
+  readonly timeoutSeconds?: number | undefined;
 }
 
 /**
@@ -1573,34 +1579,34 @@ export interface ClusterTrustBundleProjection {
    * Mutually-exclusive with name.  If unset, interpreted as "match nothing".  If set but empty, interpreted as
    * "match everything".
    */
-  labelSelector?: LabelSelector | undefined;
+  readonly labelSelector?: LabelSelector | undefined;
   /** Select a single ClusterTrustBundle by object name.  Mutually-exclusive with signerName and labelSelector. */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * If true, don't block pod startup if the referenced ClusterTrustBundle(s) aren't available.  If using name,
    * then the named ClusterTrustBundle is allowed not to exist.  If using signerName, then the combination of
    * signerName and labelSelector is allowed to match zero ClusterTrustBundles.
    */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
   /** Relative path from the volume root to write the bundle. */
-  path: string;
+  readonly path: string;
   /**
    * Select all ClusterTrustBundles that match this signer name. Mutually-exclusive with name.  The contents of all
    * selected ClusterTrustBundles will be unified and deduplicated.
    */
-  signerName?: string | undefined;
+  readonly signerName?: string | undefined;
 }
 
 /** Information about the condition of a component. */
 export interface ComponentCondition {
   /** Condition error code for a component. For example, a health check error code. */
-  error?: string | undefined;
+  readonly error?: string | undefined;
   /** Message about the condition for a component. For example, information about a health check. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** Status of the condition for a component. Valid values for "Healthy": "True", "False", or "Unknown". */
-  status: string;
+  readonly status: string;
   /** Type of condition for a component. Valid value: "Healthy" */
-  type: string;
+  readonly type: string;
 }
 
 /**
@@ -1614,23 +1620,23 @@ export interface ConfigMapEnvSource {
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** Specify whether the ConfigMap must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /** Selects a key from a ConfigMap. */
 export interface ConfigMapKeySelector {
   /** The key to select. */
-  key: string;
+  readonly key: string;
   /**
    * Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** Specify whether the ConfigMap or its key must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /**
@@ -1643,21 +1649,21 @@ export interface ConfigMapNodeConfigSource {
    * KubeletConfigKey declares which key of the referenced ConfigMap corresponds to the KubeletConfiguration
    * structure This field is required in all cases.
    */
-  kubeletConfigKey: string;
+  readonly kubeletConfigKey: string;
   /** Name is the metadata.name of the referenced ConfigMap. This field is required in all cases. */
-  name: string;
+  readonly name: string;
   /** Namespace is the metadata.namespace of the referenced ConfigMap. This field is required in all cases. */
-  namespace: string;
+  readonly namespace: string;
   /**
    * ResourceVersion is the metadata.ResourceVersion of the referenced ConfigMap. This field is forbidden in
    * Node.Spec, and required in Node.Status.
    */
-  resourceVersion?: string | undefined;
+  readonly resourceVersion?: string | undefined;
   /**
    * UID is the metadata.UID of the referenced ConfigMap. This field is forbidden in Node.Spec, and required in
    * Node.Status.
    */
-  uid?: string | undefined;
+  readonly uid?: string | undefined;
 }
 
 /**
@@ -1677,15 +1683,15 @@ export interface ConfigMapProjection {
    *
    * @listType atomic
    */
-  items?: KeyToPath[] | undefined;
+  readonly items?: readonly KeyToPath[] | undefined;
   /**
    * Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** optional specify whether the ConfigMap or its keys must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /**
@@ -1705,7 +1711,7 @@ export interface ConfigMapVolumeSource {
    *
    * @format int32
    */
-  defaultMode?: number | undefined;
+  readonly defaultMode?: number | undefined;
   /**
    * items if unspecified, each key-value pair in the Data field of the referenced ConfigMap will be projected into
    * the volume as a file whose name is the key and content is the value. If specified, the listed keys will be
@@ -1715,15 +1721,15 @@ export interface ConfigMapVolumeSource {
    *
    * @listType atomic
    */
-  items?: KeyToPath[] | undefined;
+  readonly items?: readonly KeyToPath[] | undefined;
   /**
    * Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** optional specify whether the ConfigMap or its keys must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /** A single application container that you want to run within a pod. */
@@ -1738,7 +1744,7 @@ export interface Container {
    *
    * @listType atomic
    */
-  args?: string[] | undefined;
+  readonly args?: readonly string[] | undefined;
   /**
    * Entrypoint array. Not executed within a shell. The container image's ENTRYPOINT is used if this is not
    * provided. Variable references $(VAR_NAME) are expanded using the container's environment. If a variable cannot
@@ -1750,13 +1756,13 @@ export interface Container {
    *
    * @listType atomic
    */
-  command?: string[] | undefined;
+  readonly command?: readonly string[] | undefined;
   /**
    * List of environment variables to set in the container. Cannot be updated.
    *
    * @listType map by name
    */
-  env?: EnvVar[] | undefined;
+  readonly env?: readonly EnvVar[] | undefined;
   /**
    * List of sources to populate environment variables in the container. The keys defined within a source may
    * consist of any printable ASCII characters except '='. When a key exists in multiple sources, the value
@@ -1765,13 +1771,13 @@ export interface Container {
    *
    * @listType atomic
    */
-  envFrom?: EnvFromSource[] | undefined;
+  readonly envFrom?: readonly EnvFromSource[] | undefined;
   /**
    * Container image name. More info: https://kubernetes.io/docs/concepts/containers/images This field is optional
    * to allow higher level config management to default or override container images in workload controllers like
    * Deployments and StatefulSets.
    */
-  image?: string | undefined;
+  readonly image?: string | undefined;
   /**
    * Image pull policy. One of Always, Never, IfNotPresent. Defaults to Always if :latest tag is specified, or
    * IfNotPresent otherwise. Cannot be updated. More info:
@@ -1782,19 +1788,19 @@ export interface Container {
    *  - `"IfNotPresent"` means that kubelet pulls if the image isn't present on disk. Container will fail if the image isn't present and the pull fails.
    *  - `"Never"` means that kubelet never pulls an image, but only uses a local image. Container will fail if the image isn't present
    */
-  imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
+  readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
   /** Actions that the management system should take in response to container lifecycle events. Cannot be updated. */
-  lifecycle?: Lifecycle | undefined;
+  readonly lifecycle?: Lifecycle | undefined;
   /**
    * Periodic probe of container liveness. Container will be restarted if the probe fails. Cannot be updated. More
    * info: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#container-probes
    */
-  livenessProbe?: Probe | undefined;
+  readonly livenessProbe?: Probe | undefined;
   /**
    * Name of the container specified as a DNS_LABEL. Each container in a pod must have a unique name (DNS_LABEL).
    * Cannot be updated.
    */
-  name: string;
+  readonly name: string;
   /**
    * List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being
    * exposed. Any port which is listening on the default "0.0.0.0" address inside a container will be accessible
@@ -1803,24 +1809,24 @@ export interface Container {
    *
    * @listType map by containerPort, protocol
    */
-  ports?: ContainerPort[] | undefined;
+  readonly ports?: readonly ContainerPort[] | undefined;
   /**
    * Periodic probe of container service readiness. Container will be removed from service endpoints if the probe
    * fails. Cannot be updated. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#container-probes
    */
-  readinessProbe?: Probe | undefined;
+  readonly readinessProbe?: Probe | undefined;
   /**
    * Resources resize policy for the container. This field cannot be set on ephemeral containers.
    *
    * @listType atomic
    */
-  resizePolicy?: ContainerResizePolicy[] | undefined;
+  readonly resizePolicy?: readonly ContainerResizePolicy[] | undefined;
   /**
    * Compute Resources required by this container. Cannot be updated. More info:
    * https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
    */
-  resources?: ResourceRequirements | undefined;
+  readonly resources?: ResourceRequirements | undefined;
   /**
    * RestartPolicy defines the restart behavior of individual containers in a pod. This overrides the pod-level
    * restart policy. When this field is not specified, the restart behavior is defined by the Pod's restart policy
@@ -1832,7 +1838,7 @@ export interface Container {
    * container to complete before proceeding to the next init container. Instead, the next init container starts
    * immediately after this init container is started, or after any startupProbe has successfully completed.
    */
-  restartPolicy?: string | undefined;
+  readonly restartPolicy?: string | undefined;
   /**
    * Represents a list of rules to be checked to determine if the container should be restarted on exit. The rules
    * are evaluated in order. Once a rule matches a container exit condition, the remaining rules are ignored. If no
@@ -1843,13 +1849,13 @@ export interface Container {
    *
    * @listType atomic
    */
-  restartPolicyRules?: ContainerRestartRule[] | undefined;
+  readonly restartPolicyRules?: readonly ContainerRestartRule[] | undefined;
   /**
    * SecurityContext defines the security options the container should be run with. If set, the fields of
    * SecurityContext override the equivalent fields of PodSecurityContext. More info:
    * https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
    */
-  securityContext?: SecurityContext | undefined;
+  readonly securityContext?: SecurityContext | undefined;
   /**
    * StartupProbe indicates that the Pod has successfully initialized. If specified, no other probes are executed
    * until this completes successfully. If this probe fails, the Pod will be restarted, just as if the
@@ -1858,12 +1864,12 @@ export interface Container {
    * This cannot be updated. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#container-probes
    */
-  startupProbe?: Probe | undefined;
+  readonly startupProbe?: Probe | undefined;
   /**
    * Whether this container should allocate a buffer for stdin in the container runtime. If this is not set, reads
    * from stdin in the container will always result in EOF. Default is false.
    */
-  stdin?: boolean | undefined;
+  readonly stdin?: boolean | undefined;
   /**
    * Whether the container runtime should close the stdin channel after it has been opened by a single attach. When
    * stdin is true the stdin stream will remain open across multiple attach sessions. If stdinOnce is set to true,
@@ -1872,14 +1878,14 @@ export interface Container {
    * container is restarted. If this flag is false, a container processes that reads from stdin will never receive
    * an EOF. Default is false
    */
-  stdinOnce?: boolean | undefined;
+  readonly stdinOnce?: boolean | undefined;
   /**
    * Optional: Path at which the file to which the container's termination message will be written is mounted into
    * the container's filesystem. Message written is intended to be brief final status, such as an assertion failure
    * message. Will be truncated by the node if greater than 4096 bytes. The total message length across all
    * containers will be limited to 12kb. Defaults to /dev/termination-log. Cannot be updated.
    */
-  terminationMessagePath?: string | undefined;
+  readonly terminationMessagePath?: string | undefined;
   /**
    * Indicate how the termination message should be populated. File will use the contents of terminationMessagePath
    * to populate the container status message on both success and failure. FallbackToLogsOnError will use the last
@@ -1891,26 +1897,26 @@ export interface Container {
    *  - `"FallbackToLogsOnError"` will read the most recent contents of the container logs for the container status message when the container exits with an error and the terminationMessagePath has no contents.
    *  - `"File"` is the default behavior and will set the container status message to the contents of the container's terminationMessagePath when the container exits.
    */
-  terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
+  readonly terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
   /** Whether this container should allocate a TTY for itself, also requires 'stdin' to be true. Default is false. */
-  tty?: boolean | undefined;
+  readonly tty?: boolean | undefined;
   /**
    * volumeDevices is the list of block devices to be used by the container.
    *
    * @listType map by devicePath
    */
-  volumeDevices?: VolumeDevice[] | undefined;
+  readonly volumeDevices?: readonly VolumeDevice[] | undefined;
   /**
    * Pod volumes to mount into the container's filesystem. Cannot be updated.
    *
    * @listType map by mountPath
    */
-  volumeMounts?: VolumeMount[] | undefined;
+  readonly volumeMounts?: readonly VolumeMount[] | undefined;
   /**
    * Container's working directory. If not specified, the container runtime's default will be used, which might be
    * configured in the container image. Cannot be updated.
    */
-  workingDir?: string | undefined;
+  readonly workingDir?: string | undefined;
 }
 
 /**
@@ -1919,11 +1925,11 @@ export interface Container {
  */
 export interface ContainerExtendedResourceRequest {
   /** The name of the container requesting resources. */
-  containerName: string;
+  readonly containerName: string;
   /** The name of the request in the special ResourceClaim which corresponds to the extended resource. */
-  requestName: string;
+  readonly requestName: string;
   /** The name of the extended resource in that container which gets backed by DRA. */
-  resourceName: string;
+  readonly resourceName: string;
 }
 
 /** Describe a container image */
@@ -1934,13 +1940,13 @@ export interface ContainerImage {
    *
    * @listType atomic
    */
-  names?: string[] | undefined;
+  readonly names?: readonly string[] | undefined;
   /**
    * The size of the image in bytes.
    *
    * @format int64
    */
-  sizeBytes?: number | undefined;
+  readonly sizeBytes?: number | undefined;
 }
 
 /** ContainerPort represents a network port in a single container. */
@@ -1950,21 +1956,21 @@ export interface ContainerPort {
    *
    * @format int32
    */
-  containerPort: number;
+  readonly containerPort: number;
   /** What host IP to bind the external port to. */
-  hostIP?: string | undefined;
+  readonly hostIP?: string | undefined;
   /**
    * Number of port to expose on the host. If specified, this must be a valid port number, 0 < x < 65536. If
    * HostNetwork is specified, this must match ContainerPort. Most containers do not need this.
    *
    * @format int32
    */
-  hostPort?: number | undefined;
+  readonly hostPort?: number | undefined;
   /**
    * If specified, this must be an IANA_SVC_NAME and unique within the pod. Each named port in a pod must have a
    * unique name. Name for the port that can be referred to by services.
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * Protocol for port. Must be UDP, TCP, or SCTP. Defaults to "TCP".
    *
@@ -1975,15 +1981,15 @@ export interface ContainerPort {
    *
    * @default "TCP"
    */
-  protocol?: "SCTP" | "TCP" | "UDP" | undefined;
+  readonly protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
 /** ContainerResizePolicy represents resource resize policy for the container. */
 export interface ContainerResizePolicy {
   /** Name of the resource to which this resource resize policy applies. Supported values: cpu, memory. */
-  resourceName: string;
+  readonly resourceName: string;
   /** Restart policy to apply when specified resource is resized. If not specified, it defaults to NotRequired. */
-  restartPolicy: string;
+  readonly restartPolicy: string;
 }
 
 /** ContainerRestartRule describes how a container exit is handled. */
@@ -1992,9 +1998,9 @@ export interface ContainerRestartRule {
    * Specifies the action taken on a container exit if the requirements are satisfied. The only possible value is
    * "Restart" to restart the container.
    */
-  action: string;
+  readonly action: string;
   /** Represents the exit codes to check on container exits. */
-  exitCodes?: ContainerRestartRuleOnExitCodes | undefined;
+  readonly exitCodes?: ContainerRestartRuleOnExitCodes | undefined;
 }
 
 /**
@@ -2009,13 +2015,13 @@ export interface ContainerRestartRuleOnExitCodes {
    * - NotIn: the requirement is satisfied if the container exit code is
    *   not in the set of specified values.
    */
-  operator: string;
+  readonly operator: string;
   /**
    * Specifies the set of values to check for container exit codes. At most 255 elements are allowed.
    *
    * @listType set
    */
-  values?: number[] | undefined;
+  readonly values?: readonly number[] | undefined;
 }
 
 /**
@@ -2024,51 +2030,51 @@ export interface ContainerRestartRuleOnExitCodes {
  */
 export interface ContainerState {
   /** Details about a running container */
-  running?: ContainerStateRunning | undefined;
+  readonly running?: ContainerStateRunning | undefined;
   /** Details about a terminated container */
-  terminated?: ContainerStateTerminated | undefined;
+  readonly terminated?: ContainerStateTerminated | undefined;
   /** Details about a waiting container */
-  waiting?: ContainerStateWaiting | undefined;
+  readonly waiting?: ContainerStateWaiting | undefined;
 }
 
 /** ContainerStateRunning is a running state of a container. */
 export interface ContainerStateRunning {
   /** Time at which the container was last (re-)started */
-  startedAt?: string | undefined;
+  readonly startedAt?: string | undefined;
 }
 
 /** ContainerStateTerminated is a terminated state of a container. */
 export interface ContainerStateTerminated {
   /** Container's ID in the format '<type>://<container_id>' */
-  containerID?: string | undefined;
+  readonly containerID?: string | undefined;
   /**
    * Exit status from the last termination of the container
    *
    * @format int32
    */
-  exitCode: number;
+  readonly exitCode: number;
   /** Time at which the container last terminated */
-  finishedAt?: string | undefined;
+  readonly finishedAt?: string | undefined;
   /** Message regarding the last termination of the container */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** (brief) reason from the last termination of the container */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /**
    * Signal from the last termination of the container
    *
    * @format int32
    */
-  signal?: number | undefined;
+  readonly signal?: number | undefined;
   /** Time at which previous execution of the container started */
-  startedAt?: string | undefined;
+  readonly startedAt?: string | undefined;
 }
 
 /** ContainerStateWaiting is a waiting state of a container. */
 export interface ContainerStateWaiting {
   /** Message regarding why the container is not yet running. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** (brief) reason the container is not yet running. */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** ContainerStatus contains details for the current status of this container. */
@@ -2078,39 +2084,39 @@ export interface ContainerStatus {
    * this value to Container.Resources.Requests upon successful pod admission and after successfully admitting
    * desired pod resize.
    */
-  allocatedResources?: { [key: string]: IntOrString } | undefined;
+  readonly allocatedResources?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * AllocatedResourcesStatus represents the status of various resources allocated for this Pod.
    *
    * @listType map by name
    */
-  allocatedResourcesStatus?: ResourceStatus[] | undefined;
+  readonly allocatedResourcesStatus?: readonly ResourceStatus[] | undefined;
   /**
    * ContainerID is the ID of the container in the format '<type>://<container_id>'. Where type is a container
    * runtime identifier, returned from Version call of CRI API (for example "containerd").
    */
-  containerID?: string | undefined;
+  readonly containerID?: string | undefined;
   /**
    * Image is the name of container image that the container is running. The container image may not match the
    * image used in the PodSpec, as it may have been resolved by the runtime. More info:
    * https://kubernetes.io/docs/concepts/containers/images.
    */
-  image: string;
+  readonly image: string;
   /**
    * ImageID is the image ID of the container's image. The image ID may not match the image ID of the image used in
    * the PodSpec, as it may have been resolved by the runtime.
    */
-  imageID: string;
+  readonly imageID: string;
   /**
    * LastTerminationState holds the last termination state of the container to help debug container crashes and
    * restarts. This field is not populated if the container is still running and RestartCount is 0.
    */
-  lastState?: ContainerState | undefined;
+  readonly lastState?: ContainerState | undefined;
   /**
    * Name is a DNS_LABEL representing the unique name of the container. Each container in a pod must have a unique
    * name across all container types. Cannot be updated.
    */
-  name: string;
+  readonly name: string;
   /**
    * Ready specifies whether the container is currently passing its readiness check. The value will change as
    * readiness probes keep executing. If no readiness probes are specified, this field defaults to true once the
@@ -2118,12 +2124,12 @@ export interface ContainerStatus {
    *
    * The value is typically used to determine whether a container is ready to accept traffic.
    */
-  ready: boolean;
+  readonly ready: boolean;
   /**
    * Resources represents the compute resource requests and limits that have been successfully enacted on the
    * running container after it has been started or has been successfully resized.
    */
-  resources?: ResourceRequirements | undefined;
+  readonly resources?: ResourceRequirements | undefined;
   /**
    * RestartCount holds the number of times the container has been restarted. Kubelet makes an effort to always
    * increment the value, but there are cases when the state may be lost due to node restarts and then the value
@@ -2131,7 +2137,7 @@ export interface ContainerStatus {
    *
    * @format int32
    */
-  restartCount: number;
+  readonly restartCount: number;
   /**
    * Started indicates whether the container has finished its postStart lifecycle hook and passed its startup
    * probe. Initialized as false, becomes true after startupProbe is considered successful. Resets to false when
@@ -2139,9 +2145,9 @@ export interface ContainerStatus {
    * again. Is always true when no startupProbe is defined and container is running and has passed the postStart
    * lifecycle hook. The null value must be treated the same as false.
    */
-  started?: boolean | undefined;
+  readonly started?: boolean | undefined;
   /** State holds details about the container's current condition. */
-  state?: ContainerState | undefined;
+  readonly state?: ContainerState | undefined;
   /**
    * StopSignal reports the effective stop signal for this container
    *
@@ -2212,7 +2218,7 @@ export interface ContainerStatus {
    *  - `"SIGXCPU"`
    *  - `"SIGXFSZ"`
    */
-  stopSignal?:
+  readonly stopSignal?:
     | "SIGABRT"
     | "SIGALRM"
     | "SIGBUS"
@@ -2280,13 +2286,13 @@ export interface ContainerStatus {
     | "SIGXFSZ"
     | undefined;
   /** User represents user identity information initially attached to the first process of the container */
-  user?: ContainerUser | undefined;
+  readonly user?: ContainerUser | undefined;
   /**
    * Status of volume mounts.
    *
    * @listType map by mountPath
    */
-  volumeMounts?: VolumeMountStatus[] | undefined;
+  readonly volumeMounts?: readonly VolumeMountStatus[] | undefined;
 }
 
 /** ContainerUser represents user identity information */
@@ -2295,7 +2301,7 @@ export interface ContainerUser {
    * Linux holds user identity information initially attached to the first process of the containers in Linux. Note
    * that the actual running identity can be changed if the process has enough privilege to do so.
    */
-  linux?: LinuxContainerUser | undefined;
+  readonly linux?: LinuxContainerUser | undefined;
 }
 
 /** DaemonEndpoint contains information about a single Daemon endpoint. */
@@ -2305,7 +2311,7 @@ export interface DaemonEndpoint {
    *
    * @format int32
    */
-  Port: number;
+  readonly Port: number;
 }
 
 /**
@@ -2318,13 +2324,13 @@ export interface DownwardAPIProjection {
    *
    * @listType atomic
    */
-  items?: DownwardAPIVolumeFile[] | undefined;
+  readonly items?: readonly DownwardAPIVolumeFile[] | undefined;
 }
 
 /** DownwardAPIVolumeFile represents information to create the file containing the pod field */
 export interface DownwardAPIVolumeFile {
   /** Required: Selects a field of the pod: only annotations, labels, name, namespace and uid are supported. */
-  fieldRef?: ObjectFieldSelector | undefined;
+  readonly fieldRef?: ObjectFieldSelector | undefined;
   /**
    * Optional: mode bits used to set permissions on this file, must be an octal value between 0000 and 0777 or a
    * decimal value between 0 and 511. YAML accepts both octal and decimal values, JSON requires decimal values for
@@ -2333,17 +2339,17 @@ export interface DownwardAPIVolumeFile {
    *
    * @format int32
    */
-  mode?: number | undefined;
+  readonly mode?: number | undefined;
   /**
    * Required: Path is  the relative path name of the file to be created. Must not be absolute or contain the '..'
    * path. Must be utf-8 encoded. The first item of the relative path must not start with '..'
    */
-  path: string;
+  readonly path: string;
   /**
    * Selects a resource of the container: only resources limits and requests (limits.cpu, limits.memory,
    * requests.cpu and requests.memory) are currently supported.
    */
-  resourceFieldRef?: ResourceFieldSelector | undefined;
+  readonly resourceFieldRef?: ResourceFieldSelector | undefined;
 }
 
 /**
@@ -2360,13 +2366,13 @@ export interface DownwardAPIVolumeSource {
    *
    * @format int32
    */
-  defaultMode?: number | undefined;
+  readonly defaultMode?: number | undefined;
   /**
    * Items is a list of downward API volume file
    *
    * @listType atomic
    */
-  items?: DownwardAPIVolumeFile[] | undefined;
+  readonly items?: readonly DownwardAPIVolumeFile[] | undefined;
 }
 
 /**
@@ -2379,29 +2385,29 @@ export interface EmptyDirVolumeSource {
    * the node's default medium. Must be an empty string (default) or Memory. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#emptydir
    */
-  medium?: string | undefined;
+  readonly medium?: string | undefined;
   /**
    * sizeLimit is the total amount of local storage required for this EmptyDir volume. The size limit is also
    * applicable for memory medium. The maximum usage on memory medium EmptyDir would be the minimum value between
    * the SizeLimit specified here and the sum of memory limits of all containers in a pod. The default is nil which
    * means that the limit is undefined. More info: https://kubernetes.io/docs/concepts/storage/volumes#emptydir
    */
-  sizeLimit?: IntOrString | undefined;
+  readonly sizeLimit?: IntOrString | undefined;
 }
 
 /** EndpointAddress is a tuple that describes single IP address. Deprecated: This API is deprecated in v1.33+. */
 export interface EndpointAddress {
   /** The Hostname of this endpoint */
-  hostname?: string | undefined;
+  readonly hostname?: string | undefined;
   /**
    * The IP of this endpoint. May not be loopback (127.0.0.0/8 or ::1), link-local (169.254.0.0/16 or fe80::/10),
    * or link-local multicast (224.0.0.0/24 or ff02::/16).
    */
-  ip: string;
+  readonly ip: string;
   /** Optional: Node hosting this endpoint. This can be used to determine endpoints local to a node. */
-  nodeName?: string | undefined;
+  readonly nodeName?: string | undefined;
   /** Reference to object providing the endpoint. */
-  targetRef?: ObjectReference | undefined;
+  readonly targetRef?: ObjectReference | undefined;
 }
 
 /** EndpointPort is a tuple that describes a single port. Deprecated: This API is deprecated in v1.33+. */
@@ -2421,18 +2427,18 @@ export interface EndpointPort {
    *
    * * Other protocols should use implementation-defined prefixed names such as mycompany.com/my-custom-protocol.
    */
-  appProtocol?: string | undefined;
+  readonly appProtocol?: string | undefined;
   /**
    * The name of this port.  This must match the 'name' field in the corresponding ServicePort. Must be a
    * DNS_LABEL. Optional only if one port is defined.
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * The port number of the endpoint.
    *
    * @format int32
    */
-  port: number;
+  readonly port: number;
   /**
    * The IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP.
    *
@@ -2441,7 +2447,7 @@ export interface EndpointPort {
    *  - `"TCP"` is the TCP protocol.
    *  - `"UDP"` is the UDP protocol.
    */
-  protocol?: "SCTP" | "TCP" | "UDP" | undefined;
+  readonly protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
 /**
@@ -2467,39 +2473,39 @@ export interface EndpointSubset {
    *
    * @listType atomic
    */
-  addresses?: EndpointAddress[] | undefined;
+  readonly addresses?: readonly EndpointAddress[] | undefined;
   /**
    * IP addresses which offer the related ports but are not currently marked as ready because they have not yet
    * finished starting, have recently failed a readiness check, or have recently failed a liveness check.
    *
    * @listType atomic
    */
-  notReadyAddresses?: EndpointAddress[] | undefined;
+  readonly notReadyAddresses?: readonly EndpointAddress[] | undefined;
   /**
    * Port numbers available on the related IP addresses.
    *
    * @listType atomic
    */
-  ports?: EndpointPort[] | undefined;
+  readonly ports?: readonly EndpointPort[] | undefined;
 }
 
 /** EnvFromSource represents the source of a set of ConfigMaps or Secrets */
 export interface EnvFromSource {
   /** The ConfigMap to select from */
-  configMapRef?: ConfigMapEnvSource | undefined;
+  readonly configMapRef?: ConfigMapEnvSource | undefined;
   /**
    * Optional text to prepend to the name of each environment variable. May consist of any printable ASCII
    * characters except '='.
    */
-  prefix?: string | undefined;
+  readonly prefix?: string | undefined;
   /** The Secret to select from */
-  secretRef?: SecretEnvSource | undefined;
+  readonly secretRef?: SecretEnvSource | undefined;
 }
 
 /** EnvVar represents an environment variable present in a Container. */
 export interface EnvVar {
   /** Name of the environment variable. May consist of any printable ASCII characters except '='. */
-  name: string;
+  readonly name: string;
   /**
    * Variable references $(VAR_NAME) are expanded using the previously defined environment variables in the
    * container and any service environment variables. If a variable cannot be resolved, the reference in the input
@@ -2507,31 +2513,31 @@ export interface EnvVar {
    * syntax: i.e. "$$(VAR_NAME)" will produce the string literal "$(VAR_NAME)". Escaped references will never be
    * expanded, regardless of whether the variable exists or not. Defaults to "".
    */
-  value?: string | undefined;
+  readonly value?: string | undefined;
   /** Source for the environment variable's value. Cannot be used if value is not empty. */
-  valueFrom?: EnvVarSource | undefined;
+  readonly valueFrom?: EnvVarSource | undefined;
 }
 
 /** EnvVarSource represents a source for the value of an EnvVar. */
 export interface EnvVarSource {
   /** Selects a key of a ConfigMap. */
-  configMapKeyRef?: ConfigMapKeySelector | undefined;
+  readonly configMapKeyRef?: ConfigMapKeySelector | undefined;
   /**
    * Selects a field of the pod: supports metadata.name, metadata.namespace, `metadata.labels['<KEY>']`,
    * `metadata.annotations['<KEY>']`, spec.nodeName, spec.serviceAccountName, status.hostIP, status.podIP,
    * status.podIPs.
    */
-  fieldRef?: ObjectFieldSelector | undefined;
+  readonly fieldRef?: ObjectFieldSelector | undefined;
   /** FileKeyRef selects a key of the env file. Requires the EnvFiles feature gate to be enabled. */
-  fileKeyRef?: FileKeySelector | undefined;
+  readonly fileKeyRef?: FileKeySelector | undefined;
   /**
    * Selects a resource of the container: only resources limits and requests (limits.cpu, limits.memory,
    * limits.ephemeral-storage, requests.cpu, requests.memory and requests.ephemeral-storage) are currently
    * supported.
    */
-  resourceFieldRef?: ResourceFieldSelector | undefined;
+  readonly resourceFieldRef?: ResourceFieldSelector | undefined;
   /** Selects a key of a secret in the pod's namespace */
-  secretKeyRef?: SecretKeySelector | undefined;
+  readonly secretKeyRef?: SecretKeySelector | undefined;
 }
 
 /**
@@ -2554,7 +2560,7 @@ export interface EphemeralContainer {
    *
    * @listType atomic
    */
-  args?: string[] | undefined;
+  readonly args?: readonly string[] | undefined;
   /**
    * Entrypoint array. Not executed within a shell. The image's ENTRYPOINT is used if this is not provided.
    * Variable references $(VAR_NAME) are expanded using the container's environment. If a variable cannot be
@@ -2566,13 +2572,13 @@ export interface EphemeralContainer {
    *
    * @listType atomic
    */
-  command?: string[] | undefined;
+  readonly command?: readonly string[] | undefined;
   /**
    * List of environment variables to set in the container. Cannot be updated.
    *
    * @listType map by name
    */
-  env?: EnvVar[] | undefined;
+  readonly env?: readonly EnvVar[] | undefined;
   /**
    * List of sources to populate environment variables in the container. The keys defined within a source may
    * consist of any printable ASCII characters except '='. When a key exists in multiple sources, the value
@@ -2581,9 +2587,9 @@ export interface EphemeralContainer {
    *
    * @listType atomic
    */
-  envFrom?: EnvFromSource[] | undefined;
+  readonly envFrom?: readonly EnvFromSource[] | undefined;
   /** Container image name. More info: https://kubernetes.io/docs/concepts/containers/images */
-  image?: string | undefined;
+  readonly image?: string | undefined;
   /**
    * Image pull policy. One of Always, Never, IfNotPresent. Defaults to Always if :latest tag is specified, or
    * IfNotPresent otherwise. Cannot be updated. More info:
@@ -2594,59 +2600,59 @@ export interface EphemeralContainer {
    *  - `"IfNotPresent"` means that kubelet pulls if the image isn't present on disk. Container will fail if the image isn't present and the pull fails.
    *  - `"Never"` means that kubelet never pulls an image, but only uses a local image. Container will fail if the image isn't present
    */
-  imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
+  readonly imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
   /** Lifecycle is not allowed for ephemeral containers. */
-  lifecycle?: Lifecycle | undefined;
+  readonly lifecycle?: Lifecycle | undefined;
   /** Probes are not allowed for ephemeral containers. */
-  livenessProbe?: Probe | undefined;
+  readonly livenessProbe?: Probe | undefined;
   /**
    * Name of the ephemeral container specified as a DNS_LABEL. This name must be unique among all containers, init
    * containers and ephemeral containers.
    */
-  name: string;
+  readonly name: string;
   /**
    * Ports are not allowed for ephemeral containers.
    *
    * @listType map by containerPort, protocol
    */
-  ports?: ContainerPort[] | undefined;
+  readonly ports?: readonly ContainerPort[] | undefined;
   /** Probes are not allowed for ephemeral containers. */
-  readinessProbe?: Probe | undefined;
+  readonly readinessProbe?: Probe | undefined;
   /**
    * Resources resize policy for the container.
    *
    * @listType atomic
    */
-  resizePolicy?: ContainerResizePolicy[] | undefined;
+  readonly resizePolicy?: readonly ContainerResizePolicy[] | undefined;
   /**
    * Resources are not allowed for ephemeral containers. Ephemeral containers use spare resources already allocated
    * to the pod.
    */
-  resources?: ResourceRequirements | undefined;
+  readonly resources?: ResourceRequirements | undefined;
   /**
    * Restart policy for the container to manage the restart behavior of each container within a pod. You cannot set
    * this field on ephemeral containers.
    */
-  restartPolicy?: string | undefined;
+  readonly restartPolicy?: string | undefined;
   /**
    * Represents a list of rules to be checked to determine if the container should be restarted on exit. You cannot
    * set this field on ephemeral containers.
    *
    * @listType atomic
    */
-  restartPolicyRules?: ContainerRestartRule[] | undefined;
+  readonly restartPolicyRules?: readonly ContainerRestartRule[] | undefined;
   /**
    * Optional: SecurityContext defines the security options the ephemeral container should be run with. If set, the
    * fields of SecurityContext override the equivalent fields of PodSecurityContext.
    */
-  securityContext?: SecurityContext | undefined;
+  readonly securityContext?: SecurityContext | undefined;
   /** Probes are not allowed for ephemeral containers. */
-  startupProbe?: Probe | undefined;
+  readonly startupProbe?: Probe | undefined;
   /**
    * Whether this container should allocate a buffer for stdin in the container runtime. If this is not set, reads
    * from stdin in the container will always result in EOF. Default is false.
    */
-  stdin?: boolean | undefined;
+  readonly stdin?: boolean | undefined;
   /**
    * Whether the container runtime should close the stdin channel after it has been opened by a single attach. When
    * stdin is true the stdin stream will remain open across multiple attach sessions. If stdinOnce is set to true,
@@ -2655,7 +2661,7 @@ export interface EphemeralContainer {
    * container is restarted. If this flag is false, a container processes that reads from stdin will never receive
    * an EOF. Default is false
    */
-  stdinOnce?: boolean | undefined;
+  readonly stdinOnce?: boolean | undefined;
   /**
    * If set, the name of the container from PodSpec that this ephemeral container targets. The ephemeral container
    * will be run in the namespaces (IPC, PID, etc) of this container. If not set then the ephemeral container uses
@@ -2664,14 +2670,14 @@ export interface EphemeralContainer {
    * The container runtime must implement support for this feature. If the runtime does not support namespace
    * targeting then the result of setting this field is undefined.
    */
-  targetContainerName?: string | undefined;
+  readonly targetContainerName?: string | undefined;
   /**
    * Optional: Path at which the file to which the container's termination message will be written is mounted into
    * the container's filesystem. Message written is intended to be brief final status, such as an assertion failure
    * message. Will be truncated by the node if greater than 4096 bytes. The total message length across all
    * containers will be limited to 12kb. Defaults to /dev/termination-log. Cannot be updated.
    */
-  terminationMessagePath?: string | undefined;
+  readonly terminationMessagePath?: string | undefined;
   /**
    * Indicate how the termination message should be populated. File will use the contents of terminationMessagePath
    * to populate the container status message on both success and failure. FallbackToLogsOnError will use the last
@@ -2683,27 +2689,27 @@ export interface EphemeralContainer {
    *  - `"FallbackToLogsOnError"` will read the most recent contents of the container logs for the container status message when the container exits with an error and the terminationMessagePath has no contents.
    *  - `"File"` is the default behavior and will set the container status message to the contents of the container's terminationMessagePath when the container exits.
    */
-  terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
+  readonly terminationMessagePolicy?: "FallbackToLogsOnError" | "File" | undefined;
   /** Whether this container should allocate a TTY for itself, also requires 'stdin' to be true. Default is false. */
-  tty?: boolean | undefined;
+  readonly tty?: boolean | undefined;
   /**
    * volumeDevices is the list of block devices to be used by the container.
    *
    * @listType map by devicePath
    */
-  volumeDevices?: VolumeDevice[] | undefined;
+  readonly volumeDevices?: readonly VolumeDevice[] | undefined;
   /**
    * Pod volumes to mount into the container's filesystem. Subpath mounts are not allowed for ephemeral containers.
    * Cannot be updated.
    *
    * @listType map by mountPath
    */
-  volumeMounts?: VolumeMount[] | undefined;
+  readonly volumeMounts?: readonly VolumeMount[] | undefined;
   /**
    * Container's working directory. If not specified, the container runtime's default will be used, which might be
    * configured in the container image. Cannot be updated.
    */
-  workingDir?: string | undefined;
+  readonly workingDir?: string | undefined;
 }
 
 /** Represents an ephemeral volume that is handled by a normal storage driver. */
@@ -2725,7 +2731,7 @@ export interface EphemeralVolumeSource {
    *
    * Required, must not be nil.
    */
-  volumeClaimTemplate?: PersistentVolumeClaimTemplate | undefined;
+  readonly volumeClaimTemplate?: PersistentVolumeClaimTemplate | undefined;
 }
 
 /**
@@ -2738,17 +2744,17 @@ export interface EventSeries {
    *
    * @format int32
    */
-  count?: number | undefined;
+  readonly count?: number | undefined;
   /** Time of the last occurrence observed */
-  lastObservedTime?: string | undefined;
+  readonly lastObservedTime?: string | undefined;
 }
 
 /** EventSource contains information for an event. */
 export interface EventSource {
   /** Component from which the event is generated. */
-  component?: string | undefined;
+  readonly component?: string | undefined;
   /** Node name on which the event is generated. */
-  host?: string | undefined;
+  readonly host?: string | undefined;
 }
 
 /** ExecAction describes a "run in container" action. */
@@ -2761,7 +2767,7 @@ export interface ExecAction {
    *
    * @listType atomic
    */
-  command?: string[] | undefined;
+  readonly command?: readonly string[] | undefined;
 }
 
 /**
@@ -2773,31 +2779,31 @@ export interface FCVolumeSource {
    * fsType is the filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * lun is Optional: FC target lun number
    *
    * @format int32
    */
-  lun?: number | undefined;
+  readonly lun?: number | undefined;
   /**
    * readOnly is Optional: Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts.
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * targetWWNs is Optional: FC target worldwide names (WWNs)
    *
    * @listType atomic
    */
-  targetWWNs?: string[] | undefined;
+  readonly targetWWNs?: readonly string[] | undefined;
   /**
    * wwids Optional: FC volume world wide identifiers (wwids) Either wwids or combination of targetWWNs and lun
    * must be set, but not both simultaneously.
    *
    * @listType atomic
    */
-  wwids?: string[] | undefined;
+  readonly wwids?: readonly string[] | undefined;
 }
 
 /** FileKeySelector selects a key of the env file. */
@@ -2807,7 +2813,7 @@ export interface FileKeySelector {
    * source may consist of any printable ASCII characters except '='. During Alpha stage of the EnvFiles feature
    * gate, the key size is limited to 128 characters.
    */
-  key: string;
+  readonly key: string;
   /**
    * Specify whether the file or its key must be defined. If the file or key does not exist, then the env var is
    * not published. If optional is set to true and the specified key does not exist, the environment variable will
@@ -2816,14 +2822,14 @@ export interface FileKeySelector {
    * If optional is set to false and the specified key does not exist, an error will be returned during Pod
    * creation.
    */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
   /**
    * The path within the volume from which to select the file. Must be relative and may not contain the '..' path
    * or start with '..'.
    */
-  path: string;
+  readonly path: string;
   /** The name of the volume mount containing the env file. */
-  volumeName: string;
+  readonly volumeName: string;
 }
 
 /**
@@ -2832,49 +2838,49 @@ export interface FileKeySelector {
  */
 export interface FlexPersistentVolumeSource {
   /** driver is the name of the driver to use for this volume. */
-  driver: string;
+  readonly driver: string;
   /**
    * fsType is the Filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". The default filesystem depends on FlexVolume script.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** options is Optional: this field holds extra command options if any. */
-  options?: { [key: string]: string } | undefined;
+  readonly options?: { readonly [key: string]: string } | undefined;
   /**
    * readOnly is Optional: defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts.
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef is Optional: SecretRef is reference to the secret object containing sensitive information to pass to
    * the plugin scripts. This may be empty if no secret object is specified. If the secret object contains more
    * than one secret, all secrets are passed to the plugin scripts.
    */
-  secretRef?: SecretReference | undefined;
+  readonly secretRef?: SecretReference | undefined;
 }
 
 /** FlexVolume represents a generic volume resource that is provisioned/attached using an exec based plugin. */
 export interface FlexVolumeSource {
   /** driver is the name of the driver to use for this volume. */
-  driver: string;
+  readonly driver: string;
   /**
    * fsType is the filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". The default filesystem depends on FlexVolume script.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** options is Optional: this field holds extra command options if any. */
-  options?: { [key: string]: string } | undefined;
+  readonly options?: { readonly [key: string]: string } | undefined;
   /**
    * readOnly is Optional: defaults to false (read/write). ReadOnly here will force the ReadOnly setting in
    * VolumeMounts.
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef is Optional: secretRef is reference to the secret object containing sensitive information to pass to
    * the plugin scripts. This may be empty if no secret object is specified. If the secret object contains more
    * than one secret, all secrets are passed to the plugin scripts.
    */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
 }
 
 /**
@@ -2886,9 +2892,9 @@ export interface FlockerVolumeSource {
    * datasetName is Name of the dataset stored as metadata -> name on the dataset for Flocker should be considered
    * as deprecated
    */
-  datasetName?: string | undefined;
+  readonly datasetName?: string | undefined;
   /** datasetUUID is the UUID of the dataset. This is unique identifier of a Flocker dataset */
-  datasetUUID?: string | undefined;
+  readonly datasetUUID?: string | undefined;
 }
 
 /**
@@ -2904,7 +2910,7 @@ export interface GCEPersistentDiskVolumeSource {
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#gcepersistentdisk
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * partition is the partition in the volume that you want to mount. If omitted, the default is to mount by volume
    * name. Examples: For volume /dev/sda1, you specify the partition as "1". Similarly, the volume partition for
@@ -2913,17 +2919,17 @@ export interface GCEPersistentDiskVolumeSource {
    *
    * @format int32
    */
-  partition?: number | undefined;
+  readonly partition?: number | undefined;
   /**
    * pdName is unique name of the PD resource in GCE. Used to identify the disk in GCE. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#gcepersistentdisk
    */
-  pdName: string;
+  readonly pdName: string;
   /**
    * readOnly here will force the ReadOnly setting in VolumeMounts. Defaults to false. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#gcepersistentdisk
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** GRPCAction specifies an action involving a GRPC service. */
@@ -2933,14 +2939,14 @@ export interface GRPCAction {
    *
    * @format int32
    */
-  port: number;
+  readonly port: number;
   /**
    * Service is the name of the service to place in the gRPC HealthCheckRequest (see
    * https://github.com/grpc/grpc/blob/master/doc/health-checking.md).
    *
    * If this is not specified, the default behavior is defined by gRPC.
    */
-  service?: string | undefined;
+  readonly service?: string | undefined;
 }
 
 /**
@@ -2956,11 +2962,11 @@ export interface GitRepoVolumeSource {
    * directory will be the git repository.  Otherwise, if specified, the volume will contain the git repository in
    * the subdirectory with the given name.
    */
-  directory?: string | undefined;
+  readonly directory?: string | undefined;
   /** repository is the URL */
-  repository: string;
+  readonly repository: string;
   /** revision is the commit hash for the specified revision. */
-  revision?: string | undefined;
+  readonly revision?: string | undefined;
 }
 
 /**
@@ -2972,20 +2978,20 @@ export interface GlusterfsPersistentVolumeSource {
    * endpoints is the endpoint name that details Glusterfs topology. More info:
    * https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod
    */
-  endpoints: string;
+  readonly endpoints: string;
   /**
    * endpointsNamespace is the namespace that contains Glusterfs endpoint. If this field is empty, the
    * EndpointNamespace defaults to the same namespace as the bound PVC. More info:
    * https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod
    */
-  endpointsNamespace?: string | undefined;
+  readonly endpointsNamespace?: string | undefined;
   /** path is the Glusterfs volume path. More info: https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod */
-  path: string;
+  readonly path: string;
   /**
    * readOnly here will force the Glusterfs volume to be mounted with read-only permissions. Defaults to false.
    * More info: https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 /**
@@ -2994,33 +3000,33 @@ export interface GlusterfsPersistentVolumeSource {
  */
 export interface GlusterfsVolumeSource {
   /** endpoints is the endpoint name that details Glusterfs topology. */
-  endpoints: string;
+  readonly endpoints: string;
   /** path is the Glusterfs volume path. More info: https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod */
-  path: string;
+  readonly path: string;
   /**
    * readOnly here will force the Glusterfs volume to be mounted with read-only permissions. Defaults to false.
    * More info: https://examples.k8s.io/volumes/glusterfs/README.md#create-a-pod
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** HTTPGetAction describes an action based on HTTP Get requests. */
 export interface HTTPGetAction {
   /** Host name to connect to, defaults to the pod IP. You probably want to set "Host" in httpHeaders instead. */
-  host?: string | undefined;
+  readonly host?: string | undefined;
   /**
    * Custom headers to set in the request. HTTP allows repeated headers.
    *
    * @listType atomic
    */
-  httpHeaders?: HTTPHeader[] | undefined;
+  readonly httpHeaders?: readonly HTTPHeader[] | undefined;
   /** Path to access on the HTTP server. */
-  path?: string | undefined;
+  readonly path?: string | undefined;
   /**
    * Name or number of the port to access on the container. Number must be in the range 1 to 65535. Name must be an
    * IANA_SVC_NAME.
    */
-  port: IntOrString;
+  readonly port: IntOrString;
   /**
    * Scheme to use for connecting to the host. Defaults to HTTP.
    *
@@ -3028,7 +3034,7 @@ export interface HTTPGetAction {
    *  - `"HTTP"` means that the scheme used will be http://
    *  - `"HTTPS"` means that the scheme used will be https://
    */
-  scheme?: "HTTP" | "HTTPS" | undefined;
+  readonly scheme?: "HTTP" | "HTTPS" | undefined;
 }
 
 /** HTTPHeader describes a custom header to be used in HTTP probes */
@@ -3037,9 +3043,9 @@ export interface HTTPHeader {
    * The header field name. This will be canonicalized upon output, so case-variant names will be understood as the
    * same header.
    */
-  name: string;
+  readonly name: string;
   /** The header field value */
-  value: string;
+  readonly value: string;
 }
 
 /**
@@ -3052,15 +3058,15 @@ export interface HostAlias {
    *
    * @listType atomic
    */
-  hostnames?: string[] | undefined;
+  readonly hostnames?: readonly string[] | undefined;
   /** IP address of the host file entry. */
-  ip: string;
+  readonly ip: string;
 }
 
 /** HostIP represents a single IP address allocated to the host. */
 export interface HostIP {
   /** IP is the IP address assigned to the host */
-  ip: string;
+  readonly ip: string;
 }
 
 /**
@@ -3072,7 +3078,7 @@ export interface HostPathVolumeSource {
    * path of the directory on the host. If the path is a symlink, it will follow the link to the real path. More
    * info: https://kubernetes.io/docs/concepts/storage/volumes#hostpath
    */
-  path: string;
+  readonly path: string;
   /**
    * type for HostPath Volume Defaults to "" More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#hostpath
@@ -3087,7 +3093,7 @@ export interface HostPathVolumeSource {
    *  - `"FileOrCreate"` If nothing exists at the given path, an empty file will be created there as needed with file mode 0644, having the same group and ownership with Kubelet.
    *  - `"Socket"` A UNIX socket must exist at the given path
    */
-  type?:
+  readonly type?:
     | ""
     | "BlockDevice"
     | "CharDevice"
@@ -3105,50 +3111,50 @@ export interface HostPathVolumeSource {
  */
 export interface ISCSIPersistentVolumeSource {
   /** chapAuthDiscovery defines whether support iSCSI Discovery CHAP authentication */
-  chapAuthDiscovery?: boolean | undefined;
+  readonly chapAuthDiscovery?: boolean | undefined;
   /** chapAuthSession defines whether support iSCSI Session CHAP authentication */
-  chapAuthSession?: boolean | undefined;
+  readonly chapAuthSession?: boolean | undefined;
   /**
    * fsType is the filesystem type of the volume that you want to mount. Tip: Ensure that the filesystem type is
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#iscsi
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * initiatorName is the custom iSCSI Initiator Name. If initiatorName is specified with iscsiInterface
    * simultaneously, new iSCSI interface <target portal>:<volume name> will be created for the connection.
    */
-  initiatorName?: string | undefined;
+  readonly initiatorName?: string | undefined;
   /** iqn is Target iSCSI Qualified Name. */
-  iqn: string;
+  readonly iqn: string;
   /**
    * iscsiInterface is the interface Name that uses an iSCSI transport. Defaults to 'default' (tcp).
    *
    * @default "default"
    */
-  iscsiInterface?: string | undefined;
+  readonly iscsiInterface?: string | undefined;
   /**
    * lun is iSCSI Target Lun number.
    *
    * @format int32
    */
-  lun: number;
+  readonly lun: number;
   /**
    * portals is the iSCSI Target Portal List. The Portal is either an IP or ip_addr:port if the port is other than
    * default (typically TCP ports 860 and 3260).
    *
    * @listType atomic
    */
-  portals?: string[] | undefined;
+  readonly portals?: readonly string[] | undefined;
   /** readOnly here will force the ReadOnly setting in VolumeMounts. Defaults to false. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretRef is the CHAP Secret for iSCSI target and initiator authentication */
-  secretRef?: SecretReference | undefined;
+  readonly secretRef?: SecretReference | undefined;
   /**
    * targetPortal is iSCSI Target Portal. The Portal is either an IP or ip_addr:port if the port is other than
    * default (typically TCP ports 860 and 3260).
    */
-  targetPortal: string;
+  readonly targetPortal: string;
 }
 
 /**
@@ -3157,50 +3163,50 @@ export interface ISCSIPersistentVolumeSource {
  */
 export interface ISCSIVolumeSource {
   /** chapAuthDiscovery defines whether support iSCSI Discovery CHAP authentication */
-  chapAuthDiscovery?: boolean | undefined;
+  readonly chapAuthDiscovery?: boolean | undefined;
   /** chapAuthSession defines whether support iSCSI Session CHAP authentication */
-  chapAuthSession?: boolean | undefined;
+  readonly chapAuthSession?: boolean | undefined;
   /**
    * fsType is the filesystem type of the volume that you want to mount. Tip: Ensure that the filesystem type is
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#iscsi
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * initiatorName is the custom iSCSI Initiator Name. If initiatorName is specified with iscsiInterface
    * simultaneously, new iSCSI interface <target portal>:<volume name> will be created for the connection.
    */
-  initiatorName?: string | undefined;
+  readonly initiatorName?: string | undefined;
   /** iqn is the target iSCSI Qualified Name. */
-  iqn: string;
+  readonly iqn: string;
   /**
    * iscsiInterface is the interface Name that uses an iSCSI transport. Defaults to 'default' (tcp).
    *
    * @default "default"
    */
-  iscsiInterface?: string | undefined;
+  readonly iscsiInterface?: string | undefined;
   /**
    * lun represents iSCSI Target Lun number.
    *
    * @format int32
    */
-  lun: number;
+  readonly lun: number;
   /**
    * portals is the iSCSI Target Portal List. The portal is either an IP or ip_addr:port if the port is other than
    * default (typically TCP ports 860 and 3260).
    *
    * @listType atomic
    */
-  portals?: string[] | undefined;
+  readonly portals?: readonly string[] | undefined;
   /** readOnly here will force the ReadOnly setting in VolumeMounts. Defaults to false. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** secretRef is the CHAP Secret for iSCSI target and initiator authentication */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
   /**
    * targetPortal is iSCSI Target Portal. The Portal is either an IP or ip_addr:port if the port is other than
    * default (typically TCP ports 860 and 3260).
    */
-  targetPortal: string;
+  readonly targetPortal: string;
 }
 
 /** ImageVolumeSource represents a image volume resource. */
@@ -3218,7 +3224,7 @@ export interface ImageVolumeSource {
    *  - `"IfNotPresent"` means that kubelet pulls if the image isn't present on disk. Container will fail if the image isn't present and the pull fails.
    *  - `"Never"` means that kubelet never pulls an image, but only uses a local image. Container will fail if the image isn't present
    */
-  pullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
+  readonly pullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
   /**
    * Required: Image or artifact reference to be used. Behaves in the same way as pod.spec.containers[*].image.
    * Pull secrets will be assembled in the same way as for the container image by looking up node credentials, SA
@@ -3226,7 +3232,7 @@ export interface ImageVolumeSource {
    * https://kubernetes.io/docs/concepts/containers/images This field is optional to allow higher level config
    * management to default or override container images in workload controllers like Deployments and StatefulSets.
    */
-  reference?: string | undefined;
+  readonly reference?: string | undefined;
 }
 
 /** ImageVolumeStatus represents the image-based volume status. */
@@ -3235,13 +3241,13 @@ export interface ImageVolumeStatus {
    * ImageRef is the digest of the image used for this volume. It should have a value that's similar to the pod's
    * status.containerStatuses[i].imageID. The ImageRef length should not exceed 256 characters.
    */
-  imageRef: string;
+  readonly imageRef: string;
 }
 
 /** Maps a string key to a path within a volume. */
 export interface KeyToPath {
   /** key is the key to project. */
-  key: string;
+  readonly key: string;
   /**
    * mode is Optional: mode bits used to set permissions on this file. Must be an octal value between 0000 and 0777
    * or a decimal value between 0 and 511. YAML accepts both octal and decimal values, JSON requires decimal values
@@ -3250,12 +3256,12 @@ export interface KeyToPath {
    *
    * @format int32
    */
-  mode?: number | undefined;
+  readonly mode?: number | undefined;
   /**
    * path is the relative path of the file to map the key to. May not be an absolute path. May not contain the path
    * element '..'. May not start with the string '..'.
    */
-  path: string;
+  readonly path: string;
 }
 
 /**
@@ -3270,7 +3276,7 @@ export interface Lifecycle {
    * hook completes. More info:
    * https://kubernetes.io/docs/concepts/containers/container-lifecycle-hooks/#container-hooks
    */
-  postStart?: LifecycleHandler | undefined;
+  readonly postStart?: LifecycleHandler | undefined;
   /**
    * PreStop is called immediately before a container is terminated due to an API request or management event such
    * as liveness/startup probe failure, preemption, resource contention, etc. The handler is not called if the
@@ -3280,7 +3286,7 @@ export interface Lifecycle {
    * hook completes or until the termination grace period is reached. More info:
    * https://kubernetes.io/docs/concepts/containers/container-lifecycle-hooks/#container-hooks
    */
-  preStop?: LifecycleHandler | undefined;
+  readonly preStop?: LifecycleHandler | undefined;
   /**
    * StopSignal defines which signal will be sent to a container when it is being stopped. If not specified, the
    * default is defined by the container runtime in use. StopSignal can only be set for Pods with a non-empty
@@ -3353,7 +3359,7 @@ export interface Lifecycle {
    *  - `"SIGXCPU"`
    *  - `"SIGXFSZ"`
    */
-  stopSignal?:
+  readonly stopSignal?:
     | "SIGABRT"
     | "SIGALRM"
     | "SIGBUS"
@@ -3428,41 +3434,41 @@ export interface Lifecycle {
  */
 export interface LifecycleHandler {
   /** Exec specifies a command to execute in the container. */
-  exec?: ExecAction | undefined;
+  readonly exec?: ExecAction | undefined;
   /** HTTPGet specifies an HTTP GET request to perform. */
-  httpGet?: HTTPGetAction | undefined;
+  readonly httpGet?: HTTPGetAction | undefined;
   /** Sleep represents a duration that the container should sleep. */
-  sleep?: SleepAction | undefined;
+  readonly sleep?: SleepAction | undefined;
   /**
    * Deprecated. TCPSocket is NOT supported as a LifecycleHandler and kept for backward compatibility. There is no
    * validation of this field and lifecycle hooks will fail at runtime when it is specified.
    *
    * @deprecated
    */
-  tcpSocket?: TCPSocketAction | undefined;
+  readonly tcpSocket?: TCPSocketAction | undefined;
 }
 
 /** LimitRangeItem defines a min/max usage limit for any resource that matches on kind. */
 export interface LimitRangeItem {
   /** Default resource requirement limit value by resource name if resource limit is omitted. */
-  default?: { [key: string]: IntOrString } | undefined;
+  readonly default?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * DefaultRequest is the default resource requirement request value by resource name if resource request is
    * omitted.
    */
-  defaultRequest?: { [key: string]: IntOrString } | undefined;
+  readonly defaultRequest?: { readonly [key: string]: IntOrString } | undefined;
   /** Max usage constraints on this kind by resource name. */
-  max?: { [key: string]: IntOrString } | undefined;
+  readonly max?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * MaxLimitRequestRatio if specified, the named resource must have a request and limit that are both non-zero
    * where limit divided by request is less than or equal to the enumerated value; this represents the max burst
    * for the named resource.
    */
-  maxLimitRequestRatio?: { [key: string]: IntOrString } | undefined;
+  readonly maxLimitRequestRatio?: { readonly [key: string]: IntOrString } | undefined;
   /** Min usage constraints on this kind by resource name. */
-  min?: { [key: string]: IntOrString } | undefined;
+  readonly min?: { readonly [key: string]: IntOrString } | undefined;
   /** Type of resource that this limit applies to. */
-  type: string;
+  readonly type: string;
 }
 
 /** LimitRangeSpec defines a min/max usage limit for resources that match on kind. */
@@ -3472,7 +3478,7 @@ export interface LimitRangeSpec {
    *
    * @listType atomic
    */
-  limits: LimitRangeItem[];
+  readonly limits: readonly LimitRangeItem[];
 }
 
 /** LinuxContainerUser represents user identity information in Linux containers */
@@ -3482,19 +3488,19 @@ export interface LinuxContainerUser {
    *
    * @format int64
    */
-  gid: number;
+  readonly gid: number;
   /**
    * SupplementalGroups are the supplemental groups initially attached to the first process in the container
    *
    * @listType atomic
    */
-  supplementalGroups?: number[] | undefined;
+  readonly supplementalGroups?: readonly number[] | undefined;
   /**
    * UID is the primary uid initially attached to the first process in the container
    *
    * @format int64
    */
-  uid: number;
+  readonly uid: number;
 }
 
 /**
@@ -3503,9 +3509,9 @@ export interface LinuxContainerUser {
  */
 export interface LoadBalancerIngress {
   /** Hostname is set for load-balancer ingress points that are DNS based (typically AWS load-balancers) */
-  hostname?: string | undefined;
+  readonly hostname?: string | undefined;
   /** IP is set for load-balancer ingress points that are IP based (typically GCE or OpenStack load-balancers) */
-  ip?: string | undefined;
+  readonly ip?: string | undefined;
   /**
    * IPMode specifies how the load-balancer IP behaves, and may only be specified when the ip field is specified.
    * Setting this to "VIP" indicates that traffic is delivered to the node with the destination set to the
@@ -3513,14 +3519,14 @@ export interface LoadBalancerIngress {
    * with the destination set to the node's IP and node port or the pod's IP and port. Service implementations may
    * use this information to adjust traffic routing.
    */
-  ipMode?: string | undefined;
+  readonly ipMode?: string | undefined;
   /**
    * Ports is a list of records of service ports If used, every port defined in the service should have an entry in
    * it
    *
    * @listType atomic
    */
-  ports?: PortStatus[] | undefined;
+  readonly ports?: readonly PortStatus[] | undefined;
 }
 
 /** LoadBalancerStatus represents the status of a load-balancer. */
@@ -3531,7 +3537,7 @@ export interface LoadBalancerStatus {
    *
    * @listType atomic
    */
-  ingress?: LoadBalancerIngress[] | undefined;
+  readonly ingress?: readonly LoadBalancerIngress[] | undefined;
 }
 
 /**
@@ -3544,7 +3550,7 @@ export interface LocalObjectReference {
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 /** Local represents directly-attached storage with node affinity */
@@ -3554,12 +3560,12 @@ export interface LocalVolumeSource {
    * type supported by the host operating system. Ex. "ext4", "xfs", "ntfs". The default value is to auto-select a
    * filesystem if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * path of the full path to the volume on the node. It can be either a directory or block device (disk,
    * partition, ...).
    */
-  path: string;
+  readonly path: string;
 }
 
 /** ModifyVolumeStatus represents the status object of ControllerModifyVolume operation */
@@ -3582,9 +3588,9 @@ export interface ModifyVolumeStatus {
    *  - `"Infeasible"` Infeasible indicates that the request has been rejected as invalid by the CSI driver. To resolve the error, a valid VolumeAttributesClass needs to be specified
    *  - `"Pending"` Pending indicates that the PersistentVolumeClaim cannot be modified due to unmet requirements, such as the specified VolumeAttributesClass not existing
    */
-  status: "InProgress" | "Infeasible" | "Pending";
+  readonly status: "InProgress" | "Infeasible" | "Pending";
   /** targetVolumeAttributesClassName is the name of the VolumeAttributesClass the PVC currently being reconciled */
-  targetVolumeAttributesClassName?: string | undefined;
+  readonly targetVolumeAttributesClassName?: string | undefined;
 }
 
 /**
@@ -3593,31 +3599,31 @@ export interface ModifyVolumeStatus {
  */
 export interface NFSVolumeSource {
   /** path that is exported by the NFS server. More info: https://kubernetes.io/docs/concepts/storage/volumes#nfs */
-  path: string;
+  readonly path: string;
   /**
    * readOnly here will force the NFS export to be mounted with read-only permissions. Defaults to false. More
    * info: https://kubernetes.io/docs/concepts/storage/volumes#nfs
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * server is the hostname or IP address of the NFS server. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#nfs
    */
-  server: string;
+  readonly server: string;
 }
 
 /** NamespaceCondition contains details about state of namespace. */
 export interface NamespaceCondition {
   /** Last time the condition transitioned from one status to another. */
-  lastTransitionTime?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
   /** Human-readable message indicating details about last transition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** Unique, one-word, CamelCase reason for the condition's last transition. */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /** Status of the condition, one of True, False, Unknown. */
-  status: string;
+  readonly status: string;
   /** Type of namespace controller condition. */
-  type: string;
+  readonly type: string;
 }
 
 /** NamespaceSpec describes the attributes on a Namespace. */
@@ -3628,7 +3634,7 @@ export interface NamespaceSpec {
    *
    * @listType atomic
    */
-  finalizers?: string[] | undefined;
+  readonly finalizers?: readonly string[] | undefined;
 }
 
 /** NamespaceStatus is information about the current status of a Namespace. */
@@ -3638,7 +3644,7 @@ export interface NamespaceStatus {
    *
    * @listType map by type
    */
-  conditions?: NamespaceCondition[] | undefined;
+  readonly conditions?: readonly NamespaceCondition[] | undefined;
   /**
    * Phase is the current lifecycle phase of the namespace. More info:
    * https://kubernetes.io/docs/tasks/administer-cluster/namespaces/
@@ -3647,15 +3653,15 @@ export interface NamespaceStatus {
    *  - `"Active"` means the namespace is available for use in the system
    *  - `"Terminating"` means the namespace is undergoing graceful termination
    */
-  phase?: "Active" | "Terminating" | undefined;
+  readonly phase?: "Active" | "Terminating" | undefined;
 }
 
 /** NodeAddress contains information for the node's address. */
 export interface NodeAddress {
   /** The node address. */
-  address: string;
+  readonly address: string;
   /** Node address type, one of Hostname, ExternalIP or InternalIP. */
-  type: string;
+  readonly type: string;
 }
 
 /** Node affinity is a group of node affinity scheduling rules. */
@@ -3670,14 +3676,14 @@ export interface NodeAffinity {
    *
    * @listType atomic
    */
-  preferredDuringSchedulingIgnoredDuringExecution?: PreferredSchedulingTerm[] | undefined;
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly PreferredSchedulingTerm[] | undefined;
   /**
    * If the affinity requirements specified by this field are not met at scheduling time, the pod will not be
    * scheduled onto the node. If the affinity requirements specified by this field cease to be met at some point
    * during pod execution (e.g. due to an update), the system may or may not try to eventually evict the pod from
    * its node.
    */
-  requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector | undefined;
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector | undefined;
 }
 
 /** NodeAllocatableResourceClaimStatus describes the status of node allocatable resources allocated via DRA. */
@@ -3687,30 +3693,30 @@ export interface NodeAllocatableResourceClaimStatus {
    *
    * @listType set
    */
-  containers?: string[] | undefined;
+  readonly containers?: readonly string[] | undefined;
   /**
    * ResourceClaimName is the resource claim referenced by the pod that resulted in this node allocatable resource
    * allocation.
    */
-  resourceClaimName: string;
+  readonly resourceClaimName: string;
   /** Resources is a map of the node-allocatable resource name to the aggregate quantity allocated to the claim. */
-  resources: { [key: string]: IntOrString };
+  readonly resources: { readonly [key: string]: IntOrString };
 }
 
 /** NodeCondition contains condition information for a node. */
 export interface NodeCondition {
   /** Last time we got an update on a given condition. */
-  lastHeartbeatTime?: string | undefined;
+  readonly lastHeartbeatTime?: string | undefined;
   /** Last time the condition transit from one status to another. */
-  lastTransitionTime?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
   /** Human readable message indicating details about last transition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** (brief) reason for the condition's last transition. */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /** Status of the condition, one of True, False, Unknown. */
-  status: string;
+  readonly status: string;
   /** Type of node condition. */
-  type: string;
+  readonly type: string;
 }
 
 /**
@@ -3719,7 +3725,7 @@ export interface NodeCondition {
  */
 export interface NodeConfigSource {
   /** ConfigMap is a reference to a Node's ConfigMap */
-  configMap?: ConfigMapNodeConfigSource | undefined;
+  readonly configMap?: ConfigMapNodeConfigSource | undefined;
 }
 
 /** NodeConfigStatus describes the status of the config assigned by Node.Spec.ConfigSource. */
@@ -3729,7 +3735,7 @@ export interface NodeConfigStatus {
    * version of the Assigned config, or the current LastKnownGood config, depending on whether attempting to use
    * the Assigned config results in an error.
    */
-  active?: NodeConfigSource | undefined;
+  readonly active?: NodeConfigSource | undefined;
   /**
    * Assigned reports the checkpointed config the node will try to use. When Node.Spec.ConfigSource is updated, the
    * node checkpoints the associated config payload to local disk, along with a record indicating intended config.
@@ -3738,7 +3744,7 @@ export interface NodeConfigStatus {
    * tries to make the Assigned config the Active config by loading and validating the checkpointed payload
    * identified by Assigned.
    */
-  assigned?: NodeConfigSource | undefined;
+  readonly assigned?: NodeConfigSource | undefined;
   /**
    * Error describes any problems reconciling the Spec.ConfigSource to the Active config. Errors may occur, for
    * example, attempting to checkpoint Spec.ConfigSource to the local Assigned record, attempting to checkpoint the
@@ -3751,7 +3757,7 @@ export interface NodeConfigStatus {
    * human-readable description of the error state; machines can check whether or not Error is empty, but should
    * not rely on the stability of the Error text across Kubelet versions.
    */
-  error?: string | undefined;
+  readonly error?: string | undefined;
   /**
    * LastKnownGood reports the checkpointed config the node will fall back to when it encounters an error
    * attempting to use the Assigned config. The Assigned config becomes the LastKnownGood config when the node
@@ -3762,13 +3768,13 @@ export interface NodeConfigStatus {
    * assumed good. You should not make assumptions about the node's method of determining config stability and
    * correctness, as this may change or become configurable in the future.
    */
-  lastKnownGood?: NodeConfigSource | undefined;
+  readonly lastKnownGood?: NodeConfigSource | undefined;
 }
 
 /** NodeDaemonEndpoints lists ports opened by daemons running on the Node. */
 export interface NodeDaemonEndpoints {
   /** Endpoint on which Kubelet is listening. */
-  kubeletEndpoint?: DaemonEndpoint | undefined;
+  readonly kubeletEndpoint?: DaemonEndpoint | undefined;
 }
 
 /**
@@ -3777,23 +3783,23 @@ export interface NodeDaemonEndpoints {
  */
 export interface NodeFeatures {
   /** SupplementalGroupsPolicy is set to true if the runtime supports SupplementalGroupsPolicy and ContainerUser. */
-  supplementalGroupsPolicy?: boolean | undefined;
+  readonly supplementalGroupsPolicy?: boolean | undefined;
 }
 
 /** NodeRuntimeHandler is a set of runtime handler information. */
 export interface NodeRuntimeHandler {
   /** Supported features. */
-  features?: NodeRuntimeHandlerFeatures | undefined;
+  readonly features?: NodeRuntimeHandlerFeatures | undefined;
   /** Runtime handler name. Empty for the default runtime handler. */
-  name?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 /** NodeRuntimeHandlerFeatures is a set of features implemented by the runtime handler. */
 export interface NodeRuntimeHandlerFeatures {
   /** RecursiveReadOnlyMounts is set to true if the runtime handler supports RecursiveReadOnlyMounts. */
-  recursiveReadOnlyMounts?: boolean | undefined;
+  readonly recursiveReadOnlyMounts?: boolean | undefined;
   /** UserNamespaces is set to true if the runtime handler supports UserNamespaces, including for volumes. */
-  userNamespaces?: boolean | undefined;
+  readonly userNamespaces?: boolean | undefined;
 }
 
 /**
@@ -3806,7 +3812,7 @@ export interface NodeSelector {
    *
    * @listType atomic
    */
-  nodeSelectorTerms: NodeSelectorTerm[];
+  readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
 }
 
 /**
@@ -3815,7 +3821,7 @@ export interface NodeSelector {
  */
 export interface NodeSelectorRequirement {
   /** The label key that the selector applies to. */
-  key: string;
+  readonly key: string;
   /**
    * Represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists, DoesNotExist. Gt,
    * and Lt.
@@ -3828,7 +3834,7 @@ export interface NodeSelectorRequirement {
    *  - `"Lt"`
    *  - `"NotIn"`
    */
-  operator: "DoesNotExist" | "Exists" | "Gt" | "In" | "Lt" | "NotIn";
+  readonly operator: "DoesNotExist" | "Exists" | "Gt" | "In" | "Lt" | "NotIn";
   /**
    * An array of string values. If the operator is In or NotIn, the values array must be non-empty. If the operator
    * is Exists or DoesNotExist, the values array must be empty. If the operator is Gt or Lt, the values array must
@@ -3837,7 +3843,7 @@ export interface NodeSelectorRequirement {
    *
    * @listType atomic
    */
-  values?: string[] | undefined;
+  readonly values?: readonly string[] | undefined;
 }
 
 /**
@@ -3850,13 +3856,13 @@ export interface NodeSelectorTerm {
    *
    * @listType atomic
    */
-  matchExpressions?: NodeSelectorRequirement[] | undefined;
+  readonly matchExpressions?: readonly NodeSelectorRequirement[] | undefined;
   /**
    * A list of node selector requirements by node's fields.
    *
    * @listType atomic
    */
-  matchFields?: NodeSelectorRequirement[] | undefined;
+  readonly matchFields?: readonly NodeSelectorRequirement[] | undefined;
 }
 
 /** NodeSpec describes the attributes that a node is created with. */
@@ -3867,15 +3873,15 @@ export interface NodeSpec {
    *
    * @deprecated
    */
-  configSource?: NodeConfigSource | undefined;
+  readonly configSource?: NodeConfigSource | undefined;
   /**
    * Deprecated. Not all kubelets will set this field. Remove field after 1.13. see: https://issues.k8s.io/61966
    *
    * @deprecated
    */
-  externalID?: string | undefined;
+  readonly externalID?: string | undefined;
   /** PodCIDR represents the pod IP range assigned to the node. */
-  podCIDR?: string | undefined;
+  readonly podCIDR?: string | undefined;
   /**
    * podCIDRs represents the IP ranges assigned to the node for usage by Pods on that node. If this field is
    * specified, the 0th entry must match the podCIDR field. It may contain at most 1 value for each of IPv4 and
@@ -3883,20 +3889,20 @@ export interface NodeSpec {
    *
    * @listType set
    */
-  podCIDRs?: string[] | undefined;
+  readonly podCIDRs?: readonly string[] | undefined;
   /** ID of the node assigned by the cloud provider in the format: <ProviderName>://<ProviderSpecificNodeID> */
-  providerID?: string | undefined;
+  readonly providerID?: string | undefined;
   /**
    * If specified, the node's taints.
    *
    * @listType atomic
    */
-  taints?: Taint[] | undefined;
+  readonly taints?: readonly Taint[] | undefined;
   /**
    * Unschedulable controls node schedulability of new pods. By default, node is schedulable. More info:
    * https://kubernetes.io/docs/concepts/nodes/node/#manual-node-administration
    */
-  unschedulable?: boolean | undefined;
+  readonly unschedulable?: boolean | undefined;
 }
 
 /** NodeStatus is information about the current status of a node. */
@@ -3912,44 +3918,44 @@ export interface NodeStatus {
    *
    * @listType map by type
    */
-  addresses?: NodeAddress[] | undefined;
+  readonly addresses?: readonly NodeAddress[] | undefined;
   /** Allocatable represents the resources of a node that are available for scheduling. Defaults to Capacity. */
-  allocatable?: { [key: string]: IntOrString } | undefined;
+  readonly allocatable?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * Capacity represents the total resources of a node. More info:
    * https://kubernetes.io/docs/reference/node/node-status/#capacity
    */
-  capacity?: { [key: string]: IntOrString } | undefined;
+  readonly capacity?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * Conditions is an array of current observed node conditions. More info:
    * https://kubernetes.io/docs/reference/node/node-status/#condition
    *
    * @listType map by type
    */
-  conditions?: NodeCondition[] | undefined;
+  readonly conditions?: readonly NodeCondition[] | undefined;
   /** Status of the config assigned to the node via the dynamic Kubelet config feature. */
-  config?: NodeConfigStatus | undefined;
+  readonly config?: NodeConfigStatus | undefined;
   /** Endpoints of daemons running on the Node. */
-  daemonEndpoints?: NodeDaemonEndpoints | undefined;
+  readonly daemonEndpoints?: NodeDaemonEndpoints | undefined;
   /**
    * DeclaredFeatures represents the features related to feature gates that are declared by the node.
    *
    * @listType atomic
    */
-  declaredFeatures?: string[] | undefined;
+  readonly declaredFeatures?: readonly string[] | undefined;
   /** Features describes the set of features implemented by the CRI implementation. */
-  features?: NodeFeatures | undefined;
+  readonly features?: NodeFeatures | undefined;
   /**
    * List of container images on this node
    *
    * @listType atomic
    */
-  images?: ContainerImage[] | undefined;
+  readonly images?: readonly ContainerImage[] | undefined;
   /**
    * Set of ids/uuids to uniquely identify the node. More info:
    * https://kubernetes.io/docs/reference/node/node-status/#info
    */
-  nodeInfo?: NodeSystemInfo | undefined;
+  readonly nodeInfo?: NodeSystemInfo | undefined;
   /**
    * NodePhase is the recently observed lifecycle phase of the node. More info:
    * https://kubernetes.io/docs/concepts/nodes/node/#phase The field is never populated, and now is deprecated.
@@ -3959,25 +3965,25 @@ export interface NodeStatus {
    *  - `"Running"` means the node has been configured and has Kubernetes components running.
    *  - `"Terminated"` means the node has been removed from the cluster.
    */
-  phase?: "Pending" | "Running" | "Terminated" | undefined;
+  readonly phase?: "Pending" | "Running" | "Terminated" | undefined;
   /**
    * The available runtime handlers.
    *
    * @listType atomic
    */
-  runtimeHandlers?: NodeRuntimeHandler[] | undefined;
+  readonly runtimeHandlers?: readonly NodeRuntimeHandler[] | undefined;
   /**
    * List of volumes that are attached to the node.
    *
    * @listType atomic
    */
-  volumesAttached?: AttachedVolume[] | undefined;
+  readonly volumesAttached?: readonly AttachedVolume[] | undefined;
   /**
    * List of attachable volumes in use (mounted) by the node.
    *
    * @listType atomic
    */
-  volumesInUse?: string[] | undefined;
+  readonly volumesInUse?: readonly string[] | undefined;
 }
 
 /** NodeSwapStatus represents swap memory information. */
@@ -3987,58 +3993,58 @@ export interface NodeSwapStatus {
    *
    * @format int64
    */
-  capacity?: number | undefined;
+  readonly capacity?: number | undefined;
 }
 
 /** NodeSystemInfo is a set of ids/uuids to uniquely identify the node. */
 export interface NodeSystemInfo {
   /** The Architecture reported by the node */
-  architecture: string;
+  readonly architecture: string;
   /** Boot ID reported by the node. */
-  bootID: string;
+  readonly bootID: string;
   /** ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2). */
-  containerRuntimeVersion: string;
+  readonly containerRuntimeVersion: string;
   /** Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64). */
-  kernelVersion: string;
+  readonly kernelVersion: string;
   /**
    * Deprecated: KubeProxy Version reported by the node.
    *
    * @deprecated
    */
-  kubeProxyVersion: string;
+  readonly kubeProxyVersion: string;
   /** Kubelet Version reported by the node. */
-  kubeletVersion: string;
+  readonly kubeletVersion: string;
   /**
    * MachineID reported by the node. For unique machine identification in the cluster this field is preferred.
    * Learn more from man(5) machine-id: http://man7.org/linux/man-pages/man5/machine-id.5.html
    */
-  machineID: string;
+  readonly machineID: string;
   /** The Operating System reported by the node */
-  operatingSystem: string;
+  readonly operatingSystem: string;
   /** OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)). */
-  osImage: string;
+  readonly osImage: string;
   /** Swap Info reported by the node. */
-  swap?: NodeSwapStatus | undefined;
+  readonly swap?: NodeSwapStatus | undefined;
   /**
    * SystemUUID reported by the node. For unique machine identification MachineID is preferred. This field is
    * specific to Red Hat hosts
    * https://access.redhat.com/documentation/en-us/red_hat_subscription_management/1/html/rhsm/uuid
    */
-  systemUUID: string;
+  readonly systemUUID: string;
 }
 
 /** ObjectFieldSelector selects an APIVersioned field of an object. */
 export interface ObjectFieldSelector {
   /** Version of the schema the FieldPath is written in terms of, defaults to "v1". */
-  apiVersion?: string | undefined;
+  readonly apiVersion?: string | undefined;
   /** Path of the field to select in the specified API version. */
-  fieldPath: string;
+  readonly fieldPath: string;
 }
 
 /** ObjectReference contains enough information to let you inspect or modify the referred object. */
 export interface ObjectReference {
   /** API version of the referent. */
-  apiVersion?: string | undefined;
+  readonly apiVersion?: string | undefined;
   /**
    * If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go
    * field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is
@@ -4047,29 +4053,29 @@ export interface ObjectReference {
    * (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing
    * a part of an object.
    */
-  fieldPath?: string | undefined;
+  readonly fieldPath?: string | undefined;
   /**
    * Kind of the referent. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds
    */
-  kind?: string | undefined;
+  readonly kind?: string | undefined;
   /**
    * Name of the referent. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * Namespace of the referent. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/
    */
-  namespace?: string | undefined;
+  readonly namespace?: string | undefined;
   /**
    * Specific resourceVersion to which this reference is made, if any. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#concurrency-control-and-consistency
    */
-  resourceVersion?: string | undefined;
+  readonly resourceVersion?: string | undefined;
   /** UID of the referent. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#uids */
-  uid?: string | undefined;
+  readonly uid?: string | undefined;
 }
 
 /** PersistentVolumeClaim is a user's request for and claim to a persistent volume */
@@ -4079,54 +4085,54 @@ export interface EmbeddedPersistentVolumeClaim {
    * schemas to the latest internal value, and may reject unrecognized values. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources
    */
-  apiVersion?: string | undefined;
+  readonly apiVersion?: string | undefined;
   /**
    * Kind is a string value representing the REST resource this object represents. Servers may infer this from the
    * endpoint the client submits requests to. Cannot be updated. In CamelCase. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds
    */
-  kind?: string | undefined;
+  readonly kind?: string | undefined;
   /**
    * Standard object's metadata. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
    */
-  metadata?: Partial<ObjectMeta> | undefined;
+  readonly metadata?: Partial<ObjectMeta> | undefined;
   /**
    * spec defines the desired characteristics of a volume requested by a pod author. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  spec?: PersistentVolumeClaimSpec | undefined;
+  readonly spec?: PersistentVolumeClaimSpec | undefined;
   /**
    * status represents the current information/status of a persistent volume claim. Read-only. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  status?: PersistentVolumeClaimStatus | undefined;
+  readonly status?: PersistentVolumeClaimStatus | undefined;
 }
 
 /** PersistentVolumeClaimCondition contains details about state of pvc */
 export interface PersistentVolumeClaimCondition {
   /** lastProbeTime is the time we probed the condition. */
-  lastProbeTime?: string | undefined;
+  readonly lastProbeTime?: string | undefined;
   /** lastTransitionTime is the time the condition transitioned from one status to another. */
-  lastTransitionTime?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
   /** message is the human-readable message indicating details about last transition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /**
    * reason is a unique, this should be a short, machine understandable string that gives the reason for
    * condition's last transition. If it reports "Resizing" that means the underlying persistent volume is being
    * resized.
    */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /**
    * Status is the status of the condition. Can be True, False, Unknown. More info:
    * https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/persistent-volume-claim-v1/#:~:text=state%20of%20pvc-,conditions.status,-(string)%2C%20required
    */
-  status: string;
+  readonly status: string;
   /**
    * Type is the type of the condition. More info:
    * https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/persistent-volume-claim-v1/#:~:text=set%20to%20%27ResizeStarted%27.-,PersistentVolumeClaimCondition,-contains%20details%20about
    */
-  type: string;
+  readonly type: string;
 }
 
 /**
@@ -4140,7 +4146,8 @@ export interface PersistentVolumeClaimSpec {
    *
    * @listType atomic
    */
-  accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
+  readonly accessModes?:
+    readonly ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
   /**
    * dataSource field can be used to specify either: * An existing VolumeSnapshot object
    * (snapshot.storage.k8s.io/VolumeSnapshot) * An existing PVC (PersistentVolumeClaim) If the provisioner or an
@@ -4150,7 +4157,7 @@ export interface PersistentVolumeClaimSpec {
    * dataSourceRef.namespace is not specified. If the namespace is specified, then dataSourceRef will not be copied
    * to dataSource.
    */
-  dataSource?: TypedLocalObjectReference | undefined;
+  readonly dataSource?: TypedLocalObjectReference | undefined;
   /**
    * dataSourceRef specifies the object from which to populate the volume with data, if a non-empty volume is
    * desired. This may be any object from a non-empty API group (non core object) or a PersistentVolumeClaim
@@ -4171,20 +4178,20 @@ export interface PersistentVolumeClaimSpec {
    * (Beta) Using this field requires the AnyVolumeDataSource feature gate to be enabled. (Alpha) Using the
    * namespace field of dataSourceRef requires the CrossNamespaceVolumeDataSource feature gate to be enabled.
    */
-  dataSourceRef?: TypedObjectReference | undefined;
+  readonly dataSourceRef?: TypedObjectReference | undefined;
   /**
    * resources represents the minimum resources the volume should have. Users are allowed to specify resource
    * requirements that are lower than previous value but must still be higher than capacity recorded in the status
    * field of the claim. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#resources
    */
-  resources?: VolumeResourceRequirements | undefined;
+  readonly resources?: VolumeResourceRequirements | undefined;
   /** selector is a label query over volumes to consider for binding. */
-  selector?: LabelSelector | undefined;
+  readonly selector?: LabelSelector | undefined;
   /**
    * storageClassName is the name of the StorageClass required by the claim. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#class-1
    */
-  storageClassName?: string | undefined;
+  readonly storageClassName?: string | undefined;
   /**
    * volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim. If specified, the
    * CSI driver will create or update the volume with the attributes defined in the corresponding
@@ -4195,7 +4202,7 @@ export interface PersistentVolumeClaimSpec {
    * PersistentVolumeClaim will be set to a Pending state, as reflected by the modifyVolumeStatus field, until such
    * as a resource exists. More info: https://kubernetes.io/docs/concepts/storage/volume-attributes-classes/
    */
-  volumeAttributesClassName?: string | undefined;
+  readonly volumeAttributesClassName?: string | undefined;
   /**
    * volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not
    * included in claim spec.
@@ -4204,9 +4211,9 @@ export interface PersistentVolumeClaimSpec {
    *  - `"Block"` means the volume will not be formatted with a filesystem and will remain a raw block device.
    *  - `"Filesystem"` means the volume will be or is formatted with a filesystem.
    */
-  volumeMode?: "Block" | "Filesystem" | undefined;
+  readonly volumeMode?: "Block" | "Filesystem" | undefined;
   /** volumeName is the binding reference to the PersistentVolume backing this claim. */
-  volumeName?: string | undefined;
+  readonly volumeName?: string | undefined;
 }
 
 /** PersistentVolumeClaimStatus is the current status of a persistent volume claim. */
@@ -4217,7 +4224,8 @@ export interface PersistentVolumeClaimStatus {
    *
    * @listType atomic
    */
-  accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
+  readonly accessModes?:
+    readonly ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
   /**
    * allocatedResourceStatuses stores status of resource being resized for the given PVC. Key names follow standard
    * Kubernetes label syntax. Valid values are either:
@@ -4253,9 +4261,9 @@ export interface PersistentVolumeClaimStatus {
    * resizing capacity of the volume, should ignore PVC updates that change other valid resources associated with
    * PVC.
    */
-  allocatedResourceStatuses?:
+  readonly allocatedResourceStatuses?:
     | {
-        [key: string]:
+        readonly [key: string]:
           | "ControllerResizeInProgress"
           | "ControllerResizeInfeasible"
           | "NodeResizeInProgress"
@@ -4282,26 +4290,26 @@ export interface PersistentVolumeClaimStatus {
    * purpose it was designed. For example - a controller that only is responsible for resizing capacity of the
    * volume, should ignore PVC updates that change other valid resources associated with PVC.
    */
-  allocatedResources?: { [key: string]: IntOrString } | undefined;
+  readonly allocatedResources?: { readonly [key: string]: IntOrString } | undefined;
   /** capacity represents the actual resources of the underlying volume. */
-  capacity?: { [key: string]: IntOrString } | undefined;
+  readonly capacity?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * conditions is the current Condition of persistent volume claim. If underlying persistent volume is being
    * resized then the Condition will be set to 'Resizing'.
    *
    * @listType map by type
    */
-  conditions?: PersistentVolumeClaimCondition[] | undefined;
+  readonly conditions?: readonly PersistentVolumeClaimCondition[] | undefined;
   /**
    * currentVolumeAttributesClassName is the current name of the VolumeAttributesClass the PVC is using. When
    * unset, there is no VolumeAttributeClass applied to this PersistentVolumeClaim
    */
-  currentVolumeAttributesClassName?: string | undefined;
+  readonly currentVolumeAttributesClassName?: string | undefined;
   /**
    * ModifyVolumeStatus represents the status object of ControllerModifyVolume operation. When this is unset, there
    * is no ModifyVolume operation being attempted.
    */
-  modifyVolumeStatus?: ModifyVolumeStatus | undefined;
+  readonly modifyVolumeStatus?: ModifyVolumeStatus | undefined;
   /**
    * phase represents the current phase of PersistentVolumeClaim.
    *
@@ -4310,7 +4318,7 @@ export interface PersistentVolumeClaimStatus {
    *  - `"Lost"` used for PersistentVolumeClaims that lost their underlying PersistentVolume. The claim was bound to a PersistentVolume and this volume does not exist any longer and all data on it was lost.
    *  - `"Pending"` used for PersistentVolumeClaims that are not yet bound
    */
-  phase?: "Bound" | "Lost" | "Pending" | undefined;
+  readonly phase?: "Bound" | "Lost" | "Pending" | undefined;
 }
 
 /**
@@ -4322,12 +4330,12 @@ export interface PersistentVolumeClaimTemplate {
    * May contain labels and annotations that will be copied into the PVC when creating it. No other fields are
    * allowed and will be rejected during validation.
    */
-  metadata?: Partial<ObjectMeta> | undefined;
+  readonly metadata?: Partial<ObjectMeta> | undefined;
   /**
    * The specification for the PersistentVolumeClaim. The entire content is copied unchanged into the PVC that gets
    * created from this template. The same fields as in a PersistentVolumeClaim are also valid here.
    */
-  spec: PersistentVolumeClaimSpec;
+  readonly spec: PersistentVolumeClaimSpec;
 }
 
 /**
@@ -4340,9 +4348,9 @@ export interface PersistentVolumeClaimVolumeSource {
    * claimName is the name of a PersistentVolumeClaim in the same namespace as the pod using this volume. More
    * info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  claimName: string;
+  readonly claimName: string;
   /** readOnly Will force the ReadOnly setting in VolumeMounts. Default false. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** PersistentVolumeSpec is the specification of a persistent volume. */
@@ -4353,37 +4361,38 @@ export interface PersistentVolumeSpec {
    *
    * @listType atomic
    */
-  accessModes?: ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
+  readonly accessModes?:
+    readonly ("ReadOnlyMany" | "ReadWriteMany" | "ReadWriteOnce" | "ReadWriteOncePod")[] | undefined;
   /**
    * awsElasticBlockStore represents an AWS Disk resource that is attached to a kubelet's host machine and then
    * exposed to the pod. Deprecated: AWSElasticBlockStore is deprecated. All operations for the in-tree
    * awsElasticBlockStore type are redirected to the ebs.csi.aws.com CSI driver. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#awselasticblockstore
    */
-  awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
+  readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
   /**
    * azureDisk represents an Azure Data Disk mount on the host and bind mount to the pod. Deprecated: AzureDisk is
    * deprecated. All operations for the in-tree azureDisk type are redirected to the disk.csi.azure.com CSI driver.
    *
    * @deprecated
    */
-  azureDisk?: AzureDiskVolumeSource | undefined;
+  readonly azureDisk?: AzureDiskVolumeSource | undefined;
   /**
    * azureFile represents an Azure File Service mount on the host and bind mount to the pod. Deprecated: AzureFile
    * is deprecated. All operations for the in-tree azureFile type are redirected to the file.csi.azure.com CSI
    * driver.
    */
-  azureFile?: AzureFilePersistentVolumeSource | undefined;
+  readonly azureFile?: AzureFilePersistentVolumeSource | undefined;
   /**
    * capacity is the description of the persistent volume's resources and capacity. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#capacity
    */
-  capacity?: { [key: string]: IntOrString } | undefined;
+  readonly capacity?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * cephFS represents a Ceph FS mount on the host that shares a pod's lifetime. Deprecated: CephFS is deprecated
    * and the in-tree cephfs type is no longer supported.
    */
-  cephfs?: CephFSPersistentVolumeSource | undefined;
+  readonly cephfs?: CephFSPersistentVolumeSource | undefined;
   /**
    * cinder represents a cinder volume attached and mounted on kubelets host machine. Deprecated: Cinder is
    * deprecated. All operations for the in-tree cinder type are redirected to the cinder.csi.openstack.org CSI
@@ -4391,77 +4400,77 @@ export interface PersistentVolumeSpec {
    *
    * @deprecated
    */
-  cinder?: CinderPersistentVolumeSource | undefined;
+  readonly cinder?: CinderPersistentVolumeSource | undefined;
   /**
    * claimRef is part of a bi-directional binding between PersistentVolume and PersistentVolumeClaim. Expected to
    * be non-nil when bound. claim.VolumeName is the authoritative bind between PV and PVC. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#binding
    */
-  claimRef?: ObjectReference | undefined;
+  readonly claimRef?: ObjectReference | undefined;
   /** csi represents storage that is handled by an external CSI driver. */
-  csi?: CSIPersistentVolumeSource | undefined;
+  readonly csi?: CSIPersistentVolumeSource | undefined;
   /**
    * fc represents a Fibre Channel resource that is attached to a kubelet's host machine and then exposed to the
    * pod.
    */
-  fc?: FCVolumeSource | undefined;
+  readonly fc?: FCVolumeSource | undefined;
   /**
    * flexVolume represents a generic volume resource that is provisioned/attached using an exec based plugin.
    * Deprecated: FlexVolume is deprecated. Consider using a CSIDriver instead.
    *
    * @deprecated
    */
-  flexVolume?: FlexPersistentVolumeSource | undefined;
+  readonly flexVolume?: FlexPersistentVolumeSource | undefined;
   /**
    * flocker represents a Flocker volume attached to a kubelet's host machine and exposed to the pod for its usage.
    * This depends on the Flocker control service being running. Deprecated: Flocker is deprecated and the in-tree
    * flocker type is no longer supported.
    */
-  flocker?: FlockerVolumeSource | undefined;
+  readonly flocker?: FlockerVolumeSource | undefined;
   /**
    * gcePersistentDisk represents a GCE Disk resource that is attached to a kubelet's host machine and then exposed
    * to the pod. Provisioned by an admin. Deprecated: GCEPersistentDisk is deprecated. All operations for the
    * in-tree gcePersistentDisk type are redirected to the pd.csi.storage.gke.io CSI driver. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#gcepersistentdisk
    */
-  gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
+  readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
   /**
    * glusterfs represents a Glusterfs volume that is attached to a host and exposed to the pod. Provisioned by an
    * admin. Deprecated: Glusterfs is deprecated and the in-tree glusterfs type is no longer supported. More info:
    * https://examples.k8s.io/volumes/glusterfs/README.md
    */
-  glusterfs?: GlusterfsPersistentVolumeSource | undefined;
+  readonly glusterfs?: GlusterfsPersistentVolumeSource | undefined;
   /**
    * hostPath represents a directory on the host. Provisioned by a developer or tester. This is useful for
    * single-node development and testing only! On-host storage is not supported in any way and WILL NOT WORK in a
    * multi-node cluster. More info: https://kubernetes.io/docs/concepts/storage/volumes#hostpath
    */
-  hostPath?: HostPathVolumeSource | undefined;
+  readonly hostPath?: HostPathVolumeSource | undefined;
   /**
    * iscsi represents an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to the
    * pod. Provisioned by an admin.
    */
-  iscsi?: ISCSIPersistentVolumeSource | undefined;
+  readonly iscsi?: ISCSIPersistentVolumeSource | undefined;
   /** local represents directly-attached storage with node affinity */
-  local?: LocalVolumeSource | undefined;
+  readonly local?: LocalVolumeSource | undefined;
   /**
    * mountOptions is the list of mount options, e.g. ["ro", "soft"]. Not validated - mount will simply fail if one
    * is invalid. More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#mount-options
    *
    * @listType atomic
    */
-  mountOptions?: string[] | undefined;
+  readonly mountOptions?: readonly string[] | undefined;
   /**
    * nfs represents an NFS mount on the host. Provisioned by an admin. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#nfs
    */
-  nfs?: NFSVolumeSource | undefined;
+  readonly nfs?: NFSVolumeSource | undefined;
   /**
    * nodeAffinity defines constraints that limit what nodes this volume can be accessed from. This field influences
    * the scheduling of pods that use this volume. This field is mutable if MutablePVNodeAffinity feature gate is
    * enabled.
    */
-  nodeAffinity?: VolumeNodeAffinity | undefined;
+  readonly nodeAffinity?: VolumeNodeAffinity | undefined;
   /**
    * persistentVolumeReclaimPolicy defines what happens to a persistent volume when released from its claim. Valid
    * options are Retain (default for manually created PersistentVolumes), Delete (default for dynamically
@@ -4474,24 +4483,24 @@ export interface PersistentVolumeSpec {
    *  - `"Recycle"` means the volume will be recycled back into the pool of unbound persistent volumes on release from its claim. The volume plugin must support Recycling.
    *  - `"Retain"` means the volume will be left in its current phase (Released) for manual reclamation by the administrator. The default policy is Retain.
    */
-  persistentVolumeReclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
+  readonly persistentVolumeReclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
   /**
    * photonPersistentDisk represents a PhotonController persistent disk attached and mounted on kubelets host
    * machine. Deprecated: PhotonPersistentDisk is deprecated and the in-tree photonPersistentDisk type is no longer
    * supported.
    */
-  photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
+  readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
   /**
    * portworxVolume represents a portworx volume attached and mounted on kubelets host machine. Deprecated:
    * PortworxVolume is deprecated. All operations for the in-tree portworxVolume type are redirected to the
    * pxd.portworx.com CSI driver.
    */
-  portworxVolume?: PortworxVolumeSource | undefined;
+  readonly portworxVolume?: PortworxVolumeSource | undefined;
   /**
    * quobyte represents a Quobyte mount on the host that shares a pod's lifetime. Deprecated: Quobyte is deprecated
    * and the in-tree quobyte type is no longer supported.
    */
-  quobyte?: QuobyteVolumeSource | undefined;
+  readonly quobyte?: QuobyteVolumeSource | undefined;
   /**
    * rbd represents a Rados Block Device mount on the host that shares a pod's lifetime. Deprecated: RBD is
    * deprecated and the in-tree rbd type is no longer supported. More info:
@@ -4499,23 +4508,23 @@ export interface PersistentVolumeSpec {
    *
    * @deprecated
    */
-  rbd?: RBDPersistentVolumeSource | undefined;
+  readonly rbd?: RBDPersistentVolumeSource | undefined;
   /**
    * scaleIO represents a ScaleIO persistent volume attached and mounted on Kubernetes nodes. Deprecated: ScaleIO
    * is deprecated and the in-tree scaleIO type is no longer supported.
    */
-  scaleIO?: ScaleIOPersistentVolumeSource | undefined;
+  readonly scaleIO?: ScaleIOPersistentVolumeSource | undefined;
   /**
    * storageClassName is the name of StorageClass to which this persistent volume belongs. Empty value means that
    * this volume does not belong to any StorageClass.
    */
-  storageClassName?: string | undefined;
+  readonly storageClassName?: string | undefined;
   /**
    * storageOS represents a StorageOS volume that is attached to the kubelet's host machine and mounted into the
    * pod. Deprecated: StorageOS is deprecated and the in-tree storageos type is no longer supported. More info:
    * https://examples.k8s.io/volumes/storageos/README.md
    */
-  storageos?: StorageOSPersistentVolumeSource | undefined;
+  readonly storageos?: StorageOSPersistentVolumeSource | undefined;
   /**
    * Name of VolumeAttributesClass to which this persistent volume belongs. Empty value is not allowed. When this
    * field is not set, it indicates that this volume does not belong to any VolumeAttributesClass. This field is
@@ -4523,7 +4532,7 @@ export interface PersistentVolumeSpec {
    * an unbound PersistentVolume, the volumeAttributesClassName will be matched with unbound PersistentVolumeClaims
    * during the binding process.
    */
-  volumeAttributesClassName?: string | undefined;
+  readonly volumeAttributesClassName?: string | undefined;
   /**
    * volumeMode defines if a volume is intended to be used with a formatted filesystem or to remain in raw block
    * state. Value of Filesystem is implied when not included in spec.
@@ -4532,13 +4541,13 @@ export interface PersistentVolumeSpec {
    *  - `"Block"` means the volume will not be formatted with a filesystem and will remain a raw block device.
    *  - `"Filesystem"` means the volume will be or is formatted with a filesystem.
    */
-  volumeMode?: "Block" | "Filesystem" | undefined;
+  readonly volumeMode?: "Block" | "Filesystem" | undefined;
   /**
    * vsphereVolume represents a vSphere volume attached and mounted on kubelets host machine. Deprecated:
    * VsphereVolume is deprecated. All operations for the in-tree vsphereVolume type are redirected to the
    * csi.vsphere.vmware.com CSI driver.
    */
-  vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
+  readonly vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
 }
 
 /** PersistentVolumeStatus is the current status of a persistent volume. */
@@ -4547,9 +4556,9 @@ export interface PersistentVolumeStatus {
    * lastPhaseTransitionTime is the time the phase transitioned from one to another and automatically resets to
    * current time everytime a volume phase transitions.
    */
-  lastPhaseTransitionTime?: string | undefined;
+  readonly lastPhaseTransitionTime?: string | undefined;
   /** message is a human-readable message indicating details about why the volume is in this state. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /**
    * phase indicates if a volume is available, bound to a claim, or released by a claim. More info:
    * https://kubernetes.io/docs/concepts/storage/persistent-volumes#phase
@@ -4561,12 +4570,12 @@ export interface PersistentVolumeStatus {
    *  - `"Pending"` used for PersistentVolumes that are not available
    *  - `"Released"` used for PersistentVolumes where the bound PersistentVolumeClaim was deleted released volumes must be recycled before becoming available again this phase is used by the persistent volume claim binder to signal to another process to reclaim the resource
    */
-  phase?: "Available" | "Bound" | "Failed" | "Pending" | "Released" | undefined;
+  readonly phase?: "Available" | "Bound" | "Failed" | "Pending" | "Released" | undefined;
   /**
    * reason is a brief CamelCase string that describes any failure and is meant for machine parsing and tidy
    * display in the CLI.
    */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** Represents a Photon Controller persistent disk resource. */
@@ -4575,9 +4584,9 @@ export interface PhotonPersistentDiskVolumeSource {
    * fsType is the filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** pdID is the ID that identifies Photon Controller persistent disk */
-  pdID: string;
+  readonly pdID: string;
 }
 
 /** Pod affinity is a group of inter pod affinity scheduling rules. */
@@ -4592,7 +4601,7 @@ export interface PodAffinity {
    *
    * @listType atomic
    */
-  preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[] | undefined;
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[] | undefined;
   /**
    * If the affinity requirements specified by this field are not met at scheduling time, the pod will not be
    * scheduled onto the node. If the affinity requirements specified by this field cease to be met at some point
@@ -4602,7 +4611,7 @@ export interface PodAffinity {
    *
    * @listType atomic
    */
-  requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] | undefined;
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[] | undefined;
 }
 
 /**
@@ -4616,7 +4625,7 @@ export interface PodAffinityTerm {
    * A label query over a set of resources, in this case pods. If it's null, this PodAffinityTerm matches with no
    * Pods.
    */
-  labelSelector?: LabelSelector | undefined;
+  readonly labelSelector?: LabelSelector | undefined;
   /**
    * MatchLabelKeys is a set of pod label keys to select which pods will be taken into consideration. The keys are
    * used to lookup values from the incoming pod labels, those key-value labels are merged with `labelSelector` as
@@ -4627,7 +4636,7 @@ export interface PodAffinityTerm {
    *
    * @listType atomic
    */
-  matchLabelKeys?: string[] | undefined;
+  readonly matchLabelKeys?: readonly string[] | undefined;
   /**
    * MismatchLabelKeys is a set of pod label keys to select which pods will be taken into consideration. The keys
    * are used to lookup values from the incoming pod labels, those key-value labels are merged with `labelSelector`
@@ -4638,13 +4647,13 @@ export interface PodAffinityTerm {
    *
    * @listType atomic
    */
-  mismatchLabelKeys?: string[] | undefined;
+  readonly mismatchLabelKeys?: readonly string[] | undefined;
   /**
    * A label query over the set of namespaces that the term applies to. The term is applied to the union of the
    * namespaces selected by this field and the ones listed in the namespaces field. null selector and null or empty
    * namespaces list means "this pod's namespace". An empty selector ({}) matches all namespaces.
    */
-  namespaceSelector?: LabelSelector | undefined;
+  readonly namespaceSelector?: LabelSelector | undefined;
   /**
    * namespaces specifies a static list of namespace names that the term applies to. The term is applied to the
    * union of the namespaces listed in this field and the ones selected by namespaceSelector. null or empty
@@ -4652,14 +4661,14 @@ export interface PodAffinityTerm {
    *
    * @listType atomic
    */
-  namespaces?: string[] | undefined;
+  readonly namespaces?: readonly string[] | undefined;
   /**
    * This pod should be co-located (affinity) or not co-located (anti-affinity) with the pods matching the
    * labelSelector in the specified namespaces, where co-located is defined as running on a node whose value of the
    * label with key topologyKey matches that of any node on which any of the selected pods is running. Empty
    * topologyKey is not allowed.
    */
-  topologyKey: string;
+  readonly topologyKey: string;
 }
 
 /** Pod anti affinity is a group of inter pod anti affinity scheduling rules. */
@@ -4674,7 +4683,7 @@ export interface PodAntiAffinity {
    *
    * @listType atomic
    */
-  preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[] | undefined;
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[] | undefined;
   /**
    * If the anti-affinity requirements specified by this field are not met at scheduling time, the pod will not be
    * scheduled onto the node. If the anti-affinity requirements specified by this field cease to be met at some
@@ -4684,7 +4693,7 @@ export interface PodAntiAffinity {
    *
    * @listType atomic
    */
-  requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] | undefined;
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[] | undefined;
 }
 
 /** PodCertificateProjection provides a private key and X.509 certificate in the pod filesystem. */
@@ -4696,7 +4705,7 @@ export interface PodCertificateProjection {
    * application needs to check that the key and leaf certificate are consistent, because it is possible to read
    * the files mid-rotation.
    */
-  certificateChainPath?: string | undefined;
+  readonly certificateChainPath?: string | undefined;
   /**
    * Write the credential bundle at this path in the projected volume.
    *
@@ -4710,7 +4719,7 @@ export interface PodCertificateProjection {
    * consistent key and certificate chain.  If you project them to separate files, your application code will need
    * to additionally check that the leaf certificate was issued to the key.
    */
-  credentialBundlePath?: string | undefined;
+  readonly credentialBundlePath?: string | undefined;
   /**
    * Write the key at this path in the projected volume.
    *
@@ -4718,13 +4727,13 @@ export interface PodCertificateProjection {
    * application needs to check that the key and leaf certificate are consistent, because it is possible to read
    * the files mid-rotation.
    */
-  keyPath?: string | undefined;
+  readonly keyPath?: string | undefined;
   /**
    * The type of keypair Kubelet will generate for the pod.
    *
    * Valid values are "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", and "ED25519".
    */
-  keyType: string;
+  readonly keyType: string;
   /**
    * maxExpirationSeconds is the maximum lifetime permitted for the certificate.
    *
@@ -4739,9 +4748,9 @@ export interface PodCertificateProjection {
    *
    * @format int32
    */
-  maxExpirationSeconds?: number | undefined;
+  readonly maxExpirationSeconds?: number | undefined;
   /** Kubelet's generated CSRs will be addressed to this signer. */
-  signerName: string;
+  readonly signerName: string;
   /**
    * userAnnotations allow pod authors to pass additional information to the signer implementation.  Kubernetes
    * does not restrict or validate this metadata in any way.
@@ -4756,35 +4765,35 @@ export interface PodCertificateProjection {
    * Signers should document the keys and values they support. Signers should deny requests that contain keys they
    * do not recognize.
    */
-  userAnnotations?: { [key: string]: string } | undefined;
+  readonly userAnnotations?: { readonly [key: string]: string } | undefined;
 }
 
 /** PodCondition contains details for the current condition of this pod. */
 export interface PodCondition {
   /** Last time we probed the condition. */
-  lastProbeTime?: string | undefined;
+  readonly lastProbeTime?: string | undefined;
   /** Last time the condition transitioned from one status to another. */
-  lastTransitionTime?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
   /** Human-readable message indicating details about last transition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /**
    * If set, this represents the .metadata.generation that the pod condition was set based upon.
    *
    * @format int64
    */
-  observedGeneration?: number | undefined;
+  readonly observedGeneration?: number | undefined;
   /** Unique, one-word, CamelCase reason for the condition's last transition. */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /**
    * Status is the status of the condition. Can be True, False, Unknown. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#pod-conditions
    */
-  status: string;
+  readonly status: string;
   /**
    * Type is the type of the condition. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#pod-conditions
    */
-  type: string;
+  readonly type: string;
 }
 
 /** PodDNSConfig defines the DNS parameters of a pod in addition to those generated from DNSPolicy. */
@@ -4795,7 +4804,7 @@ export interface PodDNSConfig {
    *
    * @listType atomic
    */
-  nameservers?: string[] | undefined;
+  readonly nameservers?: readonly string[] | undefined;
   /**
    * A list of DNS resolver options. This will be merged with the base options generated from DNSPolicy. Duplicated
    * entries will be removed. Resolution options given in Options will override those that appear in the base
@@ -4803,22 +4812,22 @@ export interface PodDNSConfig {
    *
    * @listType atomic
    */
-  options?: PodDNSConfigOption[] | undefined;
+  readonly options?: readonly PodDNSConfigOption[] | undefined;
   /**
    * A list of DNS search domains for host-name lookup. This will be appended to the base search paths generated
    * from DNSPolicy. Duplicated search paths will be removed.
    *
    * @listType atomic
    */
-  searches?: string[] | undefined;
+  readonly searches?: readonly string[] | undefined;
 }
 
 /** PodDNSConfigOption defines DNS resolver options of a pod. */
 export interface PodDNSConfigOption {
   /** Name is this DNS resolver option's name. Required. */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** Value is this DNS resolver option's value. */
-  value?: string | undefined;
+  readonly value?: string | undefined;
 }
 
 /**
@@ -4832,15 +4841,15 @@ export interface PodExtendedResourceClaimStatus {
    *
    * @listType atomic
    */
-  requestMappings: ContainerExtendedResourceRequest[];
+  readonly requestMappings: readonly ContainerExtendedResourceRequest[];
   /** ResourceClaimName is the name of the ResourceClaim that was generated for the Pod in the namespace of the Pod. */
-  resourceClaimName: string;
+  readonly resourceClaimName: string;
 }
 
 /** PodIP represents a single IP address allocated to the pod. */
 export interface PodIP {
   /** IP is the IP address assigned to the pod */
-  ip: string;
+  readonly ip: string;
 }
 
 /** PodOS defines the OS parameters of a pod. */
@@ -4851,13 +4860,13 @@ export interface PodOS {
    * https://github.com/opencontainers/runtime-spec/blob/master/config.md#platform-specific-configuration Clients
    * should expect to handle additional values and treat unrecognized values in this field as os: null
    */
-  name: string;
+  readonly name: string;
 }
 
 /** PodReadinessGate contains the reference to a pod condition */
 export interface PodReadinessGate {
   /** ConditionType refers to a condition in the pod's condition list with matching type. */
-  conditionType: string;
+  readonly conditionType: string;
 }
 
 /**
@@ -4875,13 +4884,13 @@ export interface PodReadinessGate {
  */
 export interface PodResourceClaim {
   /** Name uniquely identifies this resource claim inside the pod. This must be a DNS_LABEL. */
-  name: string;
+  readonly name: string;
   /**
    * ResourceClaimName is the name of a ResourceClaim object in the same namespace as this pod.
    *
    * Exactly one of ResourceClaimName and ResourceClaimTemplateName must be set.
    */
-  resourceClaimName?: string | undefined;
+  readonly resourceClaimName?: string | undefined;
   /**
    * ResourceClaimTemplateName is the name of a ResourceClaimTemplate object in the same namespace as this pod.
    *
@@ -4902,7 +4911,7 @@ export interface PodResourceClaim {
    *
    * Exactly one of ResourceClaimName and ResourceClaimTemplateName must be set.
    */
-  resourceClaimTemplateName?: string | undefined;
+  readonly resourceClaimTemplateName?: string | undefined;
 }
 
 /**
@@ -4914,7 +4923,7 @@ export interface PodResourceClaimStatus {
    * Name uniquely identifies this resource claim inside the pod. This must match the name of an entry in
    * pod.spec.resourceClaims, which implies that the string must be a DNS_LABEL.
    */
-  name: string;
+  readonly name: string;
   /**
    * ResourceClaimName is the name of the ResourceClaim that was generated for the Pod in the namespace of the Pod.
    *
@@ -4925,13 +4934,13 @@ export interface PodResourceClaimStatus {
    * If this is unset, then generating a ResourceClaim was not necessary. The pod.spec.resourceClaims entry can be
    * ignored in this case.
    */
-  resourceClaimName?: string | undefined;
+  readonly resourceClaimName?: string | undefined;
 }
 
 /** PodSchedulingGate is associated to a Pod to guard its scheduling. */
 export interface PodSchedulingGate {
   /** Name of the scheduling gate. Each scheduling gate must have a unique name field. */
-  name: string;
+  readonly name: string;
 }
 
 /**
@@ -4943,7 +4952,7 @@ export interface PodSchedulingGroup {
    * PodGroupName specifies the name of the standalone PodGroup object that represents the runtime instance of this
    * group. Must be a DNS subdomain.
    */
-  podGroupName?: string | undefined;
+  readonly podGroupName?: string | undefined;
 }
 
 /**
@@ -4956,7 +4965,7 @@ export interface PodSecurityContext {
    * appArmorProfile is the AppArmor options to use by the containers in this pod. Note that this field cannot be
    * set when spec.os.name is windows.
    */
-  appArmorProfile?: AppArmorProfile | undefined;
+  readonly appArmorProfile?: AppArmorProfile | undefined;
   /**
    * A special supplemental group that applies to all containers in a pod. Some volume types allow the Kubelet to
    * change the ownership of that volume to be owned by the pod:
@@ -4969,7 +4978,7 @@ export interface PodSecurityContext {
    *
    * @format int64
    */
-  fsGroup?: number | undefined;
+  readonly fsGroup?: number | undefined;
   /**
    * fsGroupChangePolicy defines behavior of changing ownership and permission of the volume before being exposed
    * inside Pod. This field will only apply to volume types which support fsGroup based ownership(and permissions).
@@ -4981,7 +4990,7 @@ export interface PodSecurityContext {
    *  - `"Always"` indicates that volume's ownership and permissions should always be changed whenever volume is mounted inside a Pod. This the default behavior.
    *  - `"OnRootMismatch"` indicates that volume's ownership and permissions will be changed only when permission and ownership of root directory does not match with expected permissions on the volume. This can help shorten the time it takes to change ownership and permissions of a volume.
    */
-  fsGroupChangePolicy?: "Always" | "OnRootMismatch" | undefined;
+  readonly fsGroupChangePolicy?: "Always" | "OnRootMismatch" | undefined;
   /**
    * The GID to run the entrypoint of the container process. Uses runtime default if unset. May also be set in
    * SecurityContext.  If set in both SecurityContext and PodSecurityContext, the value specified in
@@ -4990,14 +4999,14 @@ export interface PodSecurityContext {
    *
    * @format int64
    */
-  runAsGroup?: number | undefined;
+  readonly runAsGroup?: number | undefined;
   /**
    * Indicates that the container must run as a non-root user. If true, the Kubelet will validate the image at
    * runtime to ensure that it does not run as UID 0 (root) and fail to start the container if it does. If unset or
    * false, no such validation will be performed. May also be set in SecurityContext.  If set in both
    * SecurityContext and PodSecurityContext, the value specified in SecurityContext takes precedence.
    */
-  runAsNonRoot?: boolean | undefined;
+  readonly runAsNonRoot?: boolean | undefined;
   /**
    * The UID to run the entrypoint of the container process. Defaults to user specified in image metadata if
    * unspecified. May also be set in SecurityContext.  If set in both SecurityContext and PodSecurityContext, the
@@ -5006,7 +5015,7 @@ export interface PodSecurityContext {
    *
    * @format int64
    */
-  runAsUser?: number | undefined;
+  readonly runAsUser?: number | undefined;
   /**
    * seLinuxChangePolicy defines how the container's SELinux label is applied to all volumes used by the Pod. It
    * has no effect on nodes that do not support SELinux or to volumes does not support SELinux. Valid values are
@@ -5032,19 +5041,19 @@ export interface PodSecurityContext {
    * All Pods that use the same volume should use the same seLinuxChangePolicy, otherwise some pods can get stuck
    * in ContainerCreating state. Note that this field cannot be set when spec.os.name is windows.
    */
-  seLinuxChangePolicy?: string | undefined;
+  readonly seLinuxChangePolicy?: string | undefined;
   /**
    * The SELinux context to be applied to all containers. If unspecified, the container runtime will allocate a
    * random SELinux context for each container.  May also be set in SecurityContext.  If set in both
    * SecurityContext and PodSecurityContext, the value specified in SecurityContext takes precedence for that
    * container. Note that this field cannot be set when spec.os.name is windows.
    */
-  seLinuxOptions?: SELinuxOptions | undefined;
+  readonly seLinuxOptions?: SELinuxOptions | undefined;
   /**
    * The seccomp options to use by the containers in this pod. Note that this field cannot be set when spec.os.name
    * is windows.
    */
-  seccompProfile?: SeccompProfile | undefined;
+  readonly seccompProfile?: SeccompProfile | undefined;
   /**
    * A list of groups applied to the first process run in each container, in addition to the container's primary
    * GID and fsGroup (if specified).  If the SupplementalGroupsPolicy feature is enabled, the
@@ -5055,7 +5064,7 @@ export interface PodSecurityContext {
    *
    * @listType atomic
    */
-  supplementalGroups?: number[] | undefined;
+  readonly supplementalGroups?: readonly number[] | undefined;
   /**
    * Defines how supplemental groups of the first container processes are calculated. Valid values are "Merge" and
    * "Strict". If not specified, "Merge" is used. (Alpha) Using the field requires the SupplementalGroupsPolicy
@@ -5066,20 +5075,20 @@ export interface PodSecurityContext {
    *  - `"Merge"` means that the container's provided SupplementalGroups and FsGroup (specified in SecurityContext) will be merged with the primary user's groups as defined in the container image (in /etc/group).
    *  - `"Strict"` means that the container's provided SupplementalGroups and FsGroup (specified in SecurityContext) will be used instead of any groups defined in the container image.
    */
-  supplementalGroupsPolicy?: "Merge" | "Strict" | undefined;
+  readonly supplementalGroupsPolicy?: "Merge" | "Strict" | undefined;
   /**
    * Sysctls hold a list of namespaced sysctls used for the pod. Pods with unsupported sysctls (by the container
    * runtime) might fail to launch. Note that this field cannot be set when spec.os.name is windows.
    *
    * @listType atomic
    */
-  sysctls?: Sysctl[] | undefined;
+  readonly sysctls?: readonly Sysctl[] | undefined;
   /**
    * The Windows specific settings applied to all containers. If unspecified, the options within a container's
    * SecurityContext will be used. If set in both SecurityContext and PodSecurityContext, the value specified in
    * SecurityContext takes precedence. Note that this field cannot be set when spec.os.name is linux.
    */
-  windowsOptions?: WindowsSecurityContextOptions | undefined;
+  readonly windowsOptions?: WindowsSecurityContextOptions | undefined;
 }
 
 /** PodSpec is a description of a pod. */
@@ -5090,23 +5099,23 @@ export interface PodSpec {
    *
    * @format int64
    */
-  activeDeadlineSeconds?: number | undefined;
+  readonly activeDeadlineSeconds?: number | undefined;
   /** If specified, the pod's scheduling constraints */
-  affinity?: Affinity | undefined;
+  readonly affinity?: Affinity | undefined;
   /** AutomountServiceAccountToken indicates whether a service account token should be automatically mounted. */
-  automountServiceAccountToken?: boolean | undefined;
+  readonly automountServiceAccountToken?: boolean | undefined;
   /**
    * List of containers belonging to the pod. Containers cannot currently be added or removed. There must be at
    * least one container in a Pod. Cannot be updated.
    *
    * @listType map by name
    */
-  containers: Container[];
+  readonly containers: readonly Container[];
   /**
    * Specifies the DNS parameters of a pod. Parameters specified here will be merged to the generated DNS
    * configuration based on DNSPolicy.
    */
-  dnsConfig?: PodDNSConfig | undefined;
+  readonly dnsConfig?: PodDNSConfig | undefined;
   /**
    * Set DNS policy for the pod. Defaults to "ClusterFirst". Valid values are 'ClusterFirstWithHostNet',
    * 'ClusterFirst', 'Default' or 'None'. DNS parameters given in DNSConfig will be merged with the policy selected
@@ -5119,12 +5128,12 @@ export interface PodSpec {
    *  - `"Default"` indicates that the pod should use the default (as determined by kubelet) DNS settings.
    *  - `"None"` indicates that the pod should use empty DNS settings. DNS parameters such as nameservers and search paths should be defined via DNSConfig.
    */
-  dnsPolicy?: "ClusterFirst" | "ClusterFirstWithHostNet" | "Default" | "None" | undefined;
+  readonly dnsPolicy?: "ClusterFirst" | "ClusterFirstWithHostNet" | "Default" | "None" | undefined;
   /**
    * EnableServiceLinks indicates whether information about services should be injected into pod's environment
    * variables, matching the syntax of Docker links. Optional: Defaults to true.
    */
-  enableServiceLinks?: boolean | undefined;
+  readonly enableServiceLinks?: boolean | undefined;
   /**
    * List of ephemeral containers run in this pod. Ephemeral containers may be run in an existing pod to perform
    * user-initiated actions such as debugging. This list cannot be specified when creating a pod, and it cannot be
@@ -5133,24 +5142,24 @@ export interface PodSpec {
    *
    * @listType map by name
    */
-  ephemeralContainers?: EphemeralContainer[] | undefined;
+  readonly ephemeralContainers?: readonly EphemeralContainer[] | undefined;
   /**
    * HostAliases is an optional list of hosts and IPs that will be injected into the pod's hosts file if specified.
    *
    * @listType map by ip
    */
-  hostAliases?: HostAlias[] | undefined;
+  readonly hostAliases?: readonly HostAlias[] | undefined;
   /** Use the host's ipc namespace. Optional: Default to false. */
-  hostIPC?: boolean | undefined;
+  readonly hostIPC?: boolean | undefined;
   /**
    * Host networking requested for this pod. Use the host's network namespace. When using HostNetwork you should
    * specify ports so the scheduler is aware. When `hostNetwork` is true, specified `hostPort` fields in port
    * definitions must match `containerPort`, and unspecified `hostPort` fields in port definitions are defaulted to
    * match `containerPort`. Default to false.
    */
-  hostNetwork?: boolean | undefined;
+  readonly hostNetwork?: boolean | undefined;
   /** Use the host's pid namespace. Optional: Default to false. */
-  hostPID?: boolean | undefined;
+  readonly hostPID?: boolean | undefined;
   /**
    * Use the host's user namespace. Optional: Default to true. If set to true or not present, the pod will be run
    * in the host user namespace, useful for when the pod needs a feature only available to the host user namespace,
@@ -5158,9 +5167,9 @@ export interface PodSpec {
    * Setting false is useful for mitigating container breakout vulnerabilities even allowing users to run their
    * containers as root without actually having root privileges on the host.
    */
-  hostUsers?: boolean | undefined;
+  readonly hostUsers?: boolean | undefined;
   /** Specifies the hostname of the Pod If not specified, the pod's hostname will be set to a system-defined value. */
-  hostname?: string | undefined;
+  readonly hostname?: string | undefined;
   /**
    * HostnameOverride specifies an explicit override for the pod's hostname as perceived by the pod. This field
    * only specifies the pod's hostname and does not affect its DNS records. When this field is set to a non-empty
@@ -5170,7 +5179,7 @@ export interface PodSpec {
    * This field must be a valid DNS subdomain as defined in RFC 1123 and contain at most 64 characters. Requires
    * the HostnameOverride feature gate to be enabled.
    */
-  hostnameOverride?: string | undefined;
+  readonly hostnameOverride?: string | undefined;
   /**
    * ImagePullSecrets is an optional list of references to secrets in the same namespace to use for pulling any of
    * the images used by this PodSpec. If specified, these secrets will be passed to individual puller
@@ -5179,7 +5188,7 @@ export interface PodSpec {
    *
    * @listType map by name
    */
-  imagePullSecrets?: LocalObjectReference[] | undefined;
+  readonly imagePullSecrets?: readonly LocalObjectReference[] | undefined;
   /**
    * List of initialization containers belonging to the pod. Init containers are executed in order prior to
    * containers being started. If any init container fails, the pod is considered to have failed and is handled
@@ -5193,20 +5202,20 @@ export interface PodSpec {
    *
    * @listType map by name
    */
-  initContainers?: Container[] | undefined;
+  readonly initContainers?: readonly Container[] | undefined;
   /**
    * NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by
    * the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible
    * for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled
    * on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename
    */
-  nodeName?: string | undefined;
+  readonly nodeName?: string | undefined;
   /**
    * NodeSelector is a selector which must be true for the pod to fit on a node. Selector which must match a node's
    * labels for the pod to be scheduled on that node. More info:
    * https://kubernetes.io/docs/concepts/configuration/assign-pod-node/
    */
-  nodeSelector?: { [key: string]: string } | undefined;
+  readonly nodeSelector?: { readonly [key: string]: string } | undefined;
   /**
    * Specifies the OS of the containers in the pod. Some pod and container fields are restricted if this is set.
    *
@@ -5224,7 +5233,7 @@ export interface PodSpec {
    * spec.containers[*].securityContext.procMount - spec.containers[*].securityContext.runAsUser -
    * spec.containers[*].securityContext.runAsGroup
    */
-  os?: PodOS | undefined;
+  readonly os?: PodOS | undefined;
   /**
    * Overhead represents the resource overhead associated with running a pod for a given RuntimeClass. This field
    * will be autopopulated at admission time by the RuntimeClass admission controller. If the RuntimeClass
@@ -5234,7 +5243,7 @@ export interface PodSpec {
    * otherwise it will remain unset and treated as zero. More info:
    * https://git.k8s.io/enhancements/keps/sig-node/688-pod-overhead/README.md
    */
-  overhead?: { [key: string]: IntOrString } | undefined;
+  readonly overhead?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * PreemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority.
    * Defaults to PreemptLowerPriority if unset.
@@ -5243,7 +5252,7 @@ export interface PodSpec {
    *  - `"Never"` means that pod never preempts other pods with lower priority.
    *  - `"PreemptLowerPriority"` means that pod can preempt other pods with lower priority.
    */
-  preemptionPolicy?: "Never" | "PreemptLowerPriority" | undefined;
+  readonly preemptionPolicy?: "Never" | "PreemptLowerPriority" | undefined;
   /**
    * The priority value. Various system components use this field to find the priority of the pod. When Priority
    * Admission Controller is enabled, it prevents users from setting this field. The admission controller populates
@@ -5251,14 +5260,14 @@ export interface PodSpec {
    *
    * @format int32
    */
-  priority?: number | undefined;
+  readonly priority?: number | undefined;
   /**
    * If specified, indicates the pod's priority. "system-node-critical" and "system-cluster-critical" are two
    * special keywords which indicate the highest priorities with the former being the highest priority. Any other
    * name must be defined by creating a PriorityClass object with that name. If not specified, the pod priority
    * will be default or zero if there is no default.
    */
-  priorityClassName?: string | undefined;
+  readonly priorityClassName?: string | undefined;
   /**
    * If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers
    * are ready AND all conditions specified in the readiness gates have status equal to "True" More info:
@@ -5266,7 +5275,7 @@ export interface PodSpec {
    *
    * @listType atomic
    */
-  readinessGates?: PodReadinessGate[] | undefined;
+  readonly readinessGates?: readonly PodReadinessGate[] | undefined;
   /**
    * ResourceClaims defines which ResourceClaims must be allocated and reserved before the Pod is allowed to start.
    * The resources will be made available to those containers which consume them by name.
@@ -5277,7 +5286,7 @@ export interface PodSpec {
    *
    * @listType map by name
    */
-  resourceClaims?: PodResourceClaim[] | undefined;
+  readonly resourceClaims?: readonly PodResourceClaim[] | undefined;
   /**
    * Resources is the total amount of CPU and Memory resources required by all containers in the pod. It supports
    * specifying Requests and Limits for "cpu", "memory" and "hugepages-" resource names only. ResourceClaims are
@@ -5288,7 +5297,7 @@ export interface PodSpec {
    *
    * This is an alpha field and requires enabling the PodLevelResources feature gate.
    */
-  resources?: ResourceRequirements | undefined;
+  readonly resources?: ResourceRequirements | undefined;
   /**
    * Restart policy for all containers within the pod. One of Always, OnFailure, Never. In some contexts, only a
    * subset of those values may be permitted. Default to Always. More info:
@@ -5299,19 +5308,19 @@ export interface PodSpec {
    *  - `"Never"`
    *  - `"OnFailure"`
    */
-  restartPolicy?: "Always" | "Never" | "OnFailure" | undefined;
+  readonly restartPolicy?: "Always" | "Never" | "OnFailure" | undefined;
   /**
    * RuntimeClassName refers to a RuntimeClass object in the node.k8s.io group, which should be used to run this
    * pod.  If no RuntimeClass resource matches the named class, the pod will not be run. If unset or empty, the
    * "legacy" RuntimeClass will be used, which is an implicit class with an empty definition that uses the default
    * runtime handler. More info: https://git.k8s.io/enhancements/keps/sig-node/585-runtime-class
    */
-  runtimeClassName?: string | undefined;
+  readonly runtimeClassName?: string | undefined;
   /**
    * If specified, the pod will be dispatched by specified scheduler. If not specified, the pod will be dispatched
    * by default scheduler.
    */
-  schedulerName?: string | undefined;
+  readonly schedulerName?: string | undefined;
   /**
    * SchedulingGates is an opaque list of values that if specified will block scheduling the pod. If
    * schedulingGates is not empty, the pod will stay in the SchedulingGated state and the scheduler will not
@@ -5321,7 +5330,7 @@ export interface PodSpec {
    *
    * @listType map by name
    */
-  schedulingGates?: PodSchedulingGate[] | undefined;
+  readonly schedulingGates?: readonly PodSchedulingGate[] | undefined;
   /**
    * SchedulingGroup provides a reference to the immediate scheduling runtime grouping object that this Pod belongs
    * to. This field is used by the scheduler to identify the group and apply the correct group scheduling policies.
@@ -5332,22 +5341,22 @@ export interface PodSpec {
    * policies. Doing this during pod scheduling may result in the placement not conforming to the expected
    * policies.
    */
-  schedulingGroup?: PodSchedulingGroup | undefined;
+  readonly schedulingGroup?: PodSchedulingGroup | undefined;
   /**
    * SecurityContext holds pod-level security attributes and common container settings. Optional: Defaults to
    * empty.  See type description for default values of each field.
    */
-  securityContext?: PodSecurityContext | undefined;
+  readonly securityContext?: PodSecurityContext | undefined;
   /**
    * DeprecatedServiceAccount is a deprecated alias for ServiceAccountName. Deprecated: Use serviceAccountName
    * instead.
    */
-  serviceAccount?: string | undefined;
+  readonly serviceAccount?: string | undefined;
   /**
    * ServiceAccountName is the name of the ServiceAccount to use to run this pod. More info:
    * https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
    */
-  serviceAccountName?: string | undefined;
+  readonly serviceAccountName?: string | undefined;
   /**
    * If true the pod's hostname will be configured as the pod's FQDN, rather than the leaf name (the default). In
    * Linux containers, this means setting the FQDN in the hostname field of the kernel (the nodename field of
@@ -5355,19 +5364,19 @@ export interface PodSpec {
    * HKEY_LOCAL_MACHINE\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters to FQDN. If a pod does not have
    * FQDN, this has no effect. Default to false.
    */
-  setHostnameAsFQDN?: boolean | undefined;
+  readonly setHostnameAsFQDN?: boolean | undefined;
   /**
    * Share a single process namespace between all of the containers in a pod. When this is set containers will be
    * able to view and signal processes from other containers in the same pod, and the first process in each
    * container will not be assigned PID 1. HostPID and ShareProcessNamespace cannot both be set. Optional: Default
    * to false.
    */
-  shareProcessNamespace?: boolean | undefined;
+  readonly shareProcessNamespace?: boolean | undefined;
   /**
    * If specified, the fully qualified Pod hostname will be "<hostname>.<subdomain>.<pod namespace>.svc.<cluster
    * domain>". If not specified, the pod will not have a domainname at all.
    */
-  subdomain?: string | undefined;
+  readonly subdomain?: string | undefined;
   /**
    * Optional duration in seconds the pod needs to terminate gracefully. May be decreased in delete request. Value
    * must be non-negative integer. The value zero indicates stop immediately via the kill signal (no opportunity to
@@ -5378,27 +5387,27 @@ export interface PodSpec {
    *
    * @format int64
    */
-  terminationGracePeriodSeconds?: number | undefined;
+  readonly terminationGracePeriodSeconds?: number | undefined;
   /**
    * If specified, the pod's tolerations.
    *
    * @listType atomic
    */
-  tolerations?: Toleration[] | undefined;
+  readonly tolerations?: readonly Toleration[] | undefined;
   /**
    * TopologySpreadConstraints describes how a group of pods ought to spread across topology domains. Scheduler
    * will schedule pods in a way which abides by the constraints. All topologySpreadConstraints are ANDed.
    *
    * @listType map by topologyKey, whenUnsatisfiable
    */
-  topologySpreadConstraints?: TopologySpreadConstraint[] | undefined;
+  readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[] | undefined;
   /**
    * List of volumes that can be mounted by containers belonging to the pod. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes
    *
    * @listType map by name
    */
-  volumes?: Volume[] | undefined;
+  readonly volumes?: readonly Volume[] | undefined;
 }
 
 /**
@@ -5410,14 +5419,14 @@ export interface PodStatus {
    * AllocatedResources is the total requests allocated for this pod by the node. If pod-level requests are not
    * set, this will be the total requests aggregated across containers in the pod.
    */
-  allocatedResources?: { [key: string]: IntOrString } | undefined;
+  readonly allocatedResources?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * Current service state of pod. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#pod-conditions
    *
    * @listType map by type
    */
-  conditions?: PodCondition[] | undefined;
+  readonly conditions?: readonly PodCondition[] | undefined;
   /**
    * Statuses of containers in this pod. Each container in the pod should have at most one status in this list, and
    * all statuses should be for containers in the pod. However this is not enforced. If a status for a non-existent
@@ -5427,7 +5436,7 @@ export interface PodStatus {
    *
    * @listType atomic
    */
-  containerStatuses?: ContainerStatus[] | undefined;
+  readonly containerStatuses?: readonly ContainerStatus[] | undefined;
   /**
    * Statuses for any ephemeral containers that have run in this pod. Each ephemeral container in the pod should
    * have at most one status in this list, and all statuses should be for containers in the pod. However this is
@@ -5437,15 +5446,15 @@ export interface PodStatus {
    *
    * @listType atomic
    */
-  ephemeralContainerStatuses?: ContainerStatus[] | undefined;
+  readonly ephemeralContainerStatuses?: readonly ContainerStatus[] | undefined;
   /** Status of extended resource claim backed by DRA. */
-  extendedResourceClaimStatus?: PodExtendedResourceClaimStatus | undefined;
+  readonly extendedResourceClaimStatus?: PodExtendedResourceClaimStatus | undefined;
   /**
    * hostIP holds the IP address of the host to which the pod is assigned. Empty if the pod has not started yet. A
    * pod can be assigned to a node that has a problem in kubelet which in turns mean that HostIP will not be
    * updated even if there is a node is assigned to pod
    */
-  hostIP?: string | undefined;
+  readonly hostIP?: string | undefined;
   /**
    * hostIPs holds the IP addresses allocated to the host. If this field is specified, the first entry must match
    * the hostIP field. This list is empty if the pod has not started yet. A pod can be assigned to a node that has
@@ -5454,7 +5463,7 @@ export interface PodStatus {
    *
    * @listType atomic
    */
-  hostIPs?: HostIP[] | undefined;
+  readonly hostIPs?: readonly HostIP[] | undefined;
   /**
    * Statuses of init containers in this pod. The most recent successful non-restartable init container will have
    * ready = true, the most recently started container will have startTime set. Each init container in the pod
@@ -5465,9 +5474,9 @@ export interface PodStatus {
    *
    * @listType atomic
    */
-  initContainerStatuses?: ContainerStatus[] | undefined;
+  readonly initContainerStatuses?: readonly ContainerStatus[] | undefined;
   /** A human readable message indicating details about why the pod is in this condition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /**
    * NodeAllocatableResourceClaimStatuses contains the status of node-allocatable resources that were allocated for
    * this pod through DRA claims. This includes resources currently reported in v1.Node `status.allocatable` that
@@ -5477,7 +5486,7 @@ export interface PodStatus {
    *
    * @listType atomic
    */
-  nodeAllocatableResourceClaimStatuses?: NodeAllocatableResourceClaimStatus[] | undefined;
+  readonly nodeAllocatableResourceClaimStatuses?: readonly NodeAllocatableResourceClaimStatus[] | undefined;
   /**
    * nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right
    * away as preemption victims receive their graceful termination periods. This field does not guarantee that the
@@ -5486,14 +5495,14 @@ export interface PodStatus {
    * is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is
    * scheduled.
    */
-  nominatedNodeName?: string | undefined;
+  readonly nominatedNodeName?: string | undefined;
   /**
    * If set, this represents the .metadata.generation that the pod status was set based upon. The
    * PodObservedGenerationTracking feature gate must be enabled to use this field.
    *
    * @format int64
    */
-  observedGeneration?: number | undefined;
+  readonly observedGeneration?: number | undefined;
   /**
    * The phase of a Pod is a simple, high-level summary of where the Pod is in its lifecycle. The conditions array,
    * the reason and message fields, and the individual container status arrays contain more detail about the pod's
@@ -5517,9 +5526,9 @@ export interface PodStatus {
    *  - `"Succeeded"` means that all containers in the pod have voluntarily terminated with a container exit code of 0, and the system is not going to restart any of these containers.
    *  - `"Unknown"` means that for some reason the state of the pod could not be obtained, typically due to an error in communicating with the host of the pod. Deprecated: It isn't being set since 2015 (74da3b14b0c0f658b3bb8d2def5094686d0e9095)
    */
-  phase?: "Failed" | "Pending" | "Running" | "Succeeded" | "Unknown" | undefined;
+  readonly phase?: "Failed" | "Pending" | "Running" | "Succeeded" | "Unknown" | undefined;
   /** podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated. */
-  podIP?: string | undefined;
+  readonly podIP?: string | undefined;
   /**
    * podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the
    * podIP field. Pods may be allocated at most 1 value for each of IPv4 and IPv6. This list is empty if no IPs
@@ -5527,7 +5536,7 @@ export interface PodStatus {
    *
    * @listType map by ip
    */
-  podIPs?: PodIP[] | undefined;
+  readonly podIPs?: readonly PodIP[] | undefined;
   /**
    * The Quality of Service (QOS) classification assigned to the pod based on resource requirements See PodQOSClass
    * type for available QOS classes More info:
@@ -5538,9 +5547,9 @@ export interface PodStatus {
    *  - `"Burstable"` is the Burstable qos class.
    *  - `"Guaranteed"` is the Guaranteed qos class.
    */
-  qosClass?: "BestEffort" | "Burstable" | "Guaranteed" | undefined;
+  readonly qosClass?: "BestEffort" | "Burstable" | "Guaranteed" | undefined;
   /** A brief CamelCase message indicating details about why the pod is in this state. e.g. 'Evicted' */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /**
    * Status of resources resize desired for pod's containers. It is empty if no resources resize is pending. Any
    * changes to container resources will automatically set this to "Proposed" Deprecated: Resize status is moved to
@@ -5548,23 +5557,23 @@ export interface PodStatus {
    * has been resized, but the Kubelet has not yet allocated the resources. PodResizeInProgress will track
    * in-progress resizes, and should be present whenever allocated resources != acknowledged resources.
    */
-  resize?: string | undefined;
+  readonly resize?: string | undefined;
   /**
    * Status of resource claims.
    *
    * @listType map by name
    */
-  resourceClaimStatuses?: PodResourceClaimStatus[] | undefined;
+  readonly resourceClaimStatuses?: readonly PodResourceClaimStatus[] | undefined;
   /**
    * Resources represents the compute resource requests and limits that have been applied at the pod level if
    * pod-level requests or limits are set in PodSpec.Resources
    */
-  resources?: ResourceRequirements | undefined;
+  readonly resources?: ResourceRequirements | undefined;
   /**
    * RFC 3339 date and time at which the object was acknowledged by the Kubelet. This is before the Kubelet pulled
    * the container image(s) for the pod.
    */
-  startTime?: string | undefined;
+  readonly startTime?: string | undefined;
 }
 
 /** PodTemplateSpec describes the data a pod should have when created from a template */
@@ -5573,12 +5582,12 @@ export interface PodTemplateSpec {
    * Standard object's metadata. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata
    */
-  metadata?: Partial<ObjectMeta> | undefined;
+  readonly metadata?: Partial<ObjectMeta> | undefined;
   /**
    * Specification of the desired behavior of the pod. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: PodSpec | undefined;
+  readonly spec?: PodSpec | undefined;
 }
 
 /** PortStatus represents the error condition of a service port */
@@ -5590,13 +5599,13 @@ export interface PortStatus {
    * - cloud provider specific error values must have names that comply with the
    *   format foo.example.com/CamelCase.
    */
-  error?: string | undefined;
+  readonly error?: string | undefined;
   /**
    * Port is the port number of the service port of which status is recorded here
    *
    * @format int32
    */
-  port: number;
+  readonly port: number;
   /**
    * Protocol is the protocol of the service port of which status is recorded here The supported values are: "TCP",
    * "UDP", "SCTP"
@@ -5606,7 +5615,7 @@ export interface PortStatus {
    *  - `"TCP"` is the TCP protocol.
    *  - `"UDP"` is the UDP protocol.
    */
-  protocol: "SCTP" | "TCP" | "UDP";
+  readonly protocol: "SCTP" | "TCP" | "UDP";
 }
 
 /** PortworxVolumeSource represents a Portworx volume resource. */
@@ -5615,11 +5624,11 @@ export interface PortworxVolumeSource {
    * fSType represents the filesystem type to mount Must be a filesystem type supported by the host operating
    * system. Ex. "ext4", "xfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /** volumeID uniquely identifies a Portworx volume */
-  volumeID: string;
+  readonly volumeID: string;
 }
 
 /**
@@ -5628,13 +5637,13 @@ export interface PortworxVolumeSource {
  */
 export interface PreferredSchedulingTerm {
   /** A node selector term, associated with the corresponding weight. */
-  preference: NodeSelectorTerm;
+  readonly preference: NodeSelectorTerm;
   /**
    * Weight associated with matching the corresponding nodeSelectorTerm, in the range 1-100.
    *
    * @format int32
    */
-  weight: number;
+  readonly weight: number;
 }
 
 /**
@@ -5643,40 +5652,40 @@ export interface PreferredSchedulingTerm {
  */
 export interface Probe {
   /** Exec specifies a command to execute in the container. */
-  exec?: ExecAction | undefined;
+  readonly exec?: ExecAction | undefined;
   /**
    * Minimum consecutive failures for the probe to be considered failed after having succeeded. Defaults to 3.
    * Minimum value is 1.
    *
    * @format int32
    */
-  failureThreshold?: number | undefined;
+  readonly failureThreshold?: number | undefined;
   /** GRPC specifies a GRPC HealthCheckRequest. */
-  grpc?: GRPCAction | undefined;
+  readonly grpc?: GRPCAction | undefined;
   /** HTTPGet specifies an HTTP GET request to perform. */
-  httpGet?: HTTPGetAction | undefined;
+  readonly httpGet?: HTTPGetAction | undefined;
   /**
    * Number of seconds after the container has started before liveness probes are initiated. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#container-probes
    *
    * @format int32
    */
-  initialDelaySeconds?: number | undefined;
+  readonly initialDelaySeconds?: number | undefined;
   /**
    * How often (in seconds) to perform the probe. Default to 10 seconds. Minimum value is 1.
    *
    * @format int32
    */
-  periodSeconds?: number | undefined;
+  readonly periodSeconds?: number | undefined;
   /**
    * Minimum consecutive successes for the probe to be considered successful after having failed. Defaults to 1.
    * Must be 1 for liveness and startup. Minimum value is 1.
    *
    * @format int32
    */
-  successThreshold?: number | undefined;
+  readonly successThreshold?: number | undefined;
   /** TCPSocket specifies a connection to a TCP port. */
-  tcpSocket?: TCPSocketAction | undefined;
+  readonly tcpSocket?: TCPSocketAction | undefined;
   /**
    * Optional duration in seconds the pod needs to terminate gracefully upon probe failure. The grace period is the
    * duration in seconds after the processes running in the pod are sent a termination signal and the time when the
@@ -5689,14 +5698,14 @@ export interface Probe {
    *
    * @format int64
    */
-  terminationGracePeriodSeconds?: number | undefined;
+  readonly terminationGracePeriodSeconds?: number | undefined;
   /**
    * Number of seconds after which the probe times out. Defaults to 1 second. Minimum value is 1. More info:
    * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle#container-probes
    *
    * @format int32
    */
-  timeoutSeconds?: number | undefined;
+  readonly timeoutSeconds?: number | undefined;
 }
 
 /** Represents a projected volume source */
@@ -5710,13 +5719,13 @@ export interface ProjectedVolumeSource {
    *
    * @format int32
    */
-  defaultMode?: number | undefined;
+  readonly defaultMode?: number | undefined;
   /**
    * sources is the list of volume projections. Each entry in this list handles one source.
    *
    * @listType atomic
    */
-  sources?: VolumeProjection[] | undefined;
+  readonly sources?: readonly VolumeProjection[] | undefined;
 }
 
 /**
@@ -5725,23 +5734,23 @@ export interface ProjectedVolumeSource {
  */
 export interface QuobyteVolumeSource {
   /** group to map volume access to Default is no group */
-  group?: string | undefined;
+  readonly group?: string | undefined;
   /** readOnly here will force the Quobyte volume to be mounted with read-only permissions. Defaults to false. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * registry represents a single or multiple Quobyte Registry services specified as a string as host:port pair
    * (multiple entries are separated with commas) which acts as the central registry for volumes
    */
-  registry: string;
+  readonly registry: string;
   /**
    * tenant owning the given Quobyte volume in the Backend Used with dynamically provisioned Quobyte volumes, value
    * is set by the plugin
    */
-  tenant?: string | undefined;
+  readonly tenant?: string | undefined;
   /** user to map volume access to Defaults to serivceaccount user */
-  user?: string | undefined;
+  readonly user?: string | undefined;
   /** volume is a string that references an already created Quobyte volume by name. */
-  volume: string;
+  readonly volume: string;
 }
 
 /**
@@ -5754,47 +5763,47 @@ export interface RBDPersistentVolumeSource {
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#rbd
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** image is the rados image name. More info: https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it */
-  image: string;
+  readonly image: string;
   /**
    * keyring is the path to key ring for RBDUser. Default is /etc/ceph/keyring. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "/etc/ceph/keyring"
    */
-  keyring?: string | undefined;
+  readonly keyring?: string | undefined;
   /**
    * monitors is a collection of Ceph monitors. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @listType atomic
    */
-  monitors: string[];
+  readonly monitors: readonly string[];
   /**
    * pool is the rados pool name. Default is rbd. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "rbd"
    */
-  pool?: string | undefined;
+  readonly pool?: string | undefined;
   /**
    * readOnly here will force the ReadOnly setting in VolumeMounts. Defaults to false. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef is name of the authentication secret for RBDUser. If provided overrides keyring. Default is nil.
    * More info: https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    */
-  secretRef?: SecretReference | undefined;
+  readonly secretRef?: SecretReference | undefined;
   /**
    * user is the rados user name. Default is admin. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "admin"
    */
-  user?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /**
@@ -5807,61 +5816,61 @@ export interface RBDVolumeSource {
    * supported by the host operating system. Examples: "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if
    * unspecified. More info: https://kubernetes.io/docs/concepts/storage/volumes#rbd
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** image is the rados image name. More info: https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it */
-  image: string;
+  readonly image: string;
   /**
    * keyring is the path to key ring for RBDUser. Default is /etc/ceph/keyring. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "/etc/ceph/keyring"
    */
-  keyring?: string | undefined;
+  readonly keyring?: string | undefined;
   /**
    * monitors is a collection of Ceph monitors. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @listType atomic
    */
-  monitors: string[];
+  readonly monitors: readonly string[];
   /**
    * pool is the rados pool name. Default is rbd. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "rbd"
    */
-  pool?: string | undefined;
+  readonly pool?: string | undefined;
   /**
    * readOnly here will force the ReadOnly setting in VolumeMounts. Defaults to false. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef is name of the authentication secret for RBDUser. If provided overrides keyring. Default is nil.
    * More info: https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
   /**
    * user is the rados user name. Default is admin. More info:
    * https://examples.k8s.io/volumes/rbd/README.md#how-to-use-it
    *
    * @default "admin"
    */
-  user?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /** ReplicationControllerCondition describes the state of a replication controller at a certain point. */
 export interface ReplicationControllerCondition {
   /** The last time the condition transitioned from one status to another. */
-  lastTransitionTime?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
   /** A human readable message indicating details about the transition. */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** The reason for the condition's last transition. */
-  reason?: string | undefined;
+  readonly reason?: string | undefined;
   /** Status of the condition, one of True, False, Unknown. */
-  status: string;
+  readonly status: string;
   /** Type of replication controller condition. */
-  type: string;
+  readonly type: string;
 }
 
 /** ReplicationControllerSpec is the specification of a replication controller. */
@@ -5872,7 +5881,7 @@ export interface ReplicationControllerSpec {
    *
    * @format int32
    */
-  minReadySeconds?: number | undefined;
+  readonly minReadySeconds?: number | undefined;
   /**
    * Replicas is the number of desired replicas. This is a pointer to distinguish between explicit zero and
    * unspecified. Defaults to 1. More info:
@@ -5881,20 +5890,20 @@ export interface ReplicationControllerSpec {
    * @default 1
    * @format int32
    */
-  replicas?: number | undefined;
+  readonly replicas?: number | undefined;
   /**
    * Selector is a label query over pods that should match the Replicas count. If Selector is empty, it is
    * defaulted to the labels present on the Pod template. Label keys and values that must match in order to be
    * controlled by this replication controller, if empty defaulted to labels on Pod template. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
    */
-  selector?: { [key: string]: string } | undefined;
+  readonly selector?: { readonly [key: string]: string } | undefined;
   /**
    * Template is the object that describes the pod that will be created if insufficient replicas are detected. This
    * takes precedence over a TemplateRef. The only allowed template.spec.restartPolicy value is "Always". More
    * info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#pod-template
    */
-  template?: PodTemplateSpec | undefined;
+  readonly template?: PodTemplateSpec | undefined;
 }
 
 /** ReplicationControllerStatus represents the current status of a replication controller. */
@@ -5904,38 +5913,38 @@ export interface ReplicationControllerStatus {
    *
    * @format int32
    */
-  availableReplicas?: number | undefined;
+  readonly availableReplicas?: number | undefined;
   /**
    * Represents the latest available observations of a replication controller's current state.
    *
    * @listType map by type
    */
-  conditions?: ReplicationControllerCondition[] | undefined;
+  readonly conditions?: readonly ReplicationControllerCondition[] | undefined;
   /**
    * The number of pods that have labels matching the labels of the pod template of the replication controller.
    *
    * @format int32
    */
-  fullyLabeledReplicas?: number | undefined;
+  readonly fullyLabeledReplicas?: number | undefined;
   /**
    * ObservedGeneration reflects the generation of the most recently observed replication controller.
    *
    * @format int64
    */
-  observedGeneration?: number | undefined;
+  readonly observedGeneration?: number | undefined;
   /**
    * The number of ready replicas for this replication controller.
    *
    * @format int32
    */
-  readyReplicas?: number | undefined;
+  readonly readyReplicas?: number | undefined;
   /**
    * Replicas is the most recently observed number of replicas. More info:
    * https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller
    *
    * @format int32
    */
-  replicas: number;
+  readonly replicas: number;
 }
 
 /** ResourceClaim references one entry in PodSpec.ResourceClaims. */
@@ -5944,22 +5953,22 @@ export interface ResourceClaim {
    * Name must match the name of one entry in pod.spec.resourceClaims of the Pod where this field is used. It makes
    * that resource available inside a container.
    */
-  name: string;
+  readonly name: string;
   /**
    * Request is the name chosen for a request in the referenced claim. If empty, everything from the claim is made
    * available, otherwise only the result of this request.
    */
-  request?: string | undefined;
+  readonly request?: string | undefined;
 }
 
 /** ResourceFieldSelector represents container resources (cpu, memory) and their output format */
 export interface ResourceFieldSelector {
   /** Container name: required for volumes, optional for env vars */
-  containerName?: string | undefined;
+  readonly containerName?: string | undefined;
   /** Specifies the output format of the exposed resources, defaults to "1" */
-  divisor?: IntOrString | undefined;
+  readonly divisor?: IntOrString | undefined;
   /** Required: resource to select */
-  resource: string;
+  readonly resource: string;
 }
 
 /**
@@ -5978,15 +5987,15 @@ export interface ResourceHealth {
    *
    * In future we may want to introduce the PermanentlyUnhealthy Status.
    */
-  health?: string | undefined;
+  readonly health?: string | undefined;
   /**
    * Message provides human-readable context for Health (e.g. "ECC error count exceeded threshold"). This field is
    * populated by the kubelet when ResourceHealthStatusMessage is enabled if the DRA plugin returns a message, and
    * is null otherwise.
    */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** ResourceID is the unique identifier of the resource. See the ResourceID type for more information. */
-  resourceID: string;
+  readonly resourceID: string;
 }
 
 /** ResourceQuotaSpec defines the desired hard limits to enforce for Quota. */
@@ -5995,21 +6004,21 @@ export interface ResourceQuotaSpec {
    * hard is the set of desired hard limits for each named resource. More info:
    * https://kubernetes.io/docs/concepts/policy/resource-quotas/
    */
-  hard?: { [key: string]: IntOrString } | undefined;
+  readonly hard?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * scopeSelector is also a collection of filters like scopes that must match each object tracked by a quota but
    * expressed using ScopeSelectorOperator in combination with possible values. For a resource to match, both
    * scopes AND scopeSelector (if specified in spec), must be matched.
    */
-  scopeSelector?: ScopeSelector | undefined;
+  readonly scopeSelector?: ScopeSelector | undefined;
   /**
    * A collection of filters that must match each object tracked by a quota. If not specified, the quota matches
    * all objects.
    *
    * @listType atomic
    */
-  scopes?:
-    | (
+  readonly scopes?:
+    | readonly (
         | "BestEffort"
         | "CrossNamespacePodAffinity"
         | "NotBestEffort"
@@ -6027,9 +6036,9 @@ export interface ResourceQuotaStatus {
    * Hard is the set of enforced hard limits for each named resource. More info:
    * https://kubernetes.io/docs/concepts/policy/resource-quotas/
    */
-  hard?: { [key: string]: IntOrString } | undefined;
+  readonly hard?: { readonly [key: string]: IntOrString } | undefined;
   /** Used is the current observed total usage of the resource in the namespace. */
-  used?: { [key: string]: IntOrString } | undefined;
+  readonly used?: { readonly [key: string]: IntOrString } | undefined;
 }
 
 /** ResourceRequirements describes the compute resource requirements. */
@@ -6043,19 +6052,19 @@ export interface ResourceRequirements {
    *
    * @listType map by name
    */
-  claims?: ResourceClaim[] | undefined;
+  readonly claims?: readonly ResourceClaim[] | undefined;
   /**
    * Limits describes the maximum amount of compute resources allowed. More info:
    * https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
    */
-  limits?: { [key: string]: IntOrString } | undefined;
+  readonly limits?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * Requests describes the minimum amount of compute resources required. If Requests is omitted for a container,
    * it defaults to Limits if that is explicitly specified, otherwise to an implementation-defined value. Requests
    * cannot exceed Limits. More info:
    * https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
    */
-  requests?: { [key: string]: IntOrString } | undefined;
+  readonly requests?: { readonly [key: string]: IntOrString } | undefined;
 }
 
 /** ResourceStatus represents the status of a single resource allocated to a Pod. */
@@ -6066,7 +6075,7 @@ export interface ResourceStatus {
    * status is reported about a container, the "claim_name" and "request" must match one of the claims of this
    * container.
    */
-  name: string;
+  readonly name: string;
   /**
    * List of unique resources health. Each element in the list contains an unique resource ID and its health. At a
    * minimum, for the lifetime of a Pod, resource ID must uniquely identify the resource allocated to the Pod on
@@ -6075,19 +6084,19 @@ export interface ResourceStatus {
    *
    * @listType map by resourceID
    */
-  resources?: ResourceHealth[] | undefined;
+  readonly resources?: readonly ResourceHealth[] | undefined;
 }
 
 /** SELinuxOptions are the labels to be applied to the container */
 export interface SELinuxOptions {
   /** Level is SELinux level label that applies to the container. */
-  level?: string | undefined;
+  readonly level?: string | undefined;
   /** Role is a SELinux role label that applies to the container. */
-  role?: string | undefined;
+  readonly role?: string | undefined;
   /** Type is a SELinux type label that applies to the container. */
-  type?: string | undefined;
+  readonly type?: string | undefined;
   /** User is a SELinux user label that applies to the container. */
-  user?: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /** ScaleIOPersistentVolumeSource represents a persistent ScaleIO volume */
@@ -6098,36 +6107,36 @@ export interface ScaleIOPersistentVolumeSource {
    *
    * @default "xfs"
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** gateway is the host address of the ScaleIO API Gateway. */
-  gateway: string;
+  readonly gateway: string;
   /** protectionDomain is the name of the ScaleIO Protection Domain for the configured storage. */
-  protectionDomain?: string | undefined;
+  readonly protectionDomain?: string | undefined;
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef references to the secret for ScaleIO user and other sensitive information. If this is not provided,
    * Login operation will fail.
    */
-  secretRef: SecretReference;
+  readonly secretRef: SecretReference;
   /** sslEnabled is the flag to enable/disable SSL communication with Gateway, default false */
-  sslEnabled?: boolean | undefined;
+  readonly sslEnabled?: boolean | undefined;
   /**
    * storageMode indicates whether the storage for a volume should be ThickProvisioned or ThinProvisioned. Default
    * is ThinProvisioned.
    *
    * @default "ThinProvisioned"
    */
-  storageMode?: string | undefined;
+  readonly storageMode?: string | undefined;
   /** storagePool is the ScaleIO Storage Pool associated with the protection domain. */
-  storagePool?: string | undefined;
+  readonly storagePool?: string | undefined;
   /** system is the name of the storage system as configured in ScaleIO. */
-  system: string;
+  readonly system: string;
   /**
    * volumeName is the name of a volume already created in the ScaleIO system that is associated with this volume
    * source.
    */
-  volumeName?: string | undefined;
+  readonly volumeName?: string | undefined;
 }
 
 /** ScaleIOVolumeSource represents a persistent ScaleIO volume */
@@ -6138,36 +6147,36 @@ export interface ScaleIOVolumeSource {
    *
    * @default "xfs"
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** gateway is the host address of the ScaleIO API Gateway. */
-  gateway: string;
+  readonly gateway: string;
   /** protectionDomain is the name of the ScaleIO Protection Domain for the configured storage. */
-  protectionDomain?: string | undefined;
+  readonly protectionDomain?: string | undefined;
   /** readOnly Defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef references to the secret for ScaleIO user and other sensitive information. If this is not provided,
    * Login operation will fail.
    */
-  secretRef: LocalObjectReference;
+  readonly secretRef: LocalObjectReference;
   /** sslEnabled Flag enable/disable SSL communication with Gateway, default false */
-  sslEnabled?: boolean | undefined;
+  readonly sslEnabled?: boolean | undefined;
   /**
    * storageMode indicates whether the storage for a volume should be ThickProvisioned or ThinProvisioned. Default
    * is ThinProvisioned.
    *
    * @default "ThinProvisioned"
    */
-  storageMode?: string | undefined;
+  readonly storageMode?: string | undefined;
   /** storagePool is the ScaleIO Storage Pool associated with the protection domain. */
-  storagePool?: string | undefined;
+  readonly storagePool?: string | undefined;
   /** system is the name of the storage system as configured in ScaleIO. */
-  system: string;
+  readonly system: string;
   /**
    * volumeName is the name of a volume already created in the ScaleIO system that is associated with this volume
    * source.
    */
-  volumeName?: string | undefined;
+  readonly volumeName?: string | undefined;
 }
 
 /** A scope selector represents the AND of the selectors represented by the scoped-resource selector requirements. */
@@ -6177,7 +6186,7 @@ export interface ScopeSelector {
    *
    * @listType atomic
    */
-  matchExpressions?: ScopedResourceSelectorRequirement[] | undefined;
+  readonly matchExpressions?: readonly ScopedResourceSelectorRequirement[] | undefined;
 }
 
 /**
@@ -6194,7 +6203,7 @@ export interface ScopedResourceSelectorRequirement {
    *  - `"In"`
    *  - `"NotIn"`
    */
-  operator: "DoesNotExist" | "Exists" | "In" | "NotIn";
+  readonly operator: "DoesNotExist" | "Exists" | "In" | "NotIn";
   /**
    * The name of the scope that the selector applies to.
    *
@@ -6207,7 +6216,7 @@ export interface ScopedResourceSelectorRequirement {
    *  - `"Terminating"` Match all pod objects where spec.activeDeadlineSeconds >=0
    *  - `"VolumeAttributesClass"` Match all pvc objects that have volume attributes class mentioned.
    */
-  scopeName:
+  readonly scopeName:
     | "BestEffort"
     | "CrossNamespacePodAffinity"
     | "NotBestEffort"
@@ -6222,7 +6231,7 @@ export interface ScopedResourceSelectorRequirement {
    *
    * @listType atomic
    */
-  values?: string[] | undefined;
+  readonly values?: readonly string[] | undefined;
 }
 
 /** SeccompProfile defines a pod/container's seccomp profile settings. Only one profile source may be set. */
@@ -6232,7 +6241,7 @@ export interface SeccompProfile {
    * preconfigured on the node to work. Must be a descending path, relative to the kubelet's configured seccomp
    * profile location. Must be set if type is "Localhost". Must NOT be set for any other type.
    */
-  localhostProfile?: string | undefined;
+  readonly localhostProfile?: string | undefined;
   /**
    * type indicates which kind of seccomp profile will be applied. Valid options are:
    *
@@ -6244,7 +6253,7 @@ export interface SeccompProfile {
    *  - `"RuntimeDefault"` represents the default container runtime seccomp profile.
    *  - `"Unconfined"` indicates no seccomp profile is applied (A.K.A. unconfined).
    */
-  type: "Localhost" | "RuntimeDefault" | "Unconfined";
+  readonly type: "Localhost" | "RuntimeDefault" | "Unconfined";
 }
 
 /**
@@ -6258,23 +6267,23 @@ export interface SecretEnvSource {
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** Specify whether the Secret must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /** SecretKeySelector selects a key of a Secret. */
 export interface SecretKeySelector {
   /** The key of the secret to select from.  Must be a valid secret key. */
-  key: string;
+  readonly key: string;
   /**
    * Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** Specify whether the Secret or its key must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /**
@@ -6294,23 +6303,23 @@ export interface SecretProjection {
    *
    * @listType atomic
    */
-  items?: KeyToPath[] | undefined;
+  readonly items?: readonly KeyToPath[] | undefined;
   /**
    * Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be
    * empty. Instances of this type with an empty value here are almost certainly wrong. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** optional field specify whether the Secret or its key must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
 }
 
 /** SecretReference represents a Secret Reference. It has enough information to retrieve secret in any namespace */
 export interface SecretReference {
   /** name is unique within a namespace to reference a secret resource. */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /** namespace defines the space within which the secret name must be unique. */
-  namespace?: string | undefined;
+  readonly namespace?: string | undefined;
 }
 
 /**
@@ -6329,7 +6338,7 @@ export interface SecretVolumeSource {
    *
    * @format int32
    */
-  defaultMode?: number | undefined;
+  readonly defaultMode?: number | undefined;
   /**
    * items If unspecified, each key-value pair in the Data field of the referenced Secret will be projected into
    * the volume as a file whose name is the key and content is the value. If specified, the listed keys will be
@@ -6339,14 +6348,14 @@ export interface SecretVolumeSource {
    *
    * @listType atomic
    */
-  items?: KeyToPath[] | undefined;
+  readonly items?: readonly KeyToPath[] | undefined;
   /** optional field specify whether the Secret or its keys must be defined */
-  optional?: boolean | undefined;
+  readonly optional?: boolean | undefined;
   /**
    * secretName is the name of the secret in the pod's namespace to use. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#secret
    */
-  secretName?: string | undefined;
+  readonly secretName?: string | undefined;
 }
 
 /**
@@ -6361,22 +6370,22 @@ export interface SecurityContext {
    * is true always when the container is: 1) run as Privileged 2) has CAP_SYS_ADMIN Note that this field cannot be
    * set when spec.os.name is windows.
    */
-  allowPrivilegeEscalation?: boolean | undefined;
+  readonly allowPrivilegeEscalation?: boolean | undefined;
   /**
    * appArmorProfile is the AppArmor options to use by this container. If set, this profile overrides the pod's
    * appArmorProfile. Note that this field cannot be set when spec.os.name is windows.
    */
-  appArmorProfile?: AppArmorProfile | undefined;
+  readonly appArmorProfile?: AppArmorProfile | undefined;
   /**
    * The capabilities to add/drop when running containers. Defaults to the default set of capabilities granted by
    * the container runtime. Note that this field cannot be set when spec.os.name is windows.
    */
-  capabilities?: Capabilities | undefined;
+  readonly capabilities?: Capabilities | undefined;
   /**
    * Run container in privileged mode. Processes in privileged containers are essentially equivalent to root on the
    * host. Defaults to false. Note that this field cannot be set when spec.os.name is windows.
    */
-  privileged?: boolean | undefined;
+  readonly privileged?: boolean | undefined;
   /**
    * procMount denotes the type of proc mount to use for the containers. The default value is Default which uses
    * the container runtime defaults for readonly paths and masked paths. Note that this field cannot be set when
@@ -6386,12 +6395,12 @@ export interface SecurityContext {
    *  - `"Default"` uses the container runtime defaults for readonly and masked paths for /proc. Most container runtimes mask certain paths in /proc to avoid accidental security exposure of special devices or information.
    *  - `"Unmasked"` bypasses the default masking behavior of the container runtime and ensures the newly created /proc the container stays in tact with no modifications.
    */
-  procMount?: "Default" | "Unmasked" | undefined;
+  readonly procMount?: "Default" | "Unmasked" | undefined;
   /**
    * Whether this container has a read-only root filesystem. Default is false. Note that this field cannot be set
    * when spec.os.name is windows.
    */
-  readOnlyRootFilesystem?: boolean | undefined;
+  readonly readOnlyRootFilesystem?: boolean | undefined;
   /**
    * The GID to run the entrypoint of the container process. Uses runtime default if unset. May also be set in
    * PodSecurityContext.  If set in both SecurityContext and PodSecurityContext, the value specified in
@@ -6399,14 +6408,14 @@ export interface SecurityContext {
    *
    * @format int64
    */
-  runAsGroup?: number | undefined;
+  readonly runAsGroup?: number | undefined;
   /**
    * Indicates that the container must run as a non-root user. If true, the Kubelet will validate the image at
    * runtime to ensure that it does not run as UID 0 (root) and fail to start the container if it does. If unset or
    * false, no such validation will be performed. May also be set in PodSecurityContext.  If set in both
    * SecurityContext and PodSecurityContext, the value specified in SecurityContext takes precedence.
    */
-  runAsNonRoot?: boolean | undefined;
+  readonly runAsNonRoot?: boolean | undefined;
   /**
    * The UID to run the entrypoint of the container process. Defaults to user specified in image metadata if
    * unspecified. May also be set in PodSecurityContext.  If set in both SecurityContext and PodSecurityContext,
@@ -6415,26 +6424,26 @@ export interface SecurityContext {
    *
    * @format int64
    */
-  runAsUser?: number | undefined;
+  readonly runAsUser?: number | undefined;
   /**
    * The SELinux context to be applied to the container. If unspecified, the container runtime will allocate a
    * random SELinux context for each container.  May also be set in PodSecurityContext.  If set in both
    * SecurityContext and PodSecurityContext, the value specified in SecurityContext takes precedence. Note that
    * this field cannot be set when spec.os.name is windows.
    */
-  seLinuxOptions?: SELinuxOptions | undefined;
+  readonly seLinuxOptions?: SELinuxOptions | undefined;
   /**
    * The seccomp options to use by this container. If seccomp options are provided at both the pod & container
    * level, the container options override the pod options. Note that this field cannot be set when spec.os.name is
    * windows.
    */
-  seccompProfile?: SeccompProfile | undefined;
+  readonly seccompProfile?: SeccompProfile | undefined;
   /**
    * The Windows specific settings applied to all containers. If unspecified, the options from the
    * PodSecurityContext will be used. If set in both SecurityContext and PodSecurityContext, the value specified in
    * SecurityContext takes precedence. Note that this field cannot be set when spec.os.name is linux.
    */
-  windowsOptions?: WindowsSecurityContextOptions | undefined;
+  readonly windowsOptions?: WindowsSecurityContextOptions | undefined;
 }
 
 /**
@@ -6448,7 +6457,7 @@ export interface ServiceAccountTokenProjection {
    * specified in the audience of the token, and otherwise should reject the token. The audience defaults to the
    * identifier of the apiserver.
    */
-  audience?: string | undefined;
+  readonly audience?: string | undefined;
   /**
    * expirationSeconds is the requested duration of validity of the service account token. As the token approaches
    * expiration, the kubelet volume plugin will proactively rotate the service account token. The kubelet will
@@ -6457,9 +6466,9 @@ export interface ServiceAccountTokenProjection {
    *
    * @format int64
    */
-  expirationSeconds?: number | undefined;
+  readonly expirationSeconds?: number | undefined;
   /** path is the path relative to the mount point of the file to project the token into. */
-  path: string;
+  readonly path: string;
 }
 
 /** ServicePort contains information on service's port. */
@@ -6479,13 +6488,13 @@ export interface ServicePort {
    *
    * * Other protocols should use implementation-defined prefixed names such as mycompany.com/my-custom-protocol.
    */
-  appProtocol?: string | undefined;
+  readonly appProtocol?: string | undefined;
   /**
    * The name of this port within the service. This must be a DNS_LABEL. All ports within a ServiceSpec must have
    * unique names. When considering the endpoints for a Service, this must match the 'name' field in the
    * EndpointPort. Optional if only one ServicePort is defined on this service.
    */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * The port on each node on which this service is exposed when type is NodePort or LoadBalancer.  Usually
    * assigned by the system. If a value is specified, in-range, and not in use it will be used, otherwise the
@@ -6496,13 +6505,13 @@ export interface ServicePort {
    *
    * @format int32
    */
-  nodePort?: number | undefined;
+  readonly nodePort?: number | undefined;
   /**
    * The port that will be exposed by this service.
    *
    * @format int32
    */
-  port: number;
+  readonly port: number;
   /**
    * The IP protocol for this port. Supports "TCP", "UDP", and "SCTP". Default is TCP.
    *
@@ -6513,7 +6522,7 @@ export interface ServicePort {
    *
    * @default "TCP"
    */
-  protocol?: "SCTP" | "TCP" | "UDP" | undefined;
+  readonly protocol?: "SCTP" | "TCP" | "UDP" | undefined;
   /**
    * Number or name of the port to access on the pods targeted by the service. Number must be in the range 1 to
    * 65535. Name must be an IANA_SVC_NAME. If this is a string, it will be looked up as a named port in the target
@@ -6521,7 +6530,7 @@ export interface ServicePort {
    * field is ignored for services with clusterIP=None, and should be omitted or set equal to the 'port' field.
    * More info: https://kubernetes.io/docs/concepts/services-networking/service/#defining-a-service
    */
-  targetPort?: IntOrString | undefined;
+  readonly targetPort?: IntOrString | undefined;
 }
 
 /** ServiceSpec describes the attributes that a user creates on a service. */
@@ -6533,7 +6542,7 @@ export interface ServiceSpec {
    * respected, regardless of this field. This field may only be set for services with type LoadBalancer and will
    * be cleared if the type is changed to any other type.
    */
-  allocateLoadBalancerNodePorts?: boolean | undefined;
+  readonly allocateLoadBalancerNodePorts?: boolean | undefined;
   /**
    * clusterIP is the IP address of the service and is usually assigned randomly. If an address is specified
    * manually, is in-range (as per system configuration), and is not in use, it will be allocated to the service;
@@ -6547,7 +6556,7 @@ export interface ServiceSpec {
    * ExternalName. More info:
    * https://kubernetes.io/docs/concepts/services-networking/service/#virtual-ips-and-service-proxies
    */
-  clusterIP?: string | undefined;
+  readonly clusterIP?: string | undefined;
   /**
    * ClusterIPs is a list of IP addresses assigned to this service, and are usually assigned randomly.  If an
    * address is specified manually, is in-range (as per system configuration), and is not in use, it will be
@@ -6568,7 +6577,7 @@ export interface ServiceSpec {
    *
    * @listType atomic
    */
-  clusterIPs?: string[] | undefined;
+  readonly clusterIPs?: readonly string[] | undefined;
   /**
    * externalIPs is a list of IP addresses for which nodes in the cluster will also accept traffic for this
    * service.  These IPs are not managed by Kubernetes.  The user is responsible for ensuring that traffic arrives
@@ -6577,13 +6586,13 @@ export interface ServiceSpec {
    *
    * @listType atomic
    */
-  externalIPs?: string[] | undefined;
+  readonly externalIPs?: readonly string[] | undefined;
   /**
    * externalName is the external reference that discovery mechanisms will return as an alias for this service
    * (e.g. a DNS CNAME record). No proxying will be involved.  Must be a lowercase RFC-1123 hostname
    * (https://tools.ietf.org/html/rfc1123) and requires `type` to be "ExternalName".
    */
-  externalName?: string | undefined;
+  readonly externalName?: string | undefined;
   /**
    * externalTrafficPolicy describes how nodes distribute service traffic they receive on one of the Service's
    * "externally-facing" addresses (NodePorts, ExternalIPs, and LoadBalancer IPs). If set to "Local", the proxy
@@ -6599,7 +6608,7 @@ export interface ServiceSpec {
    *  - `"Cluster"` routes traffic to all endpoints.
    *  - `"Local"` preserves the source IP of the traffic by routing only to endpoints on the same node as the traffic was received on (dropping the traffic if there are no local endpoints).
    */
-  externalTrafficPolicy?: "Cluster" | "Local" | undefined;
+  readonly externalTrafficPolicy?: "Cluster" | "Local" | undefined;
   /**
    * healthCheckNodePort specifies the healthcheck nodePort for the service. This only applies when type is set to
    * LoadBalancer and externalTrafficPolicy is set to Local. If a value is specified, is in-range, and is not in
@@ -6611,7 +6620,7 @@ export interface ServiceSpec {
    *
    * @format int32
    */
-  healthCheckNodePort?: number | undefined;
+  readonly healthCheckNodePort?: number | undefined;
   /**
    * InternalTrafficPolicy describes how nodes distribute service traffic they receive on the ClusterIP. If set to
    * "Local", the proxy will assume that pods only want to talk to endpoints of the service on the same node as the
@@ -6622,7 +6631,7 @@ export interface ServiceSpec {
    *  - `"Cluster"` routes traffic to all endpoints.
    *  - `"Local"` routes traffic only to endpoints on the same node as the client pod (dropping the traffic if there are no local endpoints).
    */
-  internalTrafficPolicy?: "Cluster" | "Local" | undefined;
+  readonly internalTrafficPolicy?: "Cluster" | "Local" | undefined;
   /**
    * IPFamilies is a list of IP families (e.g. IPv4, IPv6) assigned to this service. This field is usually assigned
    * automatically based on cluster configuration and the ipFamilyPolicy field. If this field is specified
@@ -6639,7 +6648,7 @@ export interface ServiceSpec {
    *
    * @listType atomic
    */
-  ipFamilies?: ("" | "IPv4" | "IPv6")[] | undefined;
+  readonly ipFamilies?: readonly ("" | "IPv4" | "IPv6")[] | undefined;
   /**
    * IPFamilyPolicy represents the dual-stack-ness requested or required by this Service. If there is no value
    * provided, then this field will be set to SingleStack. Services can be "SingleStack" (a single IP family),
@@ -6653,7 +6662,7 @@ export interface ServiceSpec {
    *  - `"RequireDualStack"` indicates that this service requires dual-stack. Using IPFamilyPolicyRequireDualStack on a single stack cluster will result in validation errors. The IPFamilies (and their order) assigned to this service is based on service.spec.ipFamilies. If service.spec.ipFamilies was not provided then it will be assigned according to how they are configured on the cluster. If service.spec.ipFamilies has only one entry then the alternative IPFamily will be added by apiserver
    *  - `"SingleStack"` indicates that this service is required to have a single IPFamily. The IPFamily assigned is based on the default IPFamily used by the cluster or as identified by service.spec.ipFamilies field
    */
-  ipFamilyPolicy?: "PreferDualStack" | "RequireDualStack" | "SingleStack" | undefined;
+  readonly ipFamilyPolicy?: "PreferDualStack" | "RequireDualStack" | "SingleStack" | undefined;
   /**
    * loadBalancerClass is the class of the load balancer implementation this Service belongs to. If specified, the
    * value of this field must be a label-style identifier, with an optional prefix, e.g. "internal-vip" or
@@ -6665,7 +6674,7 @@ export interface ServiceSpec {
    * field can only be set when creating or updating a Service to type 'LoadBalancer'. Once set, it can not be
    * changed. This field will be wiped when a service is updated to a non 'LoadBalancer' type.
    */
-  loadBalancerClass?: string | undefined;
+  readonly loadBalancerClass?: string | undefined;
   /**
    * Only applies to Service Type: LoadBalancer. This feature depends on whether the underlying cloud-provider
    * supports specifying the loadBalancerIP when a load balancer is created. This field will be ignored if the
@@ -6673,7 +6682,7 @@ export interface ServiceSpec {
    * across implementations. Using it is non-portable and it may not support dual-stack. Users are encouraged to
    * use implementation-specific annotations when available.
    */
-  loadBalancerIP?: string | undefined;
+  readonly loadBalancerIP?: string | undefined;
   /**
    * If specified and supported by the platform, this will restrict traffic through the cloud-provider
    * load-balancer will be restricted to the specified client IPs. This field will be ignored if the cloud-provider
@@ -6682,14 +6691,14 @@ export interface ServiceSpec {
    *
    * @listType atomic
    */
-  loadBalancerSourceRanges?: string[] | undefined;
+  readonly loadBalancerSourceRanges?: readonly string[] | undefined;
   /**
    * The list of ports that are exposed by this service. More info:
    * https://kubernetes.io/docs/concepts/services-networking/service/#virtual-ips-and-service-proxies
    *
    * @listType map by port, protocol
    */
-  ports?: ServicePort[] | undefined;
+  readonly ports?: readonly ServicePort[] | undefined;
   /**
    * publishNotReadyAddresses indicates that any agent which deals with endpoints for this Service should disregard
    * any indications of ready/not-ready. The primary use case for setting this field is for a StatefulSet's
@@ -6698,14 +6707,14 @@ export interface ServiceSpec {
    * endpoints are considered "ready" even if the Pods themselves are not. Agents which consume only Kubernetes
    * generated endpoints through the Endpoints or EndpointSlice resources can safely assume this behavior.
    */
-  publishNotReadyAddresses?: boolean | undefined;
+  readonly publishNotReadyAddresses?: boolean | undefined;
   /**
    * Route service traffic to pods with label keys and values matching this selector. If empty or not present, the
    * service is assumed to have an external process managing its endpoints, which Kubernetes will not modify. Only
    * applies to types ClusterIP, NodePort, and LoadBalancer. Ignored if type is ExternalName. More info:
    * https://kubernetes.io/docs/concepts/services-networking/service/
    */
-  selector?: { [key: string]: string } | undefined;
+  readonly selector?: { readonly [key: string]: string } | undefined;
   /**
    * Supports "ClientIP" and "None". Used to maintain session affinity. Enable client IP based session affinity.
    * Must be ClientIP or None. Defaults to None. More info:
@@ -6715,16 +6724,16 @@ export interface ServiceSpec {
    *  - `"ClientIP"` is the Client IP based.
    *  - `"None"` - no session affinity.
    */
-  sessionAffinity?: "ClientIP" | "None" | undefined;
+  readonly sessionAffinity?: "ClientIP" | "None" | undefined;
   /** sessionAffinityConfig contains the configurations of session affinity. */
-  sessionAffinityConfig?: SessionAffinityConfig | undefined;
+  readonly sessionAffinityConfig?: SessionAffinityConfig | undefined;
   /**
    * TrafficDistribution offers a way to express preferences for how traffic is distributed to Service endpoints.
    * Implementations can use this field as a hint, but are not required to guarantee strict adherence. If the field
    * is not set, the implementation will apply its default routing strategy. If set to "PreferClose",
    * implementations should prioritize endpoints that are in the same zone.
    */
-  trafficDistribution?: string | undefined;
+  readonly trafficDistribution?: string | undefined;
   /**
    * type determines how the Service is exposed. Defaults to ClusterIP. Valid options are ExternalName, ClusterIP,
    * NodePort, and LoadBalancer. "ClusterIP" allocates a cluster-internal IP address for load-balancing to
@@ -6743,7 +6752,7 @@ export interface ServiceSpec {
    *  - `"LoadBalancer"` means a service will be exposed via an external load balancer (if the cloud provider supports it), in addition to 'NodePort' type.
    *  - `"NodePort"` means a service will be exposed on one port of every node, in addition to 'ClusterIP' type.
    */
-  type?: "ClusterIP" | "ExternalName" | "LoadBalancer" | "NodePort" | undefined;
+  readonly type?: "ClusterIP" | "ExternalName" | "LoadBalancer" | "NodePort" | undefined;
 }
 
 /** ServiceStatus represents the current status of a service. */
@@ -6753,15 +6762,15 @@ export interface ServiceStatus {
    *
    * @listType map by type
    */
-  conditions?: Condition[] | undefined;
+  readonly conditions?: readonly Condition[] | undefined;
   /** LoadBalancer contains the current status of the load-balancer, if one is present. */
-  loadBalancer?: LoadBalancerStatus | undefined;
+  readonly loadBalancer?: LoadBalancerStatus | undefined;
 }
 
 /** SessionAffinityConfig represents the configurations of session affinity. */
 export interface SessionAffinityConfig {
   /** clientIP contains the configurations of Client IP based session affinity. */
-  clientIP?: ClientIPConfig | undefined;
+  readonly clientIP?: ClientIPConfig | undefined;
 }
 
 /** SleepAction describes a "sleep" action. */
@@ -6771,7 +6780,7 @@ export interface SleepAction {
    *
    * @format int64
    */
-  seconds: number;
+  readonly seconds: number;
 }
 
 /** Represents a StorageOS persistent volume resource. */
@@ -6780,26 +6789,26 @@ export interface StorageOSPersistentVolumeSource {
    * fsType is the filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef specifies the secret to use for obtaining the StorageOS API credentials.  If not specified, default
    * values will be attempted.
    */
-  secretRef?: ObjectReference | undefined;
+  readonly secretRef?: ObjectReference | undefined;
   /**
    * volumeName is the human-readable name of the StorageOS volume.  Volume names are only unique within a
    * namespace.
    */
-  volumeName?: string | undefined;
+  readonly volumeName?: string | undefined;
   /**
    * volumeNamespace specifies the scope of the volume within StorageOS.  If no namespace is specified then the
    * Pod's namespace will be used.  This allows the Kubernetes name scoping to be mirrored within StorageOS for
    * tighter integration. Set VolumeName to any name to override the default behaviour. Set to "default" if you are
    * not using namespaces within StorageOS. Namespaces that do not pre-exist within StorageOS will be created.
    */
-  volumeNamespace?: string | undefined;
+  readonly volumeNamespace?: string | undefined;
 }
 
 /** Represents a StorageOS persistent volume resource. */
@@ -6808,45 +6817,45 @@ export interface StorageOSVolumeSource {
    * fsType is the filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /** readOnly defaults to false (read/write). ReadOnly here will force the ReadOnly setting in VolumeMounts. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * secretRef specifies the secret to use for obtaining the StorageOS API credentials.  If not specified, default
    * values will be attempted.
    */
-  secretRef?: LocalObjectReference | undefined;
+  readonly secretRef?: LocalObjectReference | undefined;
   /**
    * volumeName is the human-readable name of the StorageOS volume.  Volume names are only unique within a
    * namespace.
    */
-  volumeName?: string | undefined;
+  readonly volumeName?: string | undefined;
   /**
    * volumeNamespace specifies the scope of the volume within StorageOS.  If no namespace is specified then the
    * Pod's namespace will be used.  This allows the Kubernetes name scoping to be mirrored within StorageOS for
    * tighter integration. Set VolumeName to any name to override the default behaviour. Set to "default" if you are
    * not using namespaces within StorageOS. Namespaces that do not pre-exist within StorageOS will be created.
    */
-  volumeNamespace?: string | undefined;
+  readonly volumeNamespace?: string | undefined;
 }
 
 /** Sysctl defines a kernel parameter to be set */
 export interface Sysctl {
   /** Name of a property to set */
-  name: string;
+  readonly name: string;
   /** Value of a property to set */
-  value: string;
+  readonly value: string;
 }
 
 /** TCPSocketAction describes an action based on opening a socket */
 export interface TCPSocketAction {
   /** Optional: Host name to connect to, defaults to the pod IP. */
-  host?: string | undefined;
+  readonly host?: string | undefined;
   /**
    * Number or name of the port to access on the container. Number must be in the range 1 to 65535. Name must be an
    * IANA_SVC_NAME.
    */
-  port: IntOrString;
+  readonly port: IntOrString;
 }
 
 /** The node this Taint is attached to has the "effect" on any pod that does not tolerate the Taint. */
@@ -6860,13 +6869,13 @@ export interface Taint {
    *  - `"NoSchedule"` Do not allow new pods to schedule onto the node unless they tolerate the taint, but allow all pods submitted to Kubelet without going through the scheduler to start, and allow all already-running pods to continue running. Enforced by the scheduler.
    *  - `"PreferNoSchedule"` Like TaintEffectNoSchedule, but the scheduler tries not to schedule new pods onto the node, rather than prohibiting new pods from scheduling onto the node entirely. Enforced by the scheduler.
    */
-  effect: "NoExecute" | "NoSchedule" | "PreferNoSchedule";
+  readonly effect: "NoExecute" | "NoSchedule" | "PreferNoSchedule";
   /** Required. The taint key to be applied to a node. */
-  key: string;
+  readonly key: string;
   /** TimeAdded represents the time at which the taint was added. */
-  timeAdded?: string | undefined;
+  readonly timeAdded?: string | undefined;
   /** The taint value corresponding to the taint key. */
-  value?: string | undefined;
+  readonly value?: string | undefined;
 }
 
 /**
@@ -6883,12 +6892,12 @@ export interface Toleration {
    *  - `"NoSchedule"` Do not allow new pods to schedule onto the node unless they tolerate the taint, but allow all pods submitted to Kubelet without going through the scheduler to start, and allow all already-running pods to continue running. Enforced by the scheduler.
    *  - `"PreferNoSchedule"` Like TaintEffectNoSchedule, but the scheduler tries not to schedule new pods onto the node, rather than prohibiting new pods from scheduling onto the node entirely. Enforced by the scheduler.
    */
-  effect?: "NoExecute" | "NoSchedule" | "PreferNoSchedule" | undefined;
+  readonly effect?: "NoExecute" | "NoSchedule" | "PreferNoSchedule" | undefined;
   /**
    * Key is the taint key that the toleration applies to. Empty means match all taint keys. If the key is empty,
    * operator must be Exists; this combination means to match all values and all keys.
    */
-  key?: string | undefined;
+  readonly key?: string | undefined;
   /**
    * Operator represents a key's relationship to the value. Valid operators are Exists, Equal, Lt, and Gt. Defaults
    * to Equal. Exists is equivalent to wildcard for value, so that a pod can tolerate all taints of a particular
@@ -6900,7 +6909,7 @@ export interface Toleration {
    *  - `"Gt"`
    *  - `"Lt"`
    */
-  operator?: "Equal" | "Exists" | "Gt" | "Lt" | undefined;
+  readonly operator?: "Equal" | "Exists" | "Gt" | "Lt" | undefined;
   /**
    * TolerationSeconds represents the period of time the toleration (which must be of effect NoExecute, otherwise
    * this field is ignored) tolerates the taint. By default, it is not set, which means tolerate the taint forever
@@ -6908,12 +6917,12 @@ export interface Toleration {
    *
    * @format int64
    */
-  tolerationSeconds?: number | undefined;
+  readonly tolerationSeconds?: number | undefined;
   /**
    * Value is the taint value the toleration matches to. If the operator is Exists, the value should be empty,
    * otherwise just a regular string.
    */
-  value?: string | undefined;
+  readonly value?: string | undefined;
 }
 
 /**
@@ -6922,13 +6931,13 @@ export interface Toleration {
  */
 export interface TopologySelectorLabelRequirement {
   /** The label key that the selector applies to. */
-  key: string;
+  readonly key: string;
   /**
    * An array of string values. One value must match the label to be selected. Each entry in Values is ORed.
    *
    * @listType atomic
    */
-  values: string[];
+  readonly values: readonly string[];
 }
 
 /**
@@ -6942,7 +6951,7 @@ export interface TopologySelectorTerm {
    *
    * @listType atomic
    */
-  matchLabelExpressions?: TopologySelectorLabelRequirement[] | undefined;
+  readonly matchLabelExpressions?: readonly TopologySelectorLabelRequirement[] | undefined;
 }
 
 /** TopologySpreadConstraint specifies how to spread matching pods among the given topology. */
@@ -6951,7 +6960,7 @@ export interface TopologySpreadConstraint {
    * LabelSelector is used to find matching pods. Pods that match this label selector are counted to determine the
    * number of pods in their corresponding topology domain.
    */
-  labelSelector?: LabelSelector | undefined;
+  readonly labelSelector?: LabelSelector | undefined;
   /**
    * MatchLabelKeys is a set of pod label keys to select the pods over which spreading will be calculated. The keys
    * are used to lookup values from the incoming pod labels, those key-value labels are ANDed with labelSelector to
@@ -6965,7 +6974,7 @@ export interface TopologySpreadConstraint {
    *
    * @listType atomic
    */
-  matchLabelKeys?: string[] | undefined;
+  readonly matchLabelKeys?: readonly string[] | undefined;
   /**
    * MaxSkew describes the degree to which pods may be unevenly distributed. When
    * `whenUnsatisfiable=DoNotSchedule`, it is the maximum permitted difference between the number of matching pods
@@ -6980,7 +6989,7 @@ export interface TopologySpreadConstraint {
    *
    * @format int32
    */
-  maxSkew: number;
+  readonly maxSkew: number;
   /**
    * MinDomains indicates a minimum number of eligible domains. When the number of eligible domains with matching
    * topology keys is less than minDomains, Pod Topology Spread treats "global minimum" as 0, and then the
@@ -6998,7 +7007,7 @@ export interface TopologySpreadConstraint {
    *
    * @format int32
    */
-  minDomains?: number | undefined;
+  readonly minDomains?: number | undefined;
   /**
    * NodeAffinityPolicy indicates how we will treat Pod's nodeAffinity/nodeSelector when calculating pod topology
    * spread skew. Options are: - Honor: only nodes matching nodeAffinity/nodeSelector are included in the
@@ -7010,7 +7019,7 @@ export interface TopologySpreadConstraint {
    *  - `"Honor"` means use this scheduling directive when calculating pod topology spread skew.
    *  - `"Ignore"` means ignore this scheduling directive when calculating pod topology spread skew.
    */
-  nodeAffinityPolicy?: "Honor" | "Ignore" | undefined;
+  readonly nodeAffinityPolicy?: "Honor" | "Ignore" | undefined;
   /**
    * NodeTaintsPolicy indicates how we will treat node taints when calculating pod topology spread skew. Options
    * are: - Honor: nodes without taints, along with tainted nodes for which the incoming pod has a toleration, are
@@ -7022,7 +7031,7 @@ export interface TopologySpreadConstraint {
    *  - `"Honor"` means use this scheduling directive when calculating pod topology spread skew.
    *  - `"Ignore"` means ignore this scheduling directive when calculating pod topology spread skew.
    */
-  nodeTaintsPolicy?: "Honor" | "Ignore" | undefined;
+  readonly nodeTaintsPolicy?: "Honor" | "Ignore" | undefined;
   /**
    * TopologyKey is the key of node labels. Nodes that have a label with this key and identical values are
    * considered to be in the same topology. We consider each <key, value> as a "bucket", and try to put balanced
@@ -7031,7 +7040,7 @@ export interface TopologySpreadConstraint {
    * If TopologyKey is "kubernetes.io/hostname", each Node is a domain of that topology. And, if TopologyKey is
    * "topology.kubernetes.io/zone", each zone is a domain of that topology. It's a required field.
    */
-  topologyKey: string;
+  readonly topologyKey: string;
   /**
    * WhenUnsatisfiable indicates how to deal with a pod if it doesn't satisfy the spread constraint. -
    * DoNotSchedule (default) tells the scheduler not to schedule it. - ScheduleAnyway tells the scheduler to
@@ -7049,7 +7058,7 @@ export interface TopologySpreadConstraint {
    *  - `"DoNotSchedule"` instructs the scheduler not to schedule the pod when constraints are not satisfied.
    *  - `"ScheduleAnyway"` instructs the scheduler to schedule the pod even if constraints are not satisfied.
    */
-  whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway";
+  readonly whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway";
 }
 
 /**
@@ -7061,11 +7070,11 @@ export interface TypedLocalObjectReference {
    * APIGroup is the group for the resource being referenced. If APIGroup is not specified, the specified Kind must
    * be in the core API group. For any other third-party types, APIGroup is required.
    */
-  apiGroup?: string | undefined;
+  readonly apiGroup?: string | undefined;
   /** Kind is the type of resource being referenced */
-  kind: string;
+  readonly kind: string;
   /** Name is the name of resource being referenced */
-  name: string;
+  readonly name: string;
 }
 
 /** TypedObjectReference contains enough information to let you locate the typed referenced object */
@@ -7074,18 +7083,18 @@ export interface TypedObjectReference {
    * APIGroup is the group for the resource being referenced. If APIGroup is not specified, the specified Kind must
    * be in the core API group. For any other third-party types, APIGroup is required.
    */
-  apiGroup?: string | undefined;
+  readonly apiGroup?: string | undefined;
   /** Kind is the type of resource being referenced */
-  kind: string;
+  readonly kind: string;
   /** Name is the name of resource being referenced */
-  name: string;
+  readonly name: string;
   /**
    * Namespace is the namespace of resource being referenced Note that when a namespace is specified, a
    * gateway.networking.k8s.io/ReferenceGrant object is required in the referent namespace to allow that
    * namespace's owner to accept the reference. See the ReferenceGrant documentation for details. (Alpha) This
    * field requires the CrossNamespaceVolumeDataSource feature gate to be enabled.
    */
-  namespace?: string | undefined;
+  readonly namespace?: string | undefined;
 }
 
 /** Volume represents a named volume in a pod that may be accessed by any container in the pod. */
@@ -7096,25 +7105,25 @@ export interface Volume {
    * awsElasticBlockStore type are redirected to the ebs.csi.aws.com CSI driver. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#awselasticblockstore
    */
-  awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
+  readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource | undefined;
   /**
    * azureDisk represents an Azure Data Disk mount on the host and bind mount to the pod. Deprecated: AzureDisk is
    * deprecated. All operations for the in-tree azureDisk type are redirected to the disk.csi.azure.com CSI driver.
    *
    * @deprecated
    */
-  azureDisk?: AzureDiskVolumeSource | undefined;
+  readonly azureDisk?: AzureDiskVolumeSource | undefined;
   /**
    * azureFile represents an Azure File Service mount on the host and bind mount to the pod. Deprecated: AzureFile
    * is deprecated. All operations for the in-tree azureFile type are redirected to the file.csi.azure.com CSI
    * driver.
    */
-  azureFile?: AzureFileVolumeSource | undefined;
+  readonly azureFile?: AzureFileVolumeSource | undefined;
   /**
    * cephFS represents a Ceph FS mount on the host that shares a pod's lifetime. Deprecated: CephFS is deprecated
    * and the in-tree cephfs type is no longer supported.
    */
-  cephfs?: CephFSVolumeSource | undefined;
+  readonly cephfs?: CephFSVolumeSource | undefined;
   /**
    * cinder represents a cinder volume attached and mounted on kubelets host machine. Deprecated: Cinder is
    * deprecated. All operations for the in-tree cinder type are redirected to the cinder.csi.openstack.org CSI
@@ -7122,21 +7131,21 @@ export interface Volume {
    *
    * @deprecated
    */
-  cinder?: CinderVolumeSource | undefined;
+  readonly cinder?: CinderVolumeSource | undefined;
   /** configMap represents a configMap that should populate this volume */
-  configMap?: ConfigMapVolumeSource | undefined;
+  readonly configMap?: ConfigMapVolumeSource | undefined;
   /**
    * csi (Container Storage Interface) represents ephemeral storage that is handled by certain external CSI
    * drivers.
    */
-  csi?: CSIVolumeSource | undefined;
+  readonly csi?: CSIVolumeSource | undefined;
   /** downwardAPI represents downward API about the pod that should populate this volume */
-  downwardAPI?: DownwardAPIVolumeSource | undefined;
+  readonly downwardAPI?: DownwardAPIVolumeSource | undefined;
   /**
    * emptyDir represents a temporary directory that shares a pod's lifetime. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#emptydir
    */
-  emptyDir?: EmptyDirVolumeSource | undefined;
+  readonly emptyDir?: EmptyDirVolumeSource | undefined;
   /**
    * ephemeral represents a volume that is handled by a cluster storage driver. The volume's lifecycle is tied to
    * the pod that defines it - it will be created before the pod starts, and deleted when the pod is removed.
@@ -7158,51 +7167,51 @@ export interface Volume {
    *
    * A pod can use both types of ephemeral volumes and persistent volumes at the same time.
    */
-  ephemeral?: EphemeralVolumeSource | undefined;
+  readonly ephemeral?: EphemeralVolumeSource | undefined;
   /**
    * fc represents a Fibre Channel resource that is attached to a kubelet's host machine and then exposed to the
    * pod.
    */
-  fc?: FCVolumeSource | undefined;
+  readonly fc?: FCVolumeSource | undefined;
   /**
    * flexVolume represents a generic volume resource that is provisioned/attached using an exec based plugin.
    * Deprecated: FlexVolume is deprecated. Consider using a CSIDriver instead.
    *
    * @deprecated
    */
-  flexVolume?: FlexVolumeSource | undefined;
+  readonly flexVolume?: FlexVolumeSource | undefined;
   /**
    * flocker represents a Flocker volume attached to a kubelet's host machine. This depends on the Flocker control
    * service being running. Deprecated: Flocker is deprecated and the in-tree flocker type is no longer supported.
    */
-  flocker?: FlockerVolumeSource | undefined;
+  readonly flocker?: FlockerVolumeSource | undefined;
   /**
    * gcePersistentDisk represents a GCE Disk resource that is attached to a kubelet's host machine and then exposed
    * to the pod. Deprecated: GCEPersistentDisk is deprecated. All operations for the in-tree gcePersistentDisk type
    * are redirected to the pd.csi.storage.gke.io CSI driver. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#gcepersistentdisk
    */
-  gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
+  readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource | undefined;
   /**
    * gitRepo represents a git repository at a particular revision. Deprecated: GitRepo is deprecated. To provision
    * a container with a git repo, mount an EmptyDir into an InitContainer that clones the repo using git, then
    * mount the EmptyDir into the Pod's container.
    */
-  gitRepo?: GitRepoVolumeSource | undefined;
+  readonly gitRepo?: GitRepoVolumeSource | undefined;
   /**
    * glusterfs represents a Glusterfs mount on the host that shares a pod's lifetime. Deprecated: Glusterfs is
    * deprecated and the in-tree glusterfs type is no longer supported.
    *
    * @deprecated
    */
-  glusterfs?: GlusterfsVolumeSource | undefined;
+  readonly glusterfs?: GlusterfsVolumeSource | undefined;
   /**
    * hostPath represents a pre-existing file or directory on the host machine that is directly exposed to the
    * container. This is generally used for system agents or other privileged things that are allowed to see the
    * host machine. Most containers will NOT need this. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#hostpath
    */
-  hostPath?: HostPathVolumeSource | undefined;
+  readonly hostPath?: HostPathVolumeSource | undefined;
   /**
    * image represents an OCI object (a container image or artifact) pulled and mounted on the kubelet's host
    * machine. The volume is resolved at pod startup depending on which PullPolicy value is provided:
@@ -7223,90 +7232,90 @@ export interface Volume {
    * (spec.containers[*].volumeMounts.subpath) before 1.33. The field spec.securityContext.fsGroupChangePolicy has
    * no effect on this volume type.
    */
-  image?: ImageVolumeSource | undefined;
+  readonly image?: ImageVolumeSource | undefined;
   /**
    * iscsi represents an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to the
    * pod. More info: https://kubernetes.io/docs/concepts/storage/volumes/#iscsi
    */
-  iscsi?: ISCSIVolumeSource | undefined;
+  readonly iscsi?: ISCSIVolumeSource | undefined;
   /**
    * name of the volume. Must be a DNS_LABEL and unique within the pod. More info:
    * https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names
    */
-  name: string;
+  readonly name: string;
   /**
    * nfs represents an NFS mount on the host that shares a pod's lifetime More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#nfs
    */
-  nfs?: NFSVolumeSource | undefined;
+  readonly nfs?: NFSVolumeSource | undefined;
   /**
    * persistentVolumeClaimVolumeSource represents a reference to a PersistentVolumeClaim in the same namespace.
    * More info: https://kubernetes.io/docs/concepts/storage/persistent-volumes#persistentvolumeclaims
    */
-  persistentVolumeClaim?: PersistentVolumeClaimVolumeSource | undefined;
+  readonly persistentVolumeClaim?: PersistentVolumeClaimVolumeSource | undefined;
   /**
    * photonPersistentDisk represents a PhotonController persistent disk attached and mounted on kubelets host
    * machine. Deprecated: PhotonPersistentDisk is deprecated and the in-tree photonPersistentDisk type is no longer
    * supported.
    */
-  photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
+  readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource | undefined;
   /**
    * portworxVolume represents a portworx volume attached and mounted on kubelets host machine. Deprecated:
    * PortworxVolume is deprecated. All operations for the in-tree portworxVolume type are redirected to the
    * pxd.portworx.com CSI driver.
    */
-  portworxVolume?: PortworxVolumeSource | undefined;
+  readonly portworxVolume?: PortworxVolumeSource | undefined;
   /** projected items for all in one resources secrets, configmaps, and downward API */
-  projected?: ProjectedVolumeSource | undefined;
+  readonly projected?: ProjectedVolumeSource | undefined;
   /**
    * quobyte represents a Quobyte mount on the host that shares a pod's lifetime. Deprecated: Quobyte is deprecated
    * and the in-tree quobyte type is no longer supported.
    */
-  quobyte?: QuobyteVolumeSource | undefined;
+  readonly quobyte?: QuobyteVolumeSource | undefined;
   /**
    * rbd represents a Rados Block Device mount on the host that shares a pod's lifetime. Deprecated: RBD is
    * deprecated and the in-tree rbd type is no longer supported.
    *
    * @deprecated
    */
-  rbd?: RBDVolumeSource | undefined;
+  readonly rbd?: RBDVolumeSource | undefined;
   /**
    * scaleIO represents a ScaleIO persistent volume attached and mounted on Kubernetes nodes. Deprecated: ScaleIO
    * is deprecated and the in-tree scaleIO type is no longer supported.
    */
-  scaleIO?: ScaleIOVolumeSource | undefined;
+  readonly scaleIO?: ScaleIOVolumeSource | undefined;
   /**
    * secret represents a secret that should populate this volume. More info:
    * https://kubernetes.io/docs/concepts/storage/volumes#secret
    */
-  secret?: SecretVolumeSource | undefined;
+  readonly secret?: SecretVolumeSource | undefined;
   /**
    * storageOS represents a StorageOS volume attached and mounted on Kubernetes nodes. Deprecated: StorageOS is
    * deprecated and the in-tree storageos type is no longer supported.
    *
    * @deprecated
    */
-  storageos?: StorageOSVolumeSource | undefined;
+  readonly storageos?: StorageOSVolumeSource | undefined;
   /**
    * vsphereVolume represents a vSphere volume attached and mounted on kubelets host machine. Deprecated:
    * VsphereVolume is deprecated. All operations for the in-tree vsphereVolume type are redirected to the
    * csi.vsphere.vmware.com CSI driver.
    */
-  vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
+  readonly vsphereVolume?: VsphereVirtualDiskVolumeSource | undefined;
 }
 
 /** volumeDevice describes a mapping of a raw block device within a container. */
 export interface VolumeDevice {
   /** devicePath is the path inside of the container that the device will be mapped to. */
-  devicePath: string;
+  readonly devicePath: string;
   /** name must match the name of a persistentVolumeClaim in the pod */
-  name: string;
+  readonly name: string;
 }
 
 /** VolumeMount describes a mounting of a Volume within a container. */
 export interface VolumeMount {
   /** Path within the container at which the volume should be mounted.  Must not contain ':'. */
-  mountPath: string;
+  readonly mountPath: string;
   /**
    * mountPropagation determines how mounts are propagated from the host to container and the other way around.
    * When not set, MountPropagationNone is used. This field is beta in 1.10. When RecursiveReadOnly is set to
@@ -7317,11 +7326,11 @@ export interface VolumeMount {
    *  - `"HostToContainer"` means that the volume in a container will receive new mounts from the host or other containers, but filesystems mounted inside the container won't be propagated to the host or other containers. Note that this mode is recursively applied to all mounts in the volume ("rslave" in Linux terminology).
    *  - `"None"` means that the volume in a container will not receive new mounts from the host or other containers, and filesystems mounted inside the container won't be propagated to the host or other containers. Note that this mode corresponds to "private" in Linux terminology.
    */
-  mountPropagation?: "Bidirectional" | "HostToContainer" | "None" | undefined;
+  readonly mountPropagation?: "Bidirectional" | "HostToContainer" | "None" | undefined;
   /** This must match the Name of a Volume. */
-  name: string;
+  readonly name: string;
   /** Mounted read-only if true, read-write otherwise (false or unspecified). Defaults to false. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * RecursiveReadOnly specifies whether read-only mounts should be handled recursively.
    *
@@ -7338,38 +7347,38 @@ export interface VolumeMount {
    *
    * If this field is not specified, it is treated as an equivalent of Disabled.
    */
-  recursiveReadOnly?: string | undefined;
+  readonly recursiveReadOnly?: string | undefined;
   /** Path within the volume from which the container's volume should be mounted. Defaults to "" (volume's root). */
-  subPath?: string | undefined;
+  readonly subPath?: string | undefined;
   /**
    * Expanded path within the volume from which the container's volume should be mounted. Behaves similarly to
    * SubPath but environment variable references $(VAR_NAME) are expanded using the container's environment.
    * Defaults to "" (volume's root). SubPathExpr and SubPath are mutually exclusive.
    */
-  subPathExpr?: string | undefined;
+  readonly subPathExpr?: string | undefined;
 }
 
 /** VolumeMountStatus shows status of volume mounts. */
 export interface VolumeMountStatus {
   /** MountPath corresponds to the original VolumeMount. */
-  mountPath: string;
+  readonly mountPath: string;
   /** Name corresponds to the name of the original VolumeMount. */
-  name: string;
+  readonly name: string;
   /** ReadOnly corresponds to the original VolumeMount. */
-  readOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * RecursiveReadOnly must be set to Disabled, Enabled, or unspecified (for non-readonly mounts). An IfPossible
    * value in the original VolumeMount must be translated to Disabled or Enabled, depending on the mount result.
    */
-  recursiveReadOnly?: string | undefined;
+  readonly recursiveReadOnly?: string | undefined;
   /** volumeStatus represents volume-type-specific status about the mounted volume. */
-  volumeStatus?: VolumeStatus | undefined;
+  readonly volumeStatus?: VolumeStatus | undefined;
 }
 
 /** VolumeNodeAffinity defines constraints that limit what nodes this volume can be accessed from. */
 export interface VolumeNodeAffinity {
   /** required specifies hard node constraints that must be met. */
-  required?: NodeSelector | undefined;
+  readonly required?: NodeSelector | undefined;
 }
 
 /**
@@ -7390,11 +7399,11 @@ export interface VolumeProjection {
    * features such as inter-block comments and block headers are stripped.  Certificates are deduplicated. The
    * ordering of certificates within the file is arbitrary, and Kubelet may change the order over time.
    */
-  clusterTrustBundle?: ClusterTrustBundleProjection | undefined;
+  readonly clusterTrustBundle?: ClusterTrustBundleProjection | undefined;
   /** configMap information about the configMap data to project */
-  configMap?: ConfigMapProjection | undefined;
+  readonly configMap?: ConfigMapProjection | undefined;
   /** downwardAPI information about the downwardAPI data to project */
-  downwardAPI?: DownwardAPIProjection | undefined;
+  readonly downwardAPI?: DownwardAPIProjection | undefined;
   /**
    * Projects an auto-rotating credential bundle (private key and certificate chain) that the pod can use either as
    * a TLS client or server.
@@ -7422,11 +7431,11 @@ export interface VolumeProjection {
    * The named signer controls chooses the format of the certificate it issues; consult the signer implementation's
    * documentation to learn how to use the certificates it issues.
    */
-  podCertificate?: PodCertificateProjection | undefined;
+  readonly podCertificate?: PodCertificateProjection | undefined;
   /** secret information about the secret data to project */
-  secret?: SecretProjection | undefined;
+  readonly secret?: SecretProjection | undefined;
   /** serviceAccountToken is information about the serviceAccountToken data to project */
-  serviceAccountToken?: ServiceAccountTokenProjection | undefined;
+  readonly serviceAccountToken?: ServiceAccountTokenProjection | undefined;
 }
 
 /** VolumeResourceRequirements describes the storage resource requirements for a volume. */
@@ -7435,14 +7444,14 @@ export interface VolumeResourceRequirements {
    * Limits describes the maximum amount of compute resources allowed. More info:
    * https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
    */
-  limits?: { [key: string]: IntOrString } | undefined;
+  readonly limits?: { readonly [key: string]: IntOrString } | undefined;
   /**
    * Requests describes the minimum amount of compute resources required. If Requests is omitted for a container,
    * it defaults to Limits if that is explicitly specified, otherwise to an implementation-defined value. Requests
    * cannot exceed Limits. More info:
    * https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
    */
-  requests?: { [key: string]: IntOrString } | undefined;
+  readonly requests?: { readonly [key: string]: IntOrString } | undefined;
 }
 
 /** VolumeStatus represents the status of a mounted volume. At most one of its members must be specified. */
@@ -7451,7 +7460,7 @@ export interface VolumeStatus {
    * image represents an OCI object (a container image or artifact) pulled and mounted on the kubelet's host
    * machine.
    */
-  image?: ImageVolumeStatus | undefined;
+  readonly image?: ImageVolumeStatus | undefined;
 }
 
 /** Represents a vSphere volume resource. */
@@ -7460,16 +7469,16 @@ export interface VsphereVirtualDiskVolumeSource {
    * fsType is filesystem type to mount. Must be a filesystem type supported by the host operating system. Ex.
    * "ext4", "xfs", "ntfs". Implicitly inferred to be "ext4" if unspecified.
    */
-  fsType?: string | undefined;
+  readonly fsType?: string | undefined;
   /**
    * storagePolicyID is the storage Policy Based Management (SPBM) profile ID associated with the
    * StoragePolicyName.
    */
-  storagePolicyID?: string | undefined;
+  readonly storagePolicyID?: string | undefined;
   /** storagePolicyName is the storage Policy Based Management (SPBM) profile name. */
-  storagePolicyName?: string | undefined;
+  readonly storagePolicyName?: string | undefined;
   /** volumePath is the path that identifies vSphere volume vmdk */
-  volumePath: string;
+  readonly volumePath: string;
 }
 
 /**
@@ -7478,13 +7487,13 @@ export interface VsphereVirtualDiskVolumeSource {
  */
 export interface WeightedPodAffinityTerm {
   /** Required. A pod affinity term, associated with the corresponding weight. */
-  podAffinityTerm: PodAffinityTerm;
+  readonly podAffinityTerm: PodAffinityTerm;
   /**
    * weight associated with matching the corresponding podAffinityTerm, in the range 1-100.
    *
    * @format int32
    */
-  weight: number;
+  readonly weight: number;
 }
 
 /** WindowsSecurityContextOptions contain Windows-specific options and credentials. */
@@ -7493,19 +7502,19 @@ export interface WindowsSecurityContextOptions {
    * GMSACredentialSpec is where the GMSA admission webhook (https://github.com/kubernetes-sigs/windows-gmsa)
    * inlines the contents of the GMSA credential spec named by the GMSACredentialSpecName field.
    */
-  gmsaCredentialSpec?: string | undefined;
+  readonly gmsaCredentialSpec?: string | undefined;
   /** GMSACredentialSpecName is the name of the GMSA credential spec to use. */
-  gmsaCredentialSpecName?: string | undefined;
+  readonly gmsaCredentialSpecName?: string | undefined;
   /**
    * HostProcess determines if a container should be run as a 'Host Process' container. All of a Pod's containers
    * must have the same effective HostProcess value (it is not allowed to have a mix of HostProcess containers and
    * non-HostProcess containers). In addition, if HostProcess is true then HostNetwork must also be set to true.
    */
-  hostProcess?: boolean | undefined;
+  readonly hostProcess?: boolean | undefined;
   /**
    * The UserName in Windows to run the entrypoint of the container process. Defaults to the user specified in
    * image metadata if unspecified. May also be set in PodSecurityContext. If set in both SecurityContext and
    * PodSecurityContext, the value specified in SecurityContext takes precedence.
    */
-  runAsUserName?: string | undefined;
+  readonly runAsUserName?: string | undefined;
 }

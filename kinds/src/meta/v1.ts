@@ -7,9 +7,9 @@ export interface Condition {
    * the underlying condition changed.  If that is not known, then using the time when the API field changed is
    * acceptable.
    */
-  lastTransitionTime: string;
+  readonly lastTransitionTime: string;
   /** message is a human readable message indicating details about the transition. This may be an empty string. */
-  message: string;
+  readonly message: string;
   /**
    * observedGeneration represents the .metadata.generation that the condition was set based upon. For instance, if
    * .metadata.generation is currently 12, but the .status.conditions[x].observedGeneration is 9, the condition is
@@ -17,17 +17,17 @@ export interface Condition {
    *
    * @format int64
    */
-  observedGeneration?: number | undefined;
+  readonly observedGeneration?: number | undefined;
   /**
    * reason contains a programmatic identifier indicating the reason for the condition's last transition. Producers
    * of specific condition types may define expected values and meanings for this field, and whether the values are
    * considered a guaranteed API. The value should be a CamelCase string. This field may not be empty.
    */
-  reason: string;
+  readonly reason: string;
   /** status of the condition, one of True, False, Unknown. */
-  status: string;
+  readonly status: string;
   /** type of condition in CamelCase or in foo.example.com/CamelCase. */
-  type: string;
+  readonly type: string;
 }
 
 /**
@@ -36,19 +36,19 @@ export interface Condition {
  */
 export interface FieldSelectorRequirement {
   /** key is the field selector key that the requirement applies to. */
-  key: string;
+  readonly key: string;
   /**
    * operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists,
    * DoesNotExist. The list of operators may grow in the future.
    */
-  operator: string;
+  readonly operator: string;
   /**
    * values is an array of string values. If the operator is In or NotIn, the values array must be non-empty. If
    * the operator is Exists or DoesNotExist, the values array must be empty.
    *
    * @listType atomic
    */
-  values?: string[] | undefined;
+  readonly values?: readonly string[] | undefined;
 }
 
 /**
@@ -61,13 +61,13 @@ export interface LabelSelector {
    *
    * @listType atomic
    */
-  matchExpressions?: LabelSelectorRequirement[] | undefined;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[] | undefined;
   /**
    * matchLabels is a map of {key,value} pairs. A single {key,value} in the matchLabels map is equivalent to an
    * element of matchExpressions, whose key field is "key", the operator is "In", and the values array contains
    * only "value". The requirements are ANDed.
    */
-  matchLabels?: { [key: string]: string } | undefined;
+  readonly matchLabels?: { readonly [key: string]: string } | undefined;
 }
 
 /**
@@ -76,12 +76,12 @@ export interface LabelSelector {
  */
 export interface LabelSelectorRequirement {
   /** key is the label key that the selector applies to. */
-  key: string;
+  readonly key: string;
   /**
    * operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and
    * DoesNotExist.
    */
-  operator: string;
+  readonly operator: string;
   /**
    * values is an array of string values. If the operator is In or NotIn, the values array must be non-empty. If
    * the operator is Exists or DoesNotExist, the values array must be empty. This array is replaced during a
@@ -89,5 +89,5 @@ export interface LabelSelectorRequirement {
    *
    * @listType atomic
    */
-  values?: string[] | undefined;
+  readonly values?: readonly string[] | undefined;
 }

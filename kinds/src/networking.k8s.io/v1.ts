@@ -8,6 +8,8 @@ import type {
   NewResource,
   ObjectMeta,
   ParseOptions,
+  StoredMeta,
+  Unstored,
 } from "@gen-operator/runtime/codegen";
 import type { TypedLocalObjectReference } from "../core/v1.js";
 import type { Condition, LabelSelector } from "../meta/v1.js";
@@ -21,14 +23,14 @@ import {
 
 /** What a new IngressClass is made of; what the API server fills in may be left out. */
 export interface IngressClassInput {
-  apiVersion?: "networking.k8s.io/v1" | undefined;
-  kind?: "IngressClass" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "networking.k8s.io/v1" | undefined;
+  readonly kind?: "IngressClass" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * spec is the desired state of the IngressClass. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: IngressClassSpec | undefined;
+  readonly spec?: IngressClassSpec | undefined;
 }
 
 /**
@@ -40,13 +42,13 @@ export interface IngressClassInput {
 export class IngressClass {
   declare readonly apiVersion: "networking.k8s.io/v1";
   declare readonly kind: "IngressClass";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * spec is the desired state of the IngressClass. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: IngressClassSpec | undefined;
+  declare readonly spec?: IngressClassSpec | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<IngressClass>({
@@ -61,7 +63,7 @@ export class IngressClass {
   });
 
   /** Builds a IngressClass; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<IngressClassInput, IngressClass>): IngressClass {
+  static create(object: NewResource<IngressClassInput, IngressClass>): Unstored<IngressClass> {
     return createResource(IngressClass.definition, object);
   }
 
@@ -71,21 +73,21 @@ export class IngressClass {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): IngressClass {
+  static parse(object: unknown, options?: ParseOptions): Unstored<IngressClass> {
     return parseResource(IngressClass.definition, object, options);
   }
 }
 
 /** What a new Ingress is made of; what the API server fills in may be left out. */
 export interface IngressInput {
-  apiVersion?: "networking.k8s.io/v1" | undefined;
-  kind?: "Ingress" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "networking.k8s.io/v1" | undefined;
+  readonly kind?: "Ingress" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * spec is the desired state of the Ingress. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: IngressSpec | undefined;
+  readonly spec?: IngressSpec | undefined;
 }
 
 /**
@@ -96,19 +98,19 @@ export interface IngressInput {
 export class Ingress {
   declare readonly apiVersion: "networking.k8s.io/v1";
   declare readonly kind: "Ingress";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * spec is the desired state of the Ingress. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: IngressSpec | undefined;
+  declare readonly spec?: IngressSpec | undefined;
 
   /**
    * status is the current state of the Ingress. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: IngressStatus | undefined;
+  declare readonly status?: IngressStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<Ingress>({
@@ -123,7 +125,7 @@ export class Ingress {
   });
 
   /** Builds a Ingress; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<IngressInput, Ingress>): Ingress {
+  static create(object: NewResource<IngressInput, Ingress>): Unstored<Ingress> {
     return createResource(Ingress.definition, object);
   }
 
@@ -133,21 +135,21 @@ export class Ingress {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): Ingress {
+  static parse(object: unknown, options?: ParseOptions): Unstored<Ingress> {
     return parseResource(Ingress.definition, object, options);
   }
 }
 
 /** What a new IPAddress is made of; what the API server fills in may be left out. */
 export interface IPAddressInput {
-  apiVersion?: "networking.k8s.io/v1" | undefined;
-  kind?: "IPAddress" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "networking.k8s.io/v1" | undefined;
+  readonly kind?: "IPAddress" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * spec is the desired state of the IPAddress. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec: IPAddressSpec;
+  readonly spec: IPAddressSpec;
 }
 
 /**
@@ -161,13 +163,13 @@ export interface IPAddressInput {
 export class IPAddress {
   declare readonly apiVersion: "networking.k8s.io/v1";
   declare readonly kind: "IPAddress";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * spec is the desired state of the IPAddress. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec: IPAddressSpec;
+  declare readonly spec: IPAddressSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<IPAddress>({
@@ -182,7 +184,7 @@ export class IPAddress {
   });
 
   /** Builds a IPAddress; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<IPAddressInput, IPAddress>): IPAddress {
+  static create(object: NewResource<IPAddressInput, IPAddress>): Unstored<IPAddress> {
     return createResource(IPAddress.definition, object);
   }
 
@@ -192,28 +194,28 @@ export class IPAddress {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): IPAddress {
+  static parse(object: unknown, options?: ParseOptions): Unstored<IPAddress> {
     return parseResource(IPAddress.definition, object, options);
   }
 }
 
 /** What a new NetworkPolicy is made of; what the API server fills in may be left out. */
 export interface NetworkPolicyInput {
-  apiVersion?: "networking.k8s.io/v1" | undefined;
-  kind?: "NetworkPolicy" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "networking.k8s.io/v1" | undefined;
+  readonly kind?: "NetworkPolicy" | undefined;
+  readonly metadata: ObjectMeta;
   /** spec represents the specification of the desired behavior for this NetworkPolicy. */
-  spec?: NetworkPolicySpec | undefined;
+  readonly spec?: NetworkPolicySpec | undefined;
 }
 
 /** NetworkPolicy describes what network traffic is allowed for a set of Pods */
 export class NetworkPolicy {
   declare readonly apiVersion: "networking.k8s.io/v1";
   declare readonly kind: "NetworkPolicy";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /** spec represents the specification of the desired behavior for this NetworkPolicy. */
-  declare spec?: NetworkPolicySpec | undefined;
+  declare readonly spec?: NetworkPolicySpec | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<NetworkPolicy>({
@@ -228,7 +230,7 @@ export class NetworkPolicy {
   });
 
   /** Builds a NetworkPolicy; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<NetworkPolicyInput, NetworkPolicy>): NetworkPolicy {
+  static create(object: NewResource<NetworkPolicyInput, NetworkPolicy>): Unstored<NetworkPolicy> {
     return createResource(NetworkPolicy.definition, object);
   }
 
@@ -238,21 +240,21 @@ export class NetworkPolicy {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): NetworkPolicy {
+  static parse(object: unknown, options?: ParseOptions): Unstored<NetworkPolicy> {
     return parseResource(NetworkPolicy.definition, object, options);
   }
 }
 
 /** What a new ServiceCIDR is made of; what the API server fills in may be left out. */
 export interface ServiceCIDRInput {
-  apiVersion?: "networking.k8s.io/v1" | undefined;
-  kind?: "ServiceCIDR" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "networking.k8s.io/v1" | undefined;
+  readonly kind?: "ServiceCIDR" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * spec is the desired state of the ServiceCIDR. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  spec?: ServiceCIDRSpec | undefined;
+  readonly spec?: ServiceCIDRSpec | undefined;
 }
 
 /**
@@ -262,19 +264,19 @@ export interface ServiceCIDRInput {
 export class ServiceCIDR {
   declare readonly apiVersion: "networking.k8s.io/v1";
   declare readonly kind: "ServiceCIDR";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * spec is the desired state of the ServiceCIDR. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare spec?: ServiceCIDRSpec | undefined;
+  declare readonly spec?: ServiceCIDRSpec | undefined;
 
   /**
    * status represents the current state of the ServiceCIDR. More info:
    * https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#spec-and-status
    */
-  declare status?: ServiceCIDRStatus | undefined;
+  declare readonly status?: ServiceCIDRStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ServiceCIDR>({
@@ -289,7 +291,7 @@ export class ServiceCIDR {
   });
 
   /** Builds a ServiceCIDR; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ServiceCIDRInput, ServiceCIDR>): ServiceCIDR {
+  static create(object: NewResource<ServiceCIDRInput, ServiceCIDR>): Unstored<ServiceCIDR> {
     return createResource(ServiceCIDR.definition, object);
   }
 
@@ -299,7 +301,7 @@ export class ServiceCIDR {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ServiceCIDR {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ServiceCIDR> {
     return parseResource(ServiceCIDR.definition, object, options);
   }
 }
@@ -310,13 +312,13 @@ export class ServiceCIDR {
  */
 export interface HTTPIngressPath {
   /** backend defines the referenced service endpoint to which the traffic will be forwarded to. */
-  backend: IngressBackend;
+  readonly backend: IngressBackend;
   /**
    * path is matched against the path of an incoming request. Currently it can contain characters disallowed from
    * the conventional "path" part of a URL as defined by RFC 3986. Paths must begin with a '/' and must be present
    * when using PathType with value "Exact" or "Prefix".
    */
-  path?: string | undefined;
+  readonly path?: string | undefined;
   /**
    * pathType determines the interpretation of the path matching. PathType can be one of the following values: *
    * Exact: Matches the URL path exactly. * Prefix: Matches based on a URL path prefix split by '/'. Matching is
@@ -336,7 +338,7 @@ export interface HTTPIngressPath {
    *  - `"ImplementationSpecific"` matching is up to the IngressClass. Implementations can treat this as a separate PathType or treat it identically to Prefix or Exact path types.
    *  - `"Prefix"` matches based on a URL path prefix split by '/'. Matching is case sensitive and done on a path element by element basis. A path element refers to the list of labels in the path split by the '/' separator. A request is a match for path p if every p is an element-wise prefix of p of the request path. Note that if the last element of the path is a substring of the last element in request path, it is not a match (e.g. /foo/bar matches /foo/bar/baz, but does not match /foo/barbaz). If multiple matching paths exist in an Ingress spec, the longest matching path is given priority. Examples: - /foo/bar does not match requests to /foo/barbaz - /foo/bar matches request to /foo/bar and /foo/bar/baz - /foo and /foo/ both match requests to /foo and /foo/. If both paths are present in an Ingress spec, the longest matching path (/foo/) is given priority.
    */
-  pathType: "Exact" | "ImplementationSpecific" | "Prefix";
+  readonly pathType: "Exact" | "ImplementationSpecific" | "Prefix";
 }
 
 /**
@@ -350,7 +352,7 @@ export interface HTTPIngressRuleValue {
    *
    * @listType atomic
    */
-  paths: HTTPIngressPath[];
+  readonly paths: readonly HTTPIngressPath[];
 }
 
 /** IPAddressSpec describe the attributes in an IP Address. */
@@ -359,7 +361,7 @@ export interface IPAddressSpec {
    * ParentRef references the resource that an IPAddress is attached to. An IPAddress must reference a parent
    * object.
    */
-  parentRef: ParentReference;
+  readonly parentRef: ParentReference;
 }
 
 /**
@@ -369,14 +371,14 @@ export interface IPAddressSpec {
  */
 export interface IPBlock {
   /** cidr is a string representing the IPBlock Valid examples are "192.168.1.0/24" or "2001:db8::/64" */
-  cidr: string;
+  readonly cidr: string;
   /**
    * except is a slice of CIDRs that should not be included within an IPBlock Valid examples are "192.168.1.0/24"
    * or "2001:db8::/64" Except values will be rejected if they are outside the cidr range
    *
    * @listType atomic
    */
-  except?: string[] | undefined;
+  readonly except?: readonly string[] | undefined;
 }
 
 /** IngressBackend describes all endpoints for a given service and port. */
@@ -386,9 +388,9 @@ export interface IngressBackend {
    * specified, a service.Name and service.Port must not be specified. This is a mutually exclusive setting with
    * "Service".
    */
-  resource?: TypedLocalObjectReference | undefined;
+  readonly resource?: TypedLocalObjectReference | undefined;
   /** service references a service as a backend. This is a mutually exclusive setting with "Resource". */
-  service?: IngressServiceBackend | undefined;
+  readonly service?: IngressServiceBackend | undefined;
 }
 
 /**
@@ -400,21 +402,21 @@ export interface IngressClassParametersReference {
    * apiGroup is the group for the resource being referenced. If APIGroup is not specified, the specified Kind must
    * be in the core API group. For any other third-party types, APIGroup is required.
    */
-  apiGroup?: string | undefined;
+  readonly apiGroup?: string | undefined;
   /** kind is the type of resource being referenced. */
-  kind: string;
+  readonly kind: string;
   /** name is the name of resource being referenced. */
-  name: string;
+  readonly name: string;
   /**
    * namespace is the namespace of the resource being referenced. This field is required when scope is set to
    * "Namespace" and must be unset when scope is set to "Cluster".
    */
-  namespace?: string | undefined;
+  readonly namespace?: string | undefined;
   /**
    * scope represents if this refers to a cluster or namespace scoped resource. This may be set to "Cluster"
    * (default) or "Namespace".
    */
-  scope?: string | undefined;
+  readonly scope?: string | undefined;
 }
 
 /** IngressClassSpec provides information about the class of an Ingress. */
@@ -425,26 +427,26 @@ export interface IngressClassSpec {
    * same implementing controller. This should be specified as a domain-prefixed path no more than 250 characters
    * in length, e.g. "acme.io/ingress-controller". This field is immutable.
    */
-  controller?: string | undefined;
+  readonly controller?: string | undefined;
   /**
    * parameters is a link to a custom resource containing additional configuration for the controller. This is
    * optional if the controller does not require extra parameters.
    */
-  parameters?: IngressClassParametersReference | undefined;
+  readonly parameters?: IngressClassParametersReference | undefined;
 }
 
 /** IngressLoadBalancerIngress represents the status of a load-balancer ingress point. */
 export interface IngressLoadBalancerIngress {
   /** hostname is set for load-balancer ingress points that are DNS based. */
-  hostname?: string | undefined;
+  readonly hostname?: string | undefined;
   /** ip is set for load-balancer ingress points that are IP based. */
-  ip?: string | undefined;
+  readonly ip?: string | undefined;
   /**
    * ports provides information about the ports exposed by this LoadBalancer.
    *
    * @listType atomic
    */
-  ports?: IngressPortStatus[] | undefined;
+  readonly ports?: readonly IngressPortStatus[] | undefined;
 }
 
 /** IngressLoadBalancerStatus represents the status of a load-balancer. */
@@ -454,7 +456,7 @@ export interface IngressLoadBalancerStatus {
    *
    * @listType atomic
    */
-  ingress?: IngressLoadBalancerIngress[] | undefined;
+  readonly ingress?: readonly IngressLoadBalancerIngress[] | undefined;
 }
 
 /** IngressPortStatus represents the error condition of a service port */
@@ -466,13 +468,13 @@ export interface IngressPortStatus {
    * - cloud provider specific error values must have names that comply with the
    *   format foo.example.com/CamelCase.
    */
-  error?: string | undefined;
+  readonly error?: string | undefined;
   /**
    * port is the port number of the ingress port.
    *
    * @format int32
    */
-  port: number;
+  readonly port: number;
   /**
    * protocol is the protocol of the ingress port. The supported values are: "TCP", "UDP", "SCTP"
    *
@@ -481,7 +483,7 @@ export interface IngressPortStatus {
    *  - `"TCP"` is the TCP protocol.
    *  - `"UDP"` is the UDP protocol.
    */
-  protocol: "SCTP" | "TCP" | "UDP";
+  readonly protocol: "SCTP" | "TCP" | "UDP";
 }
 
 /**
@@ -510,16 +512,16 @@ export interface IngressRule {
    * Host. 2. If host is a wildcard, then the request matches this rule if the http host header is to equal to the
    * suffix (removing the first label) of the wildcard rule.
    */
-  host?: string | undefined;
-  http?: HTTPIngressRuleValue | undefined;
+  readonly host?: string | undefined;
+  readonly http?: HTTPIngressRuleValue | undefined;
 }
 
 /** IngressServiceBackend references a Kubernetes Service as a Backend. */
 export interface IngressServiceBackend {
   /** name is the referenced service. The service must exist in the same namespace as the Ingress object. */
-  name: string;
+  readonly name: string;
   /** port of the referenced service. A port name or port number is required for a IngressServiceBackend. */
-  port?: ServiceBackendPort | undefined;
+  readonly port?: ServiceBackendPort | undefined;
 }
 
 /** IngressSpec describes the Ingress the user wishes to exist. */
@@ -529,7 +531,7 @@ export interface IngressSpec {
    * specified, DefaultBackend must be specified. If DefaultBackend is not set, the handling of requests that do
    * not match any of the rules will be up to the Ingress controller.
    */
-  defaultBackend?: IngressBackend | undefined;
+  readonly defaultBackend?: IngressBackend | undefined;
   /**
    * ingressClassName is the name of an IngressClass cluster resource. Ingress controller implementations use this
    * field to know whether they should be serving this Ingress resource, by a transitive connection (controller ->
@@ -539,14 +541,14 @@ export interface IngressSpec {
    * field. However, even though the annotation is officially deprecated, for backwards compatibility reasons,
    * ingress controllers should still honor that annotation if present.
    */
-  ingressClassName?: string | undefined;
+  readonly ingressClassName?: string | undefined;
   /**
    * rules is a list of host rules used to configure the Ingress. If unspecified, or no rule matches, all traffic
    * is sent to the default backend.
    *
    * @listType atomic
    */
-  rules?: IngressRule[] | undefined;
+  readonly rules?: readonly IngressRule[] | undefined;
   /**
    * tls represents the TLS configuration. Currently the Ingress only supports a single TLS port, 443. If multiple
    * members of this list specify different hosts, they will be multiplexed on the same port according to the
@@ -555,13 +557,13 @@ export interface IngressSpec {
    *
    * @listType atomic
    */
-  tls?: IngressTLS[] | undefined;
+  readonly tls?: readonly IngressTLS[] | undefined;
 }
 
 /** IngressStatus describe the current state of the Ingress. */
 export interface IngressStatus {
   /** loadBalancer contains the current status of the load-balancer. */
-  loadBalancer?: IngressLoadBalancerStatus | undefined;
+  readonly loadBalancer?: IngressLoadBalancerStatus | undefined;
 }
 
 /** IngressTLS describes the transport layer security associated with an ingress. */
@@ -573,14 +575,14 @@ export interface IngressTLS {
    *
    * @listType atomic
    */
-  hosts?: string[] | undefined;
+  readonly hosts?: readonly string[] | undefined;
   /**
    * secretName is the name of the secret used to terminate TLS traffic on port 443. Field is left optional to
    * allow TLS routing based on SNI hostname alone. If the SNI host in a listener conflicts with the "Host" header
    * field used by an IngressRule, the SNI host is used for termination and value of the "Host" header is used for
    * routing.
    */
-  secretName?: string | undefined;
+  readonly secretName?: string | undefined;
 }
 
 /**
@@ -596,7 +598,7 @@ export interface NetworkPolicyEgressRule {
    *
    * @listType atomic
    */
-  ports?: NetworkPolicyPort[] | undefined;
+  readonly ports?: readonly NetworkPolicyPort[] | undefined;
   /**
    * to is a list of destinations for outgoing traffic of pods selected for this rule. Items in this list are
    * combined using a logical OR operation. If this field is empty or missing, this rule matches all destinations
@@ -605,7 +607,7 @@ export interface NetworkPolicyEgressRule {
    *
    * @listType atomic
    */
-  to?: NetworkPolicyPeer[] | undefined;
+  readonly to?: readonly NetworkPolicyPeer[] | undefined;
 }
 
 /**
@@ -621,7 +623,7 @@ export interface NetworkPolicyIngressRule {
    *
    * @listType atomic
    */
-  from?: NetworkPolicyPeer[] | undefined;
+  readonly from?: readonly NetworkPolicyPeer[] | undefined;
   /**
    * ports is a list of ports which should be made accessible on the pods selected for this rule. Each item in this
    * list is combined using a logical OR. If this field is empty or missing, this rule matches all ports (traffic
@@ -630,13 +632,13 @@ export interface NetworkPolicyIngressRule {
    *
    * @listType atomic
    */
-  ports?: NetworkPolicyPort[] | undefined;
+  readonly ports?: readonly NetworkPolicyPort[] | undefined;
 }
 
 /** NetworkPolicyPeer describes a peer to allow traffic to/from. Only certain combinations of fields are allowed */
 export interface NetworkPolicyPeer {
   /** ipBlock defines policy on a particular IPBlock. If this field is set then neither of the other fields can be. */
-  ipBlock?: IPBlock | undefined;
+  readonly ipBlock?: IPBlock | undefined;
   /**
    * namespaceSelector selects namespaces using cluster-scoped labels. This field follows standard label selector
    * semantics; if present but empty, it selects all namespaces.
@@ -645,7 +647,7 @@ export interface NetworkPolicyPeer {
    * namespaces selected by namespaceSelector. Otherwise it selects all pods in the namespaces selected by
    * namespaceSelector.
    */
-  namespaceSelector?: LabelSelector | undefined;
+  readonly namespaceSelector?: LabelSelector | undefined;
   /**
    * podSelector is a label selector which selects pods. This field follows standard label selector semantics; if
    * present but empty, it selects all pods.
@@ -654,7 +656,7 @@ export interface NetworkPolicyPeer {
    * in the Namespaces selected by NamespaceSelector. Otherwise it selects the pods matching podSelector in the
    * policy's own namespace.
    */
-  podSelector?: LabelSelector | undefined;
+  readonly podSelector?: LabelSelector | undefined;
 }
 
 /** NetworkPolicyPort describes a port to allow traffic on */
@@ -666,13 +668,13 @@ export interface NetworkPolicyPort {
    *
    * @format int32
    */
-  endPort?: number | undefined;
+  readonly endPort?: number | undefined;
   /**
    * port represents the port on the given protocol. This can either be a numerical or named port on a pod. If this
    * field is not provided, this matches all port names and numbers. If present, only traffic on the specified
    * protocol AND port will be matched.
    */
-  port?: IntOrString | undefined;
+  readonly port?: IntOrString | undefined;
   /**
    * protocol represents the protocol (TCP, UDP, or SCTP) which traffic must match. If not specified, this field
    * defaults to TCP.
@@ -682,7 +684,7 @@ export interface NetworkPolicyPort {
    *  - `"TCP"` is the TCP protocol.
    *  - `"UDP"` is the UDP protocol.
    */
-  protocol?: "SCTP" | "TCP" | "UDP" | undefined;
+  readonly protocol?: "SCTP" | "TCP" | "UDP" | undefined;
 }
 
 /** NetworkPolicySpec provides the specification of a NetworkPolicy */
@@ -696,7 +698,7 @@ export interface NetworkPolicySpec {
    *
    * @listType atomic
    */
-  egress?: NetworkPolicyEgressRule[] | undefined;
+  readonly egress?: readonly NetworkPolicyEgressRule[] | undefined;
   /**
    * ingress is a list of ingress rules to be applied to the selected pods. Traffic is allowed to a pod if there
    * are no NetworkPolicies selecting the pod (and cluster policy otherwise allows the traffic), OR if the traffic
@@ -706,14 +708,14 @@ export interface NetworkPolicySpec {
    *
    * @listType atomic
    */
-  ingress?: NetworkPolicyIngressRule[] | undefined;
+  readonly ingress?: readonly NetworkPolicyIngressRule[] | undefined;
   /**
    * podSelector selects the pods to which this NetworkPolicy object applies. The array of rules is applied to any
    * pods selected by this field. An empty selector matches all pods in the policy's namespace. Multiple network
    * policies can select the same set of pods. In this case, the ingress rules for each are combined additively.
    * This field is optional. If it is not specified, it defaults to an empty selector.
    */
-  podSelector?: LabelSelector | undefined;
+  readonly podSelector?: LabelSelector | undefined;
   /**
    * policyTypes is a list of rule types that the NetworkPolicy relates to. Valid options are ["Ingress"],
    * ["Egress"], or ["Ingress", "Egress"]. If this field is not specified, it will default based on the existence
@@ -726,32 +728,32 @@ export interface NetworkPolicySpec {
    *
    * @listType atomic
    */
-  policyTypes?: ("Egress" | "Ingress")[] | undefined;
+  readonly policyTypes?: readonly ("Egress" | "Ingress")[] | undefined;
 }
 
 /** ParentReference describes a reference to a parent object. */
 export interface ParentReference {
   /** Group is the group of the object being referenced. */
-  group?: string | undefined;
+  readonly group?: string | undefined;
   /** Name is the name of the object being referenced. */
-  name: string;
+  readonly name: string;
   /** Namespace is the namespace of the object being referenced. */
-  namespace?: string | undefined;
+  readonly namespace?: string | undefined;
   /** Resource is the resource of the object being referenced. */
-  resource: string;
+  readonly resource: string;
 }
 
 /** ServiceBackendPort is the service port being referenced. */
 export interface ServiceBackendPort {
   /** name is the name of the port on the Service. This is a mutually exclusive setting with "Number". */
-  name?: string | undefined;
+  readonly name?: string | undefined;
   /**
    * number is the numerical port number (e.g. 80) on the Service. This is a mutually exclusive setting with
    * "Name".
    *
    * @format int32
    */
-  number?: number | undefined;
+  readonly number?: number | undefined;
 }
 
 /** ServiceCIDRSpec define the CIDRs the user wants to use for allocating ClusterIPs for Services. */
@@ -762,7 +764,7 @@ export interface ServiceCIDRSpec {
    *
    * @listType atomic
    */
-  cidrs?: string[] | undefined;
+  readonly cidrs?: readonly string[] | undefined;
 }
 
 /** ServiceCIDRStatus describes the current state of the ServiceCIDR. */
@@ -773,5 +775,5 @@ export interface ServiceCIDRStatus {
    *
    * @listType map by type
    */
-  conditions?: Condition[] | undefined;
+  readonly conditions?: readonly Condition[] | undefined;
 }

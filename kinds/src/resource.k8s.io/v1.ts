@@ -8,6 +8,8 @@ import type {
   NewResource,
   ObjectMeta,
   ParseOptions,
+  StoredMeta,
+  Unstored,
 } from "@gen-operator/runtime/codegen";
 import type { NodeSelector } from "../core/v1.js";
 import type { Condition } from "../meta/v1.js";
@@ -20,9 +22,9 @@ import {
 
 /** What a new DeviceClass is made of; what the API server fills in may be left out. */
 export interface DeviceClassInput {
-  apiVersion?: "resource.k8s.io/v1" | undefined;
-  kind?: "DeviceClass" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "resource.k8s.io/v1" | undefined;
+  readonly kind?: "DeviceClass" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * Spec defines what can be allocated and how to configure it.
    *
@@ -32,7 +34,7 @@ export interface DeviceClassInput {
    *
    * Changing the spec automatically increments the metadata.generation number.
    */
-  spec: DeviceClassSpec;
+  readonly spec: DeviceClassSpec;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface DeviceClassInput {
 export class DeviceClass {
   declare readonly apiVersion: "resource.k8s.io/v1";
   declare readonly kind: "DeviceClass";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * Spec defines what can be allocated and how to configure it.
@@ -53,7 +55,7 @@ export class DeviceClass {
    *
    * Changing the spec automatically increments the metadata.generation number.
    */
-  declare spec: DeviceClassSpec;
+  declare readonly spec: DeviceClassSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<DeviceClass>({
@@ -68,7 +70,7 @@ export class DeviceClass {
   });
 
   /** Builds a DeviceClass; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<DeviceClassInput, DeviceClass>): DeviceClass {
+  static create(object: NewResource<DeviceClassInput, DeviceClass>): Unstored<DeviceClass> {
     return createResource(DeviceClass.definition, object);
   }
 
@@ -78,18 +80,18 @@ export class DeviceClass {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): DeviceClass {
+  static parse(object: unknown, options?: ParseOptions): Unstored<DeviceClass> {
     return parseResource(DeviceClass.definition, object, options);
   }
 }
 
 /** What a new ResourceClaim is made of; what the API server fills in may be left out. */
 export interface ResourceClaimInput {
-  apiVersion?: "resource.k8s.io/v1" | undefined;
-  kind?: "ResourceClaim" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "resource.k8s.io/v1" | undefined;
+  readonly kind?: "ResourceClaim" | undefined;
+  readonly metadata: ObjectMeta;
   /** Spec describes what is being requested and how to configure it. The spec is immutable. */
-  spec: ResourceClaimSpec;
+  readonly spec: ResourceClaimSpec;
 }
 
 /**
@@ -100,13 +102,13 @@ export interface ResourceClaimInput {
 export class ResourceClaim {
   declare readonly apiVersion: "resource.k8s.io/v1";
   declare readonly kind: "ResourceClaim";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /** Spec describes what is being requested and how to configure it. The spec is immutable. */
-  declare spec: ResourceClaimSpec;
+  declare readonly spec: ResourceClaimSpec;
 
   /** Status describes whether the claim is ready to use and what has been allocated. */
-  declare status?: ResourceClaimStatus | undefined;
+  declare readonly status?: ResourceClaimStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ResourceClaim>({
@@ -121,7 +123,7 @@ export class ResourceClaim {
   });
 
   /** Builds a ResourceClaim; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ResourceClaimInput, ResourceClaim>): ResourceClaim {
+  static create(object: NewResource<ResourceClaimInput, ResourceClaim>): Unstored<ResourceClaim> {
     return createResource(ResourceClaim.definition, object);
   }
 
@@ -131,30 +133,30 @@ export class ResourceClaim {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ResourceClaim {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ResourceClaim> {
     return parseResource(ResourceClaim.definition, object, options);
   }
 }
 
 /** What a new ResourceClaimTemplate is made of; what the API server fills in may be left out. */
 export interface ResourceClaimTemplateInput {
-  apiVersion?: "resource.k8s.io/v1" | undefined;
-  kind?: "ResourceClaimTemplate" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "resource.k8s.io/v1" | undefined;
+  readonly kind?: "ResourceClaimTemplate" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * Describes the ResourceClaim that is to be generated.
    *
    * This field is immutable. A ResourceClaim will get created by the control plane for a Pod when needed and then
    * not get updated anymore.
    */
-  spec: ResourceClaimTemplateSpec;
+  readonly spec: ResourceClaimTemplateSpec;
 }
 
 /** ResourceClaimTemplate is used to produce ResourceClaim objects. */
 export class ResourceClaimTemplate {
   declare readonly apiVersion: "resource.k8s.io/v1";
   declare readonly kind: "ResourceClaimTemplate";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * Describes the ResourceClaim that is to be generated.
@@ -162,7 +164,7 @@ export class ResourceClaimTemplate {
    * This field is immutable. A ResourceClaim will get created by the control plane for a Pod when needed and then
    * not get updated anymore.
    */
-  declare spec: ResourceClaimTemplateSpec;
+  declare readonly spec: ResourceClaimTemplateSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ResourceClaimTemplate>({
@@ -177,7 +179,9 @@ export class ResourceClaimTemplate {
   });
 
   /** Builds a ResourceClaimTemplate; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ResourceClaimTemplateInput, ResourceClaimTemplate>): ResourceClaimTemplate {
+  static create(
+    object: NewResource<ResourceClaimTemplateInput, ResourceClaimTemplate>,
+  ): Unstored<ResourceClaimTemplate> {
     return createResource(ResourceClaimTemplate.definition, object);
   }
 
@@ -187,22 +191,22 @@ export class ResourceClaimTemplate {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ResourceClaimTemplate {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ResourceClaimTemplate> {
     return parseResource(ResourceClaimTemplate.definition, object, options);
   }
 }
 
 /** What a new ResourceSlice is made of; what the API server fills in may be left out. */
 export interface ResourceSliceInput {
-  apiVersion?: "resource.k8s.io/v1" | undefined;
-  kind?: "ResourceSlice" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "resource.k8s.io/v1" | undefined;
+  readonly kind?: "ResourceSlice" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * Contains the information published by the driver.
    *
    * Changing the spec automatically increments the metadata.generation number.
    */
-  spec: ResourceSliceSpec;
+  readonly spec: ResourceSliceSpec;
 }
 
 /**
@@ -230,14 +234,14 @@ export interface ResourceSliceInput {
 export class ResourceSlice {
   declare readonly apiVersion: "resource.k8s.io/v1";
   declare readonly kind: "ResourceSlice";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * Contains the information published by the driver.
    *
    * Changing the spec automatically increments the metadata.generation number.
    */
-  declare spec: ResourceSliceSpec;
+  declare readonly spec: ResourceSliceSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<ResourceSlice>({
@@ -252,7 +256,7 @@ export class ResourceSlice {
   });
 
   /** Builds a ResourceSlice; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<ResourceSliceInput, ResourceSlice>): ResourceSlice {
+  static create(object: NewResource<ResourceSliceInput, ResourceSlice>): Unstored<ResourceSlice> {
     return createResource(ResourceSlice.definition, object);
   }
 
@@ -262,7 +266,7 @@ export class ResourceSlice {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): ResourceSlice {
+  static parse(object: unknown, options?: ParseOptions): Unstored<ResourceSlice> {
     return parseResource(ResourceSlice.definition, object, options);
   }
 }
@@ -283,15 +287,15 @@ export interface AllocatedDeviceStatus {
    *
    * @listType map by type
    */
-  conditions?: Condition[] | undefined;
+  readonly conditions?: readonly Condition[] | undefined;
   /**
    * Data contains arbitrary driver-specific data.
    *
    * The length of the raw data must be smaller or equal to 10 Ki.
    */
-  data?: { [key: string]: unknown } | undefined;
+  readonly data?: { readonly [key: string]: unknown } | undefined;
   /** Device references one device instance via its name in the driver's resource pool. It must be a DNS label. */
-  device: string;
+  readonly device: string;
   /**
    * Driver specifies the name of the DRA driver whose kubelet plugin should be invoked to process the allocation
    * once the claim is needed on a node.
@@ -299,18 +303,18 @@ export interface AllocatedDeviceStatus {
    * Must be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only
    * lower case characters.
    */
-  driver: string;
+  readonly driver: string;
   /** NetworkData contains network-related information specific to the device. */
-  networkData?: NetworkDeviceData | undefined;
+  readonly networkData?: NetworkDeviceData | undefined;
   /**
    * This name together with the driver name and the device name field identify which device was allocated
    * (`<driver name>/<pool name>/<device name>`).
    *
    * Must not be longer than 253 characters and may contain one or more DNS sub-domains separated by slashes.
    */
-  pool: string;
+  readonly pool: string;
   /** ShareID uniquely identifies an individual allocation share of the device. */
-  shareID?: string | undefined;
+  readonly shareID?: string | undefined;
 }
 
 /** AllocationResult contains attributes of an allocated resource. */
@@ -322,11 +326,11 @@ export interface AllocationResult {
    * This is a beta field and requires enabling the DRADeviceBindingConditions and DRAResourceClaimDeviceStatus
    * feature gate.
    */
-  allocationTimestamp?: string | undefined;
+  readonly allocationTimestamp?: string | undefined;
   /** Devices is the result of allocating devices. */
-  devices?: DeviceAllocationResult | undefined;
+  readonly devices?: DeviceAllocationResult | undefined;
   /** NodeSelector defines where the allocated resources are available. If unset, they are available everywhere. */
-  nodeSelector?: NodeSelector | undefined;
+  readonly nodeSelector?: NodeSelector | undefined;
 }
 
 /** CELDeviceSelector contains a CEL expression for selecting a device. */
@@ -380,7 +384,7 @@ export interface CELDeviceSelector {
    * The length of the expression must be smaller or equal to 10 Ki. The cost of evaluating it is also limited
    * based on the estimated number of logical steps.
    */
-  expression: string;
+  readonly expression: string;
 }
 
 /**
@@ -393,7 +397,7 @@ export interface CapacityRequestPolicy {
    * Default specifies how much of this capacity is consumed by a request that does not contain an entry for it in
    * DeviceRequest's Capacity.
    */
-  default?: IntOrString | undefined;
+  readonly default?: IntOrString | undefined;
   /**
    * ValidRange defines an acceptable quantity value range in consuming requests.
    *
@@ -404,7 +408,7 @@ export interface CapacityRequestPolicy {
    *
    * If the request doesn't contain this capacity entry, Default value is used.
    */
-  validRange?: CapacityRequestPolicyRange | undefined;
+  readonly validRange?: CapacityRequestPolicyRange | undefined;
   /**
    * ValidValues defines a set of acceptable quantity values in consuming requests.
    *
@@ -421,7 +425,7 @@ export interface CapacityRequestPolicy {
    *
    * @listType atomic
    */
-  validValues?: IntOrString[] | undefined;
+  readonly validValues?: readonly IntOrString[] | undefined;
 }
 
 /**
@@ -441,21 +445,21 @@ export interface CapacityRequestPolicyRange {
    * Max must be less than or equal to the capacity value. Min and requestPolicy.default must be less than or equal
    * to the maximum.
    */
-  max?: IntOrString | undefined;
+  readonly max?: IntOrString | undefined;
   /**
    * Min specifies the minimum capacity allowed for a consumption request.
    *
    * Min must be greater than or equal to zero, and less than or equal to the capacity value. requestPolicy.default
    * must be more than or equal to the minimum.
    */
-  min: IntOrString;
+  readonly min: IntOrString;
   /**
    * Step defines the step size between valid capacity amounts within the range.
    *
    * Max (if set) and requestPolicy.default must be a multiple of Step. Min + Step must be less than or equal to
    * the capacity value.
    */
-  step?: IntOrString | undefined;
+  readonly step?: IntOrString | undefined;
 }
 
 /** CapacityRequirements defines the capacity requirements for a specific device request. */
@@ -482,13 +486,13 @@ export interface CapacityRequirements {
    * capacity value. The consumed capacity, which may be adjusted based on the requestPolicy if defined, is
    * recorded in the resource claim’s status.devices[*].consumedCapacity field.
    */
-  requests?: { [key: string]: IntOrString } | undefined;
+  readonly requests?: { readonly [key: string]: IntOrString } | undefined;
 }
 
 /** Counter describes a quantity associated with a device. */
 export interface Counter {
   /** Value defines how much of a certain device counter is available. */
-  value: IntOrString;
+  readonly value: IntOrString;
 }
 
 /**
@@ -505,9 +509,9 @@ export interface CounterSet {
    *
    * The maximum number of counters is 32.
    */
-  counters: { [key: string]: Counter };
+  readonly counters: { readonly [key: string]: Counter };
   /** Name defines the name of the counter set. It must be a DNS label. */
-  name: string;
+  readonly name: string;
 }
 
 /**
@@ -521,21 +525,21 @@ export interface Device {
    * Must only be set if Spec.PerDeviceNodeSelection is set to true. At most one of NodeName, NodeSelector and
    * AllNodes can be set.
    */
-  allNodes?: boolean | undefined;
+  readonly allNodes?: boolean | undefined;
   /**
    * AllowMultipleAllocations marks whether the device is allowed to be allocated to multiple DeviceRequests.
    *
    * If AllowMultipleAllocations is set to true, the device can be allocated more than once, and all of its
    * capacity is consumable, regardless of whether the requestPolicy is defined or not.
    */
-  allowMultipleAllocations?: boolean | undefined;
+  readonly allowMultipleAllocations?: boolean | undefined;
   /**
    * Attributes defines the set of attributes for this device. The name of each attribute must be unique in that
    * set.
    *
    * The maximum number of attributes and capacities combined is 32.
    */
-  attributes?: { [key: string]: DeviceAttribute } | undefined;
+  readonly attributes?: { readonly [key: string]: DeviceAttribute } | undefined;
   /**
    * BindingConditions defines the conditions for proceeding with binding. All of these conditions must be set in
    * the per-device status conditions with a value of True to proceed with binding the pod to the node while
@@ -550,7 +554,7 @@ export interface Device {
    *
    * @listType atomic
    */
-  bindingConditions?: string[] | undefined;
+  readonly bindingConditions?: readonly string[] | undefined;
   /**
    * BindingFailureConditions defines the conditions for binding failure. They may be set in the per-device status
    * conditions. If any is set to "True", a binding failure occurred.
@@ -564,7 +568,7 @@ export interface Device {
    *
    * @listType atomic
    */
-  bindingFailureConditions?: string[] | undefined;
+  readonly bindingFailureConditions?: readonly string[] | undefined;
   /**
    * BindsToNode indicates if the usage of an allocation involving this device has to be limited to exactly the
    * node that was chosen when allocating the claim. If set to true, the scheduler will set the
@@ -573,13 +577,13 @@ export interface Device {
    * This is a beta field and requires enabling the DRADeviceBindingConditions and DRAResourceClaimDeviceStatus
    * feature gates.
    */
-  bindsToNode?: boolean | undefined;
+  readonly bindsToNode?: boolean | undefined;
   /**
    * Capacity defines the set of capacities for this device. The name of each capacity must be unique in that set.
    *
    * The maximum number of attributes and capacities combined is 32.
    */
-  capacity?: { [key: string]: DeviceCapacity } | undefined;
+  readonly capacity?: { readonly [key: string]: DeviceCapacity } | undefined;
   /**
    * ConsumesCounters defines a list of references to sharedCounters and the set of counters that the device will
    * consume from those counter sets.
@@ -590,9 +594,9 @@ export interface Device {
    *
    * @listType atomic
    */
-  consumesCounters?: DeviceCounterConsumption[] | undefined;
+  readonly consumesCounters?: readonly DeviceCounterConsumption[] | undefined;
   /** Name is unique identifier among all devices managed by the driver in the pool. It must be a DNS label. */
-  name: string;
+  readonly name: string;
   /**
    * NodeAllocatableResourceMappings defines the mapping of node resources that are managed by the DRA driver
    * exposing this device. This includes resources currently reported in v1.Node `status.allocatable` that are not
@@ -604,14 +608,14 @@ export interface Device {
    * The keys of this map are the node-allocatable resource names (e.g., "cpu", "memory"). Extended resource names
    * are not permitted as keys.
    */
-  nodeAllocatableResourceMappings?: { [key: string]: NodeAllocatableResourceMapping } | undefined;
+  readonly nodeAllocatableResourceMappings?: { readonly [key: string]: NodeAllocatableResourceMapping } | undefined;
   /**
    * NodeName identifies the node where the device is available.
    *
    * Must only be set if Spec.PerDeviceNodeSelection is set to true. At most one of NodeName, NodeSelector and
    * AllNodes can be set.
    */
-  nodeName?: string | undefined;
+  readonly nodeName?: string | undefined;
   /**
    * NodeSelector defines the nodes where the device is available.
    *
@@ -620,7 +624,7 @@ export interface Device {
    * Must only be set if Spec.PerDeviceNodeSelection is set to true. At most one of NodeName, NodeSelector and
    * AllNodes can be set.
    */
-  nodeSelector?: NodeSelector | undefined;
+  readonly nodeSelector?: NodeSelector | undefined;
   /**
    * If specified, these are the driver-defined taints.
    *
@@ -631,13 +635,13 @@ export interface Device {
    *
    * @listType atomic
    */
-  taints?: DeviceTaint[] | undefined;
+  readonly taints?: readonly DeviceTaint[] | undefined;
 }
 
 /** DeviceAllocationConfiguration gets embedded in an AllocationResult. */
 export interface DeviceAllocationConfiguration {
   /** Opaque provides driver-specific configuration parameters. */
-  opaque?: OpaqueDeviceConfiguration | undefined;
+  readonly opaque?: OpaqueDeviceConfiguration | undefined;
   /**
    * Requests lists the names of requests where the configuration applies. If empty, its applies to all requests.
    *
@@ -647,7 +651,7 @@ export interface DeviceAllocationConfiguration {
    *
    * @listType atomic
    */
-  requests?: string[] | undefined;
+  readonly requests?: readonly string[] | undefined;
   /**
    * Source records whether the configuration comes from a class and thus is not something that a normal user would
    * have been able to set or from a claim.
@@ -656,7 +660,7 @@ export interface DeviceAllocationConfiguration {
    *  - `"FromClaim"`
    *  - `"FromClass"`
    */
-  source: "FromClaim" | "FromClass";
+  readonly source: "FromClaim" | "FromClass";
 }
 
 /** DeviceAllocationResult is the result of allocating devices. */
@@ -671,31 +675,31 @@ export interface DeviceAllocationResult {
    *
    * @listType atomic
    */
-  config?: DeviceAllocationConfiguration[] | undefined;
+  readonly config?: readonly DeviceAllocationConfiguration[] | undefined;
   /**
    * Results lists all allocated devices.
    *
    * @listType atomic
    */
-  results?: DeviceRequestAllocationResult[] | undefined;
+  readonly results?: readonly DeviceRequestAllocationResult[] | undefined;
 }
 
 /** DeviceAttribute must have exactly one field set. */
 export interface DeviceAttribute {
   /** BoolValue is a true/false value. */
-  bool?: boolean | undefined;
+  readonly bool?: boolean | undefined;
   /**
    * BoolValues is a non-empty list of true/false values.
    *
    * @listType atomic
    */
-  bools?: boolean[] | undefined;
+  readonly bools?: readonly boolean[] | undefined;
   /**
    * IntValue is a number.
    *
    * @format int64
    */
-  int?: number | undefined;
+  readonly int?: number | undefined;
   /**
    * IntValues is a non-empty list of numbers.
    *
@@ -703,9 +707,9 @@ export interface DeviceAttribute {
    *
    * @listType atomic
    */
-  ints?: number[] | undefined;
+  readonly ints?: readonly number[] | undefined;
   /** StringValue is a string. Must not be longer than 64 characters. */
-  string?: string | undefined;
+  readonly string?: string | undefined;
   /**
    * StringValues is a non-empty list of strings. Each string must not be longer than 64 characters.
    *
@@ -713,9 +717,9 @@ export interface DeviceAttribute {
    *
    * @listType atomic
    */
-  strings?: string[] | undefined;
+  readonly strings?: readonly string[] | undefined;
   /** VersionValue is a semantic version according to semver.org spec 2.0.0. Must not be longer than 64 characters. */
-  version?: string | undefined;
+  readonly version?: string | undefined;
   /**
    * VersionValues is a non-empty list of semantic versions according to semver.org spec 2.0.0. Each version string
    * must not be longer than 64 characters.
@@ -724,7 +728,7 @@ export interface DeviceAttribute {
    *
    * @listType atomic
    */
-  versions?: string[] | undefined;
+  readonly versions?: readonly string[] | undefined;
 }
 
 /** DeviceCapacity describes a quantity associated with a device. */
@@ -739,14 +743,14 @@ export interface DeviceCapacity {
    * total consumed across all allocations does not exceed the device's defined capacity. If request is also unset,
    * default is the full capacity value.
    */
-  requestPolicy?: CapacityRequestPolicy | undefined;
+  readonly requestPolicy?: CapacityRequestPolicy | undefined;
   /**
    * Value defines how much of a certain capacity that device has.
    *
    * This field reflects the fixed total capacity and does not change. The consumed amount is tracked separately by
    * scheduler and does not affect this value.
    */
-  value: IntOrString;
+  readonly value: IntOrString;
 }
 
 /** DeviceClaim defines how to request devices with a ResourceClaim. */
@@ -757,26 +761,26 @@ export interface DeviceClaim {
    *
    * @listType atomic
    */
-  config?: DeviceClaimConfiguration[] | undefined;
+  readonly config?: readonly DeviceClaimConfiguration[] | undefined;
   /**
    * These constraints must be satisfied by the set of devices that get allocated for the claim.
    *
    * @listType atomic
    */
-  constraints?: DeviceConstraint[] | undefined;
+  readonly constraints?: readonly DeviceConstraint[] | undefined;
   /**
    * Requests represent individual requests for distinct devices which must all be satisfied. If empty, nothing
    * needs to be allocated.
    *
    * @listType atomic
    */
-  requests?: DeviceRequest[] | undefined;
+  readonly requests?: readonly DeviceRequest[] | undefined;
 }
 
 /** DeviceClaimConfiguration is used for configuration parameters in DeviceClaim. */
 export interface DeviceClaimConfiguration {
   /** Opaque provides driver-specific configuration parameters. */
-  opaque?: OpaqueDeviceConfiguration | undefined;
+  readonly opaque?: OpaqueDeviceConfiguration | undefined;
   /**
    * Requests lists the names of requests where the configuration applies. If empty, it applies to all requests.
    *
@@ -786,13 +790,13 @@ export interface DeviceClaimConfiguration {
    *
    * @listType atomic
    */
-  requests?: string[] | undefined;
+  readonly requests?: readonly string[] | undefined;
 }
 
 /** DeviceClassConfiguration is used in DeviceClass. */
 export interface DeviceClassConfiguration {
   /** Opaque provides driver-specific configuration parameters. */
-  opaque?: OpaqueDeviceConfiguration | undefined;
+  readonly opaque?: OpaqueDeviceConfiguration | undefined;
 }
 
 /** DeviceClassSpec is used in a [DeviceClass] to define what can be allocated and how to configure it. */
@@ -806,7 +810,7 @@ export interface DeviceClassSpec {
    *
    * @listType atomic
    */
-  config?: DeviceClassConfiguration[] | undefined;
+  readonly config?: readonly DeviceClassConfiguration[] | undefined;
   /**
    * ExtendedResourceName is the extended resource name for the devices of this class. The devices of this class
    * can be used to satisfy a pod's extended resource requests. It has the same format as the name of a pod's
@@ -816,13 +820,13 @@ export interface DeviceClassSpec {
    *
    * This is a beta field.
    */
-  extendedResourceName?: string | undefined;
+  readonly extendedResourceName?: string | undefined;
   /**
    * Each selector must be satisfied by a device which is claimed via this class.
    *
    * @listType atomic
    */
-  selectors?: DeviceSelector[] | undefined;
+  readonly selectors?: readonly DeviceSelector[] | undefined;
 }
 
 /** DeviceConstraint must have exactly one field set besides Requests. */
@@ -843,7 +847,7 @@ export interface DeviceConstraint {
    * This is useful for scenarios where resource requests must be fulfilled by separate physical devices. For
    * example, a container requests two network interfaces that must be allocated from two different physical NICs.
    */
-  distinctAttribute?: string | undefined;
+  readonly distinctAttribute?: string | undefined;
   /**
    * MatchAttribute requires that all devices in question have this attribute and that its type and value are the
    * same across those devices.
@@ -859,7 +863,7 @@ export interface DeviceConstraint {
    *
    * Must include the domain qualifier.
    */
-  matchAttribute?: string | undefined;
+  readonly matchAttribute?: string | undefined;
   /**
    * Requests is a list of the one or more requests in this claim which must co-satisfy this constraint. If a
    * request is fulfilled by multiple devices, then all of the devices must satisfy the constraint. If this is not
@@ -871,19 +875,19 @@ export interface DeviceConstraint {
    *
    * @listType atomic
    */
-  requests?: string[] | undefined;
+  readonly requests?: readonly string[] | undefined;
 }
 
 /** DeviceCounterConsumption defines a set of counters that a device will consume from a CounterSet. */
 export interface DeviceCounterConsumption {
   /** CounterSet is the name of the set from which the counters defined will be consumed. */
-  counterSet: string;
+  readonly counterSet: string;
   /**
    * Counters defines the counters that will be consumed by the device.
    *
    * The maximum number of counters is 32.
    */
-  counters: { [key: string]: Counter };
+  readonly counters: { readonly [key: string]: Counter };
 }
 
 /**
@@ -897,7 +901,7 @@ export interface DeviceRequest {
    *
    * One of Exactly or FirstAvailable must be set.
    */
-  exactly?: ExactDeviceRequest | undefined;
+  readonly exactly?: ExactDeviceRequest | undefined;
   /**
    * FirstAvailable contains subrequests, of which exactly one will be selected by the scheduler. It tries to
    * satisfy them in the order in which they are listed here. So if there are two entries in the list, the
@@ -910,7 +914,7 @@ export interface DeviceRequest {
    *
    * @listType atomic
    */
-  firstAvailable?: DeviceSubRequest[] | undefined;
+  readonly firstAvailable?: readonly DeviceSubRequest[] | undefined;
   /**
    * Name can be used to reference this request in a pod.spec.containers[].resources.claims entry and in a
    * constraint of the claim.
@@ -921,7 +925,7 @@ export interface DeviceRequest {
    *
    * Must be a DNS label.
    */
-  name: string;
+  readonly name: string;
 }
 
 /** DeviceRequestAllocationResult contains the allocation result for one request. */
@@ -932,7 +936,7 @@ export interface DeviceRequestAllocationResult {
    *
    * Admin access is disabled if this field is unset or set to false, otherwise it is enabled.
    */
-  adminAccess?: boolean | undefined;
+  readonly adminAccess?: boolean | undefined;
   /**
    * BindingConditions contains a copy of the BindingConditions from the corresponding ResourceSlice at the time of
    * allocation.
@@ -942,7 +946,7 @@ export interface DeviceRequestAllocationResult {
    *
    * @listType atomic
    */
-  bindingConditions?: string[] | undefined;
+  readonly bindingConditions?: readonly string[] | undefined;
   /**
    * BindingFailureConditions contains a copy of the BindingFailureConditions from the corresponding ResourceSlice
    * at the time of allocation.
@@ -952,7 +956,7 @@ export interface DeviceRequestAllocationResult {
    *
    * @listType atomic
    */
-  bindingFailureConditions?: string[] | undefined;
+  readonly bindingFailureConditions?: readonly string[] | undefined;
   /**
    * ConsumedCapacity tracks the amount of capacity consumed per device as part of the claim request. The consumed
    * amount may differ from the requested amount: it is rounded up to the nearest valid value based on the device’s
@@ -963,9 +967,9 @@ export interface DeviceRequestAllocationResult {
    * This field is populated only for devices that allow multiple allocations. All capacity entries are included,
    * even if the consumed amount is zero.
    */
-  consumedCapacity?: { [key: string]: IntOrString } | undefined;
+  readonly consumedCapacity?: { readonly [key: string]: IntOrString } | undefined;
   /** Device references one device instance via its name in the driver's resource pool. It must be a DNS label. */
-  device: string;
+  readonly device: string;
   /**
    * Driver specifies the name of the DRA driver whose kubelet plugin should be invoked to process the allocation
    * once the claim is needed on a node.
@@ -973,14 +977,14 @@ export interface DeviceRequestAllocationResult {
    * Must be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only
    * lower case characters.
    */
-  driver: string;
+  readonly driver: string;
   /**
    * This name together with the driver name and the device name field identify which device was allocated
    * (`<driver name>/<pool name>/<device name>`).
    *
    * Must not be longer than 253 characters and may contain one or more DNS sub-domains separated by slashes.
    */
-  pool: string;
+  readonly pool: string;
   /**
    * Request is the name of the request in the claim which caused this device to be allocated. If it references a
    * subrequest in the firstAvailable list on a DeviceRequest, this field must include both the name of the main
@@ -988,13 +992,13 @@ export interface DeviceRequestAllocationResult {
    *
    * Multiple devices may have been allocated per request.
    */
-  request: string;
+  readonly request: string;
   /**
    * ShareID uniquely identifies an individual allocation share of the device, used when the device supports
    * multiple simultaneous allocations. It serves as an additional map key to differentiate concurrent shares of
    * the same device.
    */
-  shareID?: string | undefined;
+  readonly shareID?: string | undefined;
   /**
    * A copy of all tolerations specified in the request at the time when the device got allocated.
    *
@@ -1004,13 +1008,13 @@ export interface DeviceRequestAllocationResult {
    *
    * @listType atomic
    */
-  tolerations?: DeviceToleration[] | undefined;
+  readonly tolerations?: readonly DeviceToleration[] | undefined;
 }
 
 /** DeviceSelector must have exactly one field set. */
 export interface DeviceSelector {
   /** CEL contains a CEL expression for selecting a device. */
-  cel?: CELDeviceSelector | undefined;
+  readonly cel?: CELDeviceSelector | undefined;
 }
 
 /**
@@ -1043,7 +1047,7 @@ export interface DeviceSubRequest {
    *  - `"All"`
    *  - `"ExactCount"`
    */
-  allocationMode?: "All" | "ExactCount" | undefined;
+  readonly allocationMode?: "All" | "ExactCount" | undefined;
   /**
    * Capacity define resource requirements against each capacity.
    *
@@ -1056,14 +1060,14 @@ export interface DeviceSubRequest {
    * the request, and have this capacity, with a value >= the requested amount, but which cannot be allocated to
    * this request.
    */
-  capacity?: CapacityRequirements | undefined;
+  readonly capacity?: CapacityRequirements | undefined;
   /**
    * Count is used only when the count mode is "ExactCount". Must be greater than zero. If AllocationMode is
    * ExactCount and this field is not specified, the default is one.
    *
    * @format int64
    */
-  count?: number | undefined;
+  readonly count?: number | undefined;
   /**
    * DeviceClassName references a specific DeviceClass, which can define additional configuration and selectors to
    * be inherited by this subrequest.
@@ -1074,21 +1078,21 @@ export interface DeviceSubRequest {
    * selectors for permitted devices. If users are free to request anything without restrictions, then
    * administrators can create an empty DeviceClass for users to reference.
    */
-  deviceClassName: string;
+  readonly deviceClassName: string;
   /**
    * Name can be used to reference this subrequest in the list of constraints or the list of configurations for the
    * claim. References must use the format <main request>/<subrequest>.
    *
    * Must be a DNS label.
    */
-  name: string;
+  readonly name: string;
   /**
    * Selectors define criteria which must be satisfied by a specific device in order for that device to be
    * considered for this subrequest. All selectors must be satisfied for a device to be considered.
    *
    * @listType atomic
    */
-  selectors?: DeviceSelector[] | undefined;
+  readonly selectors?: readonly DeviceSelector[] | undefined;
   /**
    * If specified, the request's tolerations.
    *
@@ -1106,7 +1110,7 @@ export interface DeviceSubRequest {
    *
    * @listType atomic
    */
-  tolerations?: DeviceToleration[] | undefined;
+  readonly tolerations?: readonly DeviceToleration[] | undefined;
 }
 
 /**
@@ -1126,9 +1130,9 @@ export interface DeviceTaint {
    *  - `"NoSchedule"` Do not allow new pods to schedule which use a tainted device unless they tolerate the taint, but allow all pods submitted to Kubelet without going through the scheduler to start, and allow all already-running pods to continue running.
    *  - `"None"` No effect, the taint is purely informational.
    */
-  effect: "NoExecute" | "NoSchedule" | "None";
+  readonly effect: "NoExecute" | "NoSchedule" | "None";
   /** The taint key to be applied to a device. Must be a label name. */
-  key: string;
+  readonly key: string;
   /**
    * TimeAdded represents the time at which the taint was added or (only in a DeviceTaintRule) the effect was
    * modified. Added automatically during create or update if not set.
@@ -1138,9 +1142,9 @@ export interface DeviceTaint {
    * keeping the effect unchanged is possible and does not update the time stamp because the eviction which uses it
    * is either already started (NoExecute) or not started yet (NoEffect, NoSchedule).
    */
-  timeAdded?: string | undefined;
+  readonly timeAdded?: string | undefined;
   /** The taint value corresponding to the taint key. Must be a label value. */
-  value?: string | undefined;
+  readonly value?: string | undefined;
 }
 
 /**
@@ -1157,12 +1161,12 @@ export interface DeviceToleration {
    *  - `"NoSchedule"` Do not allow new pods to schedule which use a tainted device unless they tolerate the taint, but allow all pods submitted to Kubelet without going through the scheduler to start, and allow all already-running pods to continue running.
    *  - `"None"` No effect, the taint is purely informational.
    */
-  effect?: "NoExecute" | "NoSchedule" | "None" | undefined;
+  readonly effect?: "NoExecute" | "NoSchedule" | "None" | undefined;
   /**
    * Key is the taint key that the toleration applies to. Empty means match all taint keys. If the key is empty,
    * operator must be Exists; this combination means to match all values and all keys. Must be a label name.
    */
-  key?: string | undefined;
+  readonly key?: string | undefined;
   /**
    * Operator represents a key's relationship to the value. Valid operators are Exists and Equal. Defaults to
    * Equal. Exists is equivalent to wildcard for value, so that a ResourceClaim can tolerate all taints of a
@@ -1174,7 +1178,7 @@ export interface DeviceToleration {
    *
    * @default "Equal"
    */
-  operator?: "Equal" | "Exists" | undefined;
+  readonly operator?: "Equal" | "Exists" | undefined;
   /**
    * TolerationSeconds represents the period of time the toleration (which must be of effect NoExecute, otherwise
    * this field is ignored) tolerates the taint. By default, it is not set, which means tolerate the taint forever
@@ -1184,12 +1188,12 @@ export interface DeviceToleration {
    *
    * @format int64
    */
-  tolerationSeconds?: number | undefined;
+  readonly tolerationSeconds?: number | undefined;
   /**
    * Value is the taint value the toleration matches to. If the operator is Exists, the value must be empty,
    * otherwise just a regular string. Must be a label value.
    */
-  value?: string | undefined;
+  readonly value?: string | undefined;
 }
 
 /** ExactDeviceRequest is a request for one or more identical devices. */
@@ -1201,7 +1205,7 @@ export interface ExactDeviceRequest {
    *
    * Admin access is disabled if this field is unset or set to false, otherwise it is enabled.
    */
-  adminAccess?: boolean | undefined;
+  readonly adminAccess?: boolean | undefined;
   /**
    * AllocationMode and its related fields define how devices are allocated to satisfy this request. Supported
    * values are:
@@ -1224,7 +1228,7 @@ export interface ExactDeviceRequest {
    *  - `"All"`
    *  - `"ExactCount"`
    */
-  allocationMode?: "All" | "ExactCount" | undefined;
+  readonly allocationMode?: "All" | "ExactCount" | undefined;
   /**
    * Capacity define resource requirements against each capacity.
    *
@@ -1237,14 +1241,14 @@ export interface ExactDeviceRequest {
    * the request, and have this capacity, with a value >= the requested amount, but which cannot be allocated to
    * this request.
    */
-  capacity?: CapacityRequirements | undefined;
+  readonly capacity?: CapacityRequirements | undefined;
   /**
    * Count is used only when the count mode is "ExactCount". Must be greater than zero. If AllocationMode is
    * ExactCount and this field is not specified, the default is one.
    *
    * @format int64
    */
-  count?: number | undefined;
+  readonly count?: number | undefined;
   /**
    * DeviceClassName references a specific DeviceClass, which can define additional configuration and selectors to
    * be inherited by this request.
@@ -1255,14 +1259,14 @@ export interface ExactDeviceRequest {
    * selectors for permitted devices. If users are free to request anything without restrictions, then
    * administrators can create an empty DeviceClass for users to reference.
    */
-  deviceClassName: string;
+  readonly deviceClassName: string;
   /**
    * Selectors define criteria which must be satisfied by a specific device in order for that device to be
    * considered for this request. All selectors must be satisfied for a device to be considered.
    *
    * @listType atomic
    */
-  selectors?: DeviceSelector[] | undefined;
+  readonly selectors?: readonly DeviceSelector[] | undefined;
   /**
    * If specified, the request's tolerations.
    *
@@ -1280,7 +1284,7 @@ export interface ExactDeviceRequest {
    *
    * @listType atomic
    */
-  tolerations?: DeviceToleration[] | undefined;
+  readonly tolerations?: readonly DeviceToleration[] | undefined;
 }
 
 /**
@@ -1293,14 +1297,14 @@ export interface NetworkDeviceData {
    *
    * Must not be longer than 128 bytes.
    */
-  hardwareAddress?: string | undefined;
+  readonly hardwareAddress?: string | undefined;
   /**
    * InterfaceName specifies the name of the network interface associated with the allocated device. This might be
    * the name of a physical or virtual network interface being configured in the pod.
    *
    * Must not be longer than 256 bytes.
    */
-  interfaceName?: string | undefined;
+  readonly interfaceName?: string | undefined;
   /**
    * IPs lists the network addresses assigned to the device's network interface. This can include both IPv4 and
    * IPv6 addresses. The IPs are in the CIDR notation, which includes both the address and the associated subnet
@@ -1308,7 +1312,7 @@ export interface NetworkDeviceData {
    *
    * @listType atomic
    */
-  ips?: string[] | undefined;
+  readonly ips?: readonly string[] | undefined;
 }
 
 /**
@@ -1335,7 +1339,7 @@ export interface NodeAllocatableResourceMapping {
    *     {ResourceName: "cpu", capacityKey: "dra.example.com/cores", allocationMultiplier: "2"}.
    *     If a claim consumes 8 "dra.example.com/cores", the CPU footprint is 8 * 2 = 16.
    */
-  allocationMultiplier?: IntOrString | undefined;
+  readonly allocationMultiplier?: IntOrString | undefined;
   /**
    * CapacityKey references a capacity name defined as a key in the `spec.devices[*].capacity` map. When this field
    * is set, the value associated with this key in the `status.allocation.devices.results[*].consumedCapacity` map
@@ -1346,7 +1350,7 @@ export interface NodeAllocatableResourceMapping {
    * base quantity for the node allocatable resource mapping will be "4Gi", and `allocationMultiplier` should be
    * omitted or set to "1".
    */
-  capacityKey?: string | undefined;
+  readonly capacityKey?: string | undefined;
 }
 
 /**
@@ -1363,7 +1367,7 @@ export interface OpaqueDeviceConfiguration {
    * Must be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only
    * lower case characters.
    */
-  driver: string;
+  readonly driver: string;
   /**
    * Parameters can contain arbitrary data. It is the responsibility of the driver developer to handle validation
    * and versioning. Typically this includes self-identification and a version ("kind" + "apiVersion" for
@@ -1371,7 +1375,7 @@ export interface OpaqueDeviceConfiguration {
    *
    * The length of the raw data must be smaller or equal to 10 Ki.
    */
-  parameters: { [key: string]: unknown };
+  readonly parameters: { readonly [key: string]: unknown };
 }
 
 /**
@@ -1383,32 +1387,32 @@ export interface ResourceClaimConsumerReference {
    * APIGroup is the group for the resource being referenced. It is empty for the core API. This matches the group
    * in the APIVersion that is used when creating the resources.
    */
-  apiGroup?: string | undefined;
+  readonly apiGroup?: string | undefined;
   /** Name is the name of resource being referenced. */
-  name: string;
+  readonly name: string;
   /** Resource is the type of resource being referenced, for example "pods". */
-  resource: string;
+  readonly resource: string;
   /** UID identifies exactly one incarnation of the resource. */
-  uid: string;
+  readonly uid: string;
 }
 
 /** ResourceClaimSpec defines what is being requested in a ResourceClaim and how to configure it. */
 export interface ResourceClaimSpec {
   /** Devices defines how to request devices. */
-  devices?: DeviceClaim | undefined;
+  readonly devices?: DeviceClaim | undefined;
 }
 
 /** ResourceClaimStatus tracks whether the resource has been allocated and what the result of that was. */
 export interface ResourceClaimStatus {
   /** Allocation is set once the claim has been allocated successfully. */
-  allocation?: AllocationResult | undefined;
+  readonly allocation?: AllocationResult | undefined;
   /**
    * Devices contains the status of each device allocated for this claim, as reported by the driver. This can
    * include driver-specific information. Entries are owned by their respective drivers.
    *
    * @listType map by driver, device, pool, shareID
    */
-  devices?: AllocatedDeviceStatus[] | undefined;
+  readonly devices?: readonly AllocatedDeviceStatus[] | undefined;
   /**
    * ReservedFor indicates which entities are currently allowed to use the claim. A Pod which references a
    * ResourceClaim which is not reserved for that Pod will not be started. A claim that is in use or might be in
@@ -1426,7 +1430,7 @@ export interface ResourceClaimStatus {
    *
    * @listType map by uid
    */
-  reservedFor?: ResourceClaimConsumerReference[] | undefined;
+  readonly reservedFor?: readonly ResourceClaimConsumerReference[] | undefined;
 }
 
 /** ResourceClaimTemplateSpec contains the metadata and fields for a ResourceClaim. */
@@ -1435,12 +1439,12 @@ export interface ResourceClaimTemplateSpec {
    * ObjectMeta may contain labels and annotations that will be copied into the ResourceClaim when creating it. No
    * other fields are allowed and will be rejected during validation.
    */
-  metadata?: Partial<ObjectMeta> | undefined;
+  readonly metadata?: Partial<ObjectMeta> | undefined;
   /**
    * Spec for the ResourceClaim. The entire content is copied unchanged into the ResourceClaim that gets created
    * from this template. The same fields as in a ResourceClaim are also valid here.
    */
-  spec: ResourceClaimSpec;
+  readonly spec: ResourceClaimSpec;
 }
 
 /** ResourcePool describes the pool that ResourceSlices belong to. */
@@ -1457,7 +1461,7 @@ export interface ResourcePool {
    *
    * @format int64
    */
-  generation: number;
+  readonly generation: number;
   /**
    * Name is used to identify the pool. For node-local devices, this is often the node name, but this is not
    * required.
@@ -1465,7 +1469,7 @@ export interface ResourcePool {
    * It must not be longer than 253 characters and must consist of one or more DNS sub-domains separated by
    * slashes. This field is immutable.
    */
-  name: string;
+  readonly name: string;
   /**
    * ResourceSliceCount is the total number of ResourceSlices in the pool at this generation number. Must be
    * greater than zero.
@@ -1474,7 +1478,7 @@ export interface ResourcePool {
    *
    * @format int64
    */
-  resourceSliceCount: number;
+  readonly resourceSliceCount: number;
 }
 
 /** ResourceSliceSpec contains the information published by the driver in one ResourceSlice. */
@@ -1484,7 +1488,7 @@ export interface ResourceSliceSpec {
    *
    * Exactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set.
    */
-  allNodes?: boolean | undefined;
+  readonly allNodes?: boolean | undefined;
   /**
    * Devices lists some or all of the devices in this pool.
    *
@@ -1494,7 +1498,7 @@ export interface ResourceSliceSpec {
    *
    * @listType atomic
    */
-  devices?: Device[] | undefined;
+  readonly devices?: readonly Device[] | undefined;
   /**
    * Driver identifies the DRA driver providing the capacity information. A field selector can be used to list only
    * ResourceSlice objects with a certain driver name.
@@ -1502,7 +1506,7 @@ export interface ResourceSliceSpec {
    * Must be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only
    * lower case characters. This field is immutable.
    */
-  driver: string;
+  readonly driver: string;
   /**
    * NodeName identifies the node which provides the resources in this pool. A field selector can be used to list
    * only ResourceSlice objects belonging to a certain node.
@@ -1514,7 +1518,7 @@ export interface ResourceSliceSpec {
    * Exactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set. This field is
    * immutable.
    */
-  nodeName?: string | undefined;
+  readonly nodeName?: string | undefined;
   /**
    * NodeSelector defines which nodes have access to the resources in the pool, when that pool is not limited to a
    * single node.
@@ -1523,7 +1527,7 @@ export interface ResourceSliceSpec {
    *
    * Exactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set.
    */
-  nodeSelector?: NodeSelector | undefined;
+  readonly nodeSelector?: NodeSelector | undefined;
   /**
    * PerDeviceNodeSelection defines whether the access from nodes to resources in the pool is set on the
    * ResourceSlice level or on each device. If it is set to true, every device defined the ResourceSlice must
@@ -1531,9 +1535,9 @@ export interface ResourceSliceSpec {
    *
    * Exactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set.
    */
-  perDeviceNodeSelection?: boolean | undefined;
+  readonly perDeviceNodeSelection?: boolean | undefined;
   /** Pool describes the pool that this ResourceSlice belongs to. */
-  pool: ResourcePool;
+  readonly pool: ResourcePool;
   /**
    * SharedCounters defines a list of counter sets, each of which has a name and a list of counters available.
    *
@@ -1545,5 +1549,5 @@ export interface ResourceSliceSpec {
    *
    * @listType atomic
    */
-  sharedCounters?: CounterSet[] | undefined;
+  readonly sharedCounters?: readonly CounterSet[] | undefined;
 }

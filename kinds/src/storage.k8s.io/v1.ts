@@ -8,6 +8,8 @@ import type {
   NewResource,
   ObjectMeta,
   ParseOptions,
+  StoredMeta,
+  Unstored,
 } from "@gen-operator/runtime/codegen";
 import type { PersistentVolumeSpec, TopologySelectorTerm } from "../core/v1.js";
 import type { LabelSelector } from "../meta/v1.js";
@@ -22,11 +24,11 @@ import {
 
 /** What a new CSIDriver is made of; what the API server fills in may be left out. */
 export interface CSIDriverInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "CSIDriver" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "CSIDriver" | undefined;
+  readonly metadata: ClusterMeta;
   /** spec represents the specification of the CSI Driver. */
-  spec: CSIDriverSpec;
+  readonly spec: CSIDriverSpec;
 }
 
 /**
@@ -38,10 +40,10 @@ export interface CSIDriverInput {
 export class CSIDriver {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "CSIDriver";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /** spec represents the specification of the CSI Driver. */
-  declare spec: CSIDriverSpec;
+  declare readonly spec: CSIDriverSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<CSIDriver>({
@@ -56,7 +58,7 @@ export class CSIDriver {
   });
 
   /** Builds a CSIDriver; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<CSIDriverInput, CSIDriver>): CSIDriver {
+  static create(object: NewResource<CSIDriverInput, CSIDriver>): Unstored<CSIDriver> {
     return createResource(CSIDriver.definition, object);
   }
 
@@ -66,18 +68,18 @@ export class CSIDriver {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): CSIDriver {
+  static parse(object: unknown, options?: ParseOptions): Unstored<CSIDriver> {
     return parseResource(CSIDriver.definition, object, options);
   }
 }
 
 /** What a new CSINode is made of; what the API server fills in may be left out. */
 export interface CSINodeInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "CSINode" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "CSINode" | undefined;
+  readonly metadata: ClusterMeta;
   /** spec is the specification of CSINode */
-  spec: CSINodeSpec;
+  readonly spec: CSINodeSpec;
 }
 
 /**
@@ -91,10 +93,10 @@ export interface CSINodeInput {
 export class CSINode {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "CSINode";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /** spec is the specification of CSINode */
-  declare spec: CSINodeSpec;
+  declare readonly spec: CSINodeSpec;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<CSINode>({
@@ -109,7 +111,7 @@ export class CSINode {
   });
 
   /** Builds a CSINode; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<CSINodeInput, CSINode>): CSINode {
+  static create(object: NewResource<CSINodeInput, CSINode>): Unstored<CSINode> {
     return createResource(CSINode.definition, object);
   }
 
@@ -119,16 +121,16 @@ export class CSINode {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): CSINode {
+  static parse(object: unknown, options?: ParseOptions): Unstored<CSINode> {
     return parseResource(CSINode.definition, object, options);
   }
 }
 
 /** What a new CSIStorageCapacity is made of; what the API server fills in may be left out. */
 export interface CSIStorageCapacityInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "CSIStorageCapacity" | undefined;
-  metadata: ObjectMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "CSIStorageCapacity" | undefined;
+  readonly metadata: ObjectMeta;
   /**
    * capacity is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with
    * topology and parameters that match the previous fields.
@@ -136,7 +138,7 @@ export interface CSIStorageCapacityInput {
    * The semantic is currently (CSI spec 1.2) defined as: The available capacity, in bytes, of the storage that can
    * be used to provision volumes. If not set, that information is currently unavailable.
    */
-  capacity?: IntOrString | undefined;
+  readonly capacity?: IntOrString | undefined;
   /**
    * maximumVolumeSize is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest
    * with topology and parameters that match the previous fields.
@@ -146,20 +148,20 @@ export interface CSIStorageCapacityInput {
    * in GetCapacityRequest. The corresponding value in the Kubernetes API is ResourceRequirements.Requests in a
    * volume claim.
    */
-  maximumVolumeSize?: IntOrString | undefined;
+  readonly maximumVolumeSize?: IntOrString | undefined;
   /**
    * nodeTopology defines which nodes have access to the storage for which capacity was reported. If not set, the
    * storage is not accessible from any node in the cluster. If empty, the storage is accessible from all nodes.
    * This field is immutable.
    */
-  nodeTopology?: LabelSelector | undefined;
+  readonly nodeTopology?: LabelSelector | undefined;
   /**
    * storageClassName represents the name of the StorageClass that the reported capacity applies to. It must meet
    * the same requirements as the name of a StorageClass object (non-empty, DNS subdomain). If that object no
    * longer exists, the CSIStorageCapacity object is obsolete and should be removed by its creator. This field is
    * immutable.
    */
-  storageClassName: string;
+  readonly storageClassName: string;
 }
 
 /**
@@ -186,7 +188,7 @@ export interface CSIStorageCapacityInput {
 export class CSIStorageCapacity {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "CSIStorageCapacity";
-  declare metadata: NamespacedMeta;
+  declare readonly metadata: NamespacedMeta & StoredMeta;
 
   /**
    * capacity is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with
@@ -195,7 +197,7 @@ export class CSIStorageCapacity {
    * The semantic is currently (CSI spec 1.2) defined as: The available capacity, in bytes, of the storage that can
    * be used to provision volumes. If not set, that information is currently unavailable.
    */
-  declare capacity?: IntOrString | undefined;
+  declare readonly capacity?: IntOrString | undefined;
 
   /**
    * maximumVolumeSize is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest
@@ -206,14 +208,14 @@ export class CSIStorageCapacity {
    * in GetCapacityRequest. The corresponding value in the Kubernetes API is ResourceRequirements.Requests in a
    * volume claim.
    */
-  declare maximumVolumeSize?: IntOrString | undefined;
+  declare readonly maximumVolumeSize?: IntOrString | undefined;
 
   /**
    * nodeTopology defines which nodes have access to the storage for which capacity was reported. If not set, the
    * storage is not accessible from any node in the cluster. If empty, the storage is accessible from all nodes.
    * This field is immutable.
    */
-  declare nodeTopology?: LabelSelector | undefined;
+  declare readonly nodeTopology?: LabelSelector | undefined;
 
   /**
    * storageClassName represents the name of the StorageClass that the reported capacity applies to. It must meet
@@ -221,7 +223,7 @@ export class CSIStorageCapacity {
    * longer exists, the CSIStorageCapacity object is obsolete and should be removed by its creator. This field is
    * immutable.
    */
-  declare storageClassName: string;
+  declare readonly storageClassName: string;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<CSIStorageCapacity>({
@@ -236,7 +238,7 @@ export class CSIStorageCapacity {
   });
 
   /** Builds a CSIStorageCapacity; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<CSIStorageCapacityInput, CSIStorageCapacity>): CSIStorageCapacity {
+  static create(object: NewResource<CSIStorageCapacityInput, CSIStorageCapacity>): Unstored<CSIStorageCapacity> {
     return createResource(CSIStorageCapacity.definition, object);
   }
 
@@ -246,18 +248,18 @@ export class CSIStorageCapacity {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): CSIStorageCapacity {
+  static parse(object: unknown, options?: ParseOptions): Unstored<CSIStorageCapacity> {
     return parseResource(CSIStorageCapacity.definition, object, options);
   }
 }
 
 /** What a new StorageClass is made of; what the API server fills in may be left out. */
 export interface StorageClassInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "StorageClass" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "StorageClass" | undefined;
+  readonly metadata: ClusterMeta;
   /** allowVolumeExpansion shows whether the storage class allow volume expand. */
-  allowVolumeExpansion?: boolean | undefined;
+  readonly allowVolumeExpansion?: boolean | undefined;
   /**
    * allowedTopologies restrict the node topologies where volumes can be dynamically provisioned. Each volume
    * plugin defines its own supported topology specifications. An empty TopologySelectorTerm list means there is no
@@ -265,18 +267,18 @@ export interface StorageClassInput {
    *
    * @listType atomic
    */
-  allowedTopologies?: TopologySelectorTerm[] | undefined;
+  readonly allowedTopologies?: readonly TopologySelectorTerm[] | undefined;
   /**
    * mountOptions controls the mountOptions for dynamically provisioned PersistentVolumes of this storage class.
    * e.g. ["ro", "soft"]. Not validated - mount of the PVs will simply fail if one is invalid.
    *
    * @listType atomic
    */
-  mountOptions?: string[] | undefined;
+  readonly mountOptions?: readonly string[] | undefined;
   /** parameters holds the parameters for the provisioner that should create volumes of this storage class. */
-  parameters?: { [key: string]: string } | undefined;
+  readonly parameters?: { readonly [key: string]: string } | undefined;
   /** provisioner indicates the type of the provisioner. */
-  provisioner: string;
+  readonly provisioner: string;
   /**
    * reclaimPolicy controls the reclaimPolicy for dynamically provisioned PersistentVolumes of this storage class.
    * Defaults to Delete.
@@ -286,7 +288,7 @@ export interface StorageClassInput {
    *  - `"Recycle"` means the volume will be recycled back into the pool of unbound persistent volumes on release from its claim. The volume plugin must support Recycling.
    *  - `"Retain"` means the volume will be left in its current phase (Released) for manual reclamation by the administrator. The default policy is Retain.
    */
-  reclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
+  readonly reclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
   /**
    * volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound.  When unset,
    * VolumeBindingImmediate is used. This field is only honored by servers that enable the VolumeScheduling
@@ -296,7 +298,7 @@ export interface StorageClassInput {
    *  - `"Immediate"` indicates that PersistentVolumeClaims should be immediately provisioned and bound. This is the default mode.
    *  - `"WaitForFirstConsumer"` indicates that PersistentVolumeClaims should not be provisioned and bound until the first Pod is created that references the PeristentVolumeClaim. The volume provisioning and binding will occur during Pod scheduing.
    */
-  volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
+  readonly volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
 }
 
 /**
@@ -308,10 +310,10 @@ export interface StorageClassInput {
 export class StorageClass {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "StorageClass";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /** allowVolumeExpansion shows whether the storage class allow volume expand. */
-  declare allowVolumeExpansion?: boolean | undefined;
+  declare readonly allowVolumeExpansion?: boolean | undefined;
 
   /**
    * allowedTopologies restrict the node topologies where volumes can be dynamically provisioned. Each volume
@@ -320,7 +322,7 @@ export class StorageClass {
    *
    * @listType atomic
    */
-  declare allowedTopologies?: TopologySelectorTerm[] | undefined;
+  declare readonly allowedTopologies?: readonly TopologySelectorTerm[] | undefined;
 
   /**
    * mountOptions controls the mountOptions for dynamically provisioned PersistentVolumes of this storage class.
@@ -328,13 +330,13 @@ export class StorageClass {
    *
    * @listType atomic
    */
-  declare mountOptions?: string[] | undefined;
+  declare readonly mountOptions?: readonly string[] | undefined;
 
   /** parameters holds the parameters for the provisioner that should create volumes of this storage class. */
-  declare parameters?: { [key: string]: string } | undefined;
+  declare readonly parameters?: { readonly [key: string]: string } | undefined;
 
   /** provisioner indicates the type of the provisioner. */
-  declare provisioner: string;
+  declare readonly provisioner: string;
 
   /**
    * reclaimPolicy controls the reclaimPolicy for dynamically provisioned PersistentVolumes of this storage class.
@@ -345,7 +347,7 @@ export class StorageClass {
    *  - `"Recycle"` means the volume will be recycled back into the pool of unbound persistent volumes on release from its claim. The volume plugin must support Recycling.
    *  - `"Retain"` means the volume will be left in its current phase (Released) for manual reclamation by the administrator. The default policy is Retain.
    */
-  declare reclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
+  declare readonly reclaimPolicy?: "Delete" | "Recycle" | "Retain" | undefined;
 
   /**
    * volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound.  When unset,
@@ -356,7 +358,7 @@ export class StorageClass {
    *  - `"Immediate"` indicates that PersistentVolumeClaims should be immediately provisioned and bound. This is the default mode.
    *  - `"WaitForFirstConsumer"` indicates that PersistentVolumeClaims should not be provisioned and bound until the first Pod is created that references the PeristentVolumeClaim. The volume provisioning and binding will occur during Pod scheduing.
    */
-  declare volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
+  declare readonly volumeBindingMode?: "Immediate" | "WaitForFirstConsumer" | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<StorageClass>({
@@ -371,7 +373,7 @@ export class StorageClass {
   });
 
   /** Builds a StorageClass; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<StorageClassInput, StorageClass>): StorageClass {
+  static create(object: NewResource<StorageClassInput, StorageClass>): Unstored<StorageClass> {
     return createResource(StorageClass.definition, object);
   }
 
@@ -381,21 +383,21 @@ export class StorageClass {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): StorageClass {
+  static parse(object: unknown, options?: ParseOptions): Unstored<StorageClass> {
     return parseResource(StorageClass.definition, object, options);
   }
 }
 
 /** What a new VolumeAttachment is made of; what the API server fills in may be left out. */
 export interface VolumeAttachmentInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "VolumeAttachment" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "VolumeAttachment" | undefined;
+  readonly metadata: ClusterMeta;
   /**
    * spec represents specification of the desired attach/detach volume behavior. Populated by the Kubernetes
    * system.
    */
-  spec: VolumeAttachmentSpec;
+  readonly spec: VolumeAttachmentSpec;
 }
 
 /**
@@ -406,19 +408,19 @@ export interface VolumeAttachmentInput {
 export class VolumeAttachment {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "VolumeAttachment";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /**
    * spec represents specification of the desired attach/detach volume behavior. Populated by the Kubernetes
    * system.
    */
-  declare spec: VolumeAttachmentSpec;
+  declare readonly spec: VolumeAttachmentSpec;
 
   /**
    * status represents status of the VolumeAttachment request. Populated by the entity completing the attach or
    * detach operation, i.e. the external-attacher.
    */
-  declare status?: VolumeAttachmentStatus | undefined;
+  declare readonly status?: VolumeAttachmentStatus | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<VolumeAttachment>({
@@ -433,7 +435,7 @@ export class VolumeAttachment {
   });
 
   /** Builds a VolumeAttachment; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<VolumeAttachmentInput, VolumeAttachment>): VolumeAttachment {
+  static create(object: NewResource<VolumeAttachmentInput, VolumeAttachment>): Unstored<VolumeAttachment> {
     return createResource(VolumeAttachment.definition, object);
   }
 
@@ -443,18 +445,18 @@ export class VolumeAttachment {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): VolumeAttachment {
+  static parse(object: unknown, options?: ParseOptions): Unstored<VolumeAttachment> {
     return parseResource(VolumeAttachment.definition, object, options);
   }
 }
 
 /** What a new VolumeAttributesClass is made of; what the API server fills in may be left out. */
 export interface VolumeAttributesClassInput {
-  apiVersion?: "storage.k8s.io/v1" | undefined;
-  kind?: "VolumeAttributesClass" | undefined;
-  metadata: ClusterMeta;
+  readonly apiVersion?: "storage.k8s.io/v1" | undefined;
+  readonly kind?: "VolumeAttributesClass" | undefined;
+  readonly metadata: ClusterMeta;
   /** Name of the CSI driver This field is immutable. */
-  driverName: string;
+  readonly driverName: string;
   /**
    * parameters hold volume attributes defined by the CSI driver. These values are opaque to the Kubernetes and are
    * passed directly to the CSI driver. The underlying storage provider supports changing these attributes on an
@@ -466,7 +468,7 @@ export interface VolumeAttributesClassInput {
    * number of parameters is 512, with a cumulative max size of 256K. If the CSI driver rejects invalid parameters,
    * the target PersistentVolumeClaim will be set to an "Infeasible" state in the modifyVolumeStatus field.
    */
-  parameters?: { [key: string]: string } | undefined;
+  readonly parameters?: { readonly [key: string]: string } | undefined;
 }
 
 /**
@@ -477,10 +479,10 @@ export interface VolumeAttributesClassInput {
 export class VolumeAttributesClass {
   declare readonly apiVersion: "storage.k8s.io/v1";
   declare readonly kind: "VolumeAttributesClass";
-  declare metadata: ClusterMeta;
+  declare readonly metadata: ClusterMeta & StoredMeta;
 
   /** Name of the CSI driver This field is immutable. */
-  declare driverName: string;
+  declare readonly driverName: string;
 
   /**
    * parameters hold volume attributes defined by the CSI driver. These values are opaque to the Kubernetes and are
@@ -493,7 +495,7 @@ export class VolumeAttributesClass {
    * number of parameters is 512, with a cumulative max size of 256K. If the CSI driver rejects invalid parameters,
    * the target PersistentVolumeClaim will be set to an "Infeasible" state in the modifyVolumeStatus field.
    */
-  declare parameters?: { [key: string]: string } | undefined;
+  declare readonly parameters?: { readonly [key: string]: string } | undefined;
 
   /** What the runtime knows of the kind. */
   static readonly definition = /* @__PURE__ */ defineResource<VolumeAttributesClass>({
@@ -508,7 +510,9 @@ export class VolumeAttributesClass {
   });
 
   /** Builds a VolumeAttributesClass; completes a name of which there is only `generateName`. */
-  static create(object: NewResource<VolumeAttributesClassInput, VolumeAttributesClass>): VolumeAttributesClass {
+  static create(
+    object: NewResource<VolumeAttributesClassInput, VolumeAttributesClass>,
+  ): Unstored<VolumeAttributesClass> {
     return createResource(VolumeAttributesClass.definition, object);
   }
 
@@ -518,7 +522,7 @@ export class VolumeAttributesClass {
   }
 
   /** Checks a value against the schema; throws a SchemaError that names all that is wrong. */
-  static parse(object: unknown, options?: ParseOptions): VolumeAttributesClass {
+  static parse(object: unknown, options?: ParseOptions): Unstored<VolumeAttributesClass> {
     return parseResource(VolumeAttributesClass.definition, object, options);
   }
 }
@@ -535,7 +539,7 @@ export interface CSIDriverSpec {
    *
    * This field is immutable.
    */
-  attachRequired?: boolean | undefined;
+  readonly attachRequired?: boolean | undefined;
   /**
    * fsGroupPolicy defines if the underlying volume supports changing ownership and permission of the volume before
    * being mounted. Refer to the specific FSGroupPolicy values for additional details.
@@ -546,7 +550,7 @@ export interface CSIDriverSpec {
    * ownership and permissions of the volume. With the default policy the defined fsGroup will only be applied if a
    * fstype is defined and the volume's access mode contains ReadWriteOnce.
    */
-  fsGroupPolicy?: string | undefined;
+  readonly fsGroupPolicy?: string | undefined;
   /**
    * nodeAllocatableUpdatePeriodSeconds specifies the interval between periodic updates of the CSINode allocatable
    * capacity for this driver. When set, both periodic updates and updates triggered by capacity-related failures
@@ -559,7 +563,7 @@ export interface CSIDriverSpec {
    *
    * @format int64
    */
-  nodeAllocatableUpdatePeriodSeconds?: number | undefined;
+  readonly nodeAllocatableUpdatePeriodSeconds?: number | undefined;
   /**
    * podInfoOnMount indicates this CSI volume driver requires additional pod information (like podName, podUID,
    * etc.) during mount operations, if set to true. If set to false, pod information will not be passed on mount.
@@ -583,7 +587,7 @@ export interface CSIDriverSpec {
    *
    * This field was immutable in Kubernetes < 1.29 and now is mutable.
    */
-  podInfoOnMount?: boolean | undefined;
+  readonly podInfoOnMount?: boolean | undefined;
   /**
    * PreventPodSchedulingIfMissing indicates that the CSI driver wants to prevent pod scheduling if the CSI driver
    * on the node is missing.
@@ -599,7 +603,7 @@ export interface CSIDriverSpec {
    *
    * This is an alpha feature and requires the VolumeLimitScaling feature gate to be enabled. Default is "false".
    */
-  preventPodSchedulingIfMissing?: boolean | undefined;
+  readonly preventPodSchedulingIfMissing?: boolean | undefined;
   /**
    * requiresRepublish indicates the CSI driver wants `NodePublishVolume` being periodically called to reflect any
    * possible change in the mounted volume. This field defaults to false.
@@ -607,7 +611,7 @@ export interface CSIDriverSpec {
    * Note: After a successful initial NodePublishVolume call, subsequent calls to NodePublishVolume should only
    * update the contents of the volume. New mount points will not be seen by a running container.
    */
-  requiresRepublish?: boolean | undefined;
+  readonly requiresRepublish?: boolean | undefined;
   /**
    * seLinuxMount specifies if the CSI driver supports "-o context" mount option.
    *
@@ -623,7 +627,7 @@ export interface CSIDriverSpec {
    *
    * Default is "false".
    */
-  seLinuxMount?: boolean | undefined;
+  readonly seLinuxMount?: boolean | undefined;
   /**
    * serviceAccountTokenInSecrets is an opt-in for CSI drivers to indicate that service account tokens should be
    * passed via the Secrets field in NodePublishVolumeRequest instead of the VolumeContext field. The CSI
@@ -644,7 +648,7 @@ export interface CSIDriverSpec {
    *
    * Default behavior if unset is to pass tokens in the VolumeContext field.
    */
-  serviceAccountTokenInSecrets?: boolean | undefined;
+  readonly serviceAccountTokenInSecrets?: boolean | undefined;
   /**
    * storageCapacity indicates that the CSI volume driver wants pod scheduling to consider the storage capacity
    * that the driver deployment will report by creating CSIStorageCapacity objects with capacity information, if
@@ -658,7 +662,7 @@ export interface CSIDriverSpec {
    *
    * This field was immutable in Kubernetes <= 1.22 and now is mutable.
    */
-  storageCapacity?: boolean | undefined;
+  readonly storageCapacity?: boolean | undefined;
   /**
    * tokenRequests indicates the CSI driver needs pods' service account tokens it is mounting volume for to do
    * necessary authentication. Kubelet will pass the tokens in VolumeContext in the CSI NodePublishVolume calls.
@@ -676,7 +680,7 @@ export interface CSIDriverSpec {
    *
    * @listType atomic
    */
-  tokenRequests?: TokenRequest[] | undefined;
+  readonly tokenRequests?: readonly TokenRequest[] | undefined;
   /**
    * volumeLifecycleModes defines what kind of volumes this CSI volume driver supports. The default if the list is
    * empty is "Persistent", which is the usage defined by the CSI specification and implemented in Kubernetes via
@@ -694,18 +698,18 @@ export interface CSIDriverSpec {
    *
    * @listType set
    */
-  volumeLifecycleModes?: string[] | undefined;
+  readonly volumeLifecycleModes?: readonly string[] | undefined;
 }
 
 /** CSINodeDriver holds information about the specification of one CSI driver installed on a node */
 export interface CSINodeDriver {
   /** allocatable represents the volume resources of a node that are available for scheduling. This field is beta. */
-  allocatable?: VolumeNodeResources | undefined;
+  readonly allocatable?: VolumeNodeResources | undefined;
   /**
    * name represents the name of the CSI driver that this object refers to. This MUST be the same name returned by
    * the CSI GetPluginName() call for that driver.
    */
-  name: string;
+  readonly name: string;
   /**
    * nodeID of the node from the driver point of view. This field enables Kubernetes to communicate with storage
    * systems that do not share the same nomenclature for nodes. For example, Kubernetes may refer to a given node
@@ -713,7 +717,7 @@ export interface CSINodeDriver {
    * the storage system to attach a volume to a specific node, it can use this field to refer to the node name
    * using the ID that the storage system will understand, e.g. "nodeA" instead of "node1". This field is required.
    */
-  nodeID: string;
+  readonly nodeID: string;
   /**
    * topologyKeys is the list of keys supported by the driver. When a driver is initialized on a cluster, it
    * provides a set of topology keys that it understands (e.g. "company.com/zone", "company.com/region"). When a
@@ -725,7 +729,7 @@ export interface CSINodeDriver {
    *
    * @listType atomic
    */
-  topologyKeys?: string[] | undefined;
+  readonly topologyKeys?: readonly string[] | undefined;
 }
 
 /** CSINodeSpec holds information about the specification of all CSI drivers installed on a node */
@@ -736,7 +740,7 @@ export interface CSINodeSpec {
    *
    * @listType map by name
    */
-  drivers: CSINodeDriver[];
+  readonly drivers: readonly CSINodeDriver[];
 }
 
 /** TokenRequest contains parameters of a service account token. */
@@ -745,14 +749,14 @@ export interface TokenRequest {
    * audience is the intended audience of the token in "TokenRequestSpec". It will default to the audiences of kube
    * apiserver.
    */
-  audience: string;
+  readonly audience: string;
   /**
    * expirationSeconds is the duration of validity of the token in "TokenRequestSpec". It has the same default
    * value of "ExpirationSeconds" in "TokenRequestSpec".
    *
    * @format int64
    */
-  expirationSeconds?: number | undefined;
+  readonly expirationSeconds?: number | undefined;
 }
 
 /**
@@ -767,9 +771,9 @@ export interface VolumeAttachmentSource {
    * from a pod's inline VolumeSource to a PersistentVolumeSpec. This field is beta-level and is only honored by
    * servers that enabled the CSIMigration feature.
    */
-  inlineVolumeSpec?: PersistentVolumeSpec | undefined;
+  readonly inlineVolumeSpec?: PersistentVolumeSpec | undefined;
   /** persistentVolumeName represents the name of the persistent volume to attach. */
-  persistentVolumeName?: string | undefined;
+  readonly persistentVolumeName?: string | undefined;
 }
 
 /** VolumeAttachmentSpec is the specification of a VolumeAttachment request. */
@@ -778,11 +782,11 @@ export interface VolumeAttachmentSpec {
    * attacher indicates the name of the volume driver that MUST handle this request. This is the name returned by
    * GetPluginName().
    */
-  attacher: string;
+  readonly attacher: string;
   /** nodeName represents the node that the volume should be attached to. */
-  nodeName: string;
+  readonly nodeName: string;
   /** source represents the volume that should be attached. */
-  source: VolumeAttachmentSource;
+  readonly source: VolumeAttachmentSource;
 }
 
 /** VolumeAttachmentStatus is the status of a VolumeAttachment request. */
@@ -791,23 +795,23 @@ export interface VolumeAttachmentStatus {
    * attachError represents the last error encountered during attach operation, if any. This field must only be set
    * by the entity completing the attach operation, i.e. the external-attacher.
    */
-  attachError?: VolumeError | undefined;
+  readonly attachError?: VolumeError | undefined;
   /**
    * attached indicates the volume is successfully attached. This field must only be set by the entity completing
    * the attach operation, i.e. the external-attacher.
    */
-  attached: boolean;
+  readonly attached: boolean;
   /**
    * attachmentMetadata is populated with any information returned by the attach operation, upon successful attach,
    * that must be passed into subsequent WaitForAttach or Mount calls. This field must only be set by the entity
    * completing the attach operation, i.e. the external-attacher.
    */
-  attachmentMetadata?: { [key: string]: string } | undefined;
+  readonly attachmentMetadata?: { readonly [key: string]: string } | undefined;
   /**
    * detachError represents the last error encountered during detach operation, if any. This field must only be set
    * by the entity completing the detach operation, i.e. the external-attacher.
    */
-  detachError?: VolumeError | undefined;
+  readonly detachError?: VolumeError | undefined;
 }
 
 /** VolumeError captures an error encountered during a volume operation. */
@@ -819,14 +823,14 @@ export interface VolumeError {
    *
    * @format int32
    */
-  errorCode?: number | undefined;
+  readonly errorCode?: number | undefined;
   /**
    * message represents the error encountered during Attach or Detach operation. This string may be logged, so it
    * should not contain sensitive information.
    */
-  message?: string | undefined;
+  readonly message?: string | undefined;
   /** time represents the time the error was encountered. */
-  time?: string | undefined;
+  readonly time?: string | undefined;
 }
 
 /** VolumeNodeResources is a set of resource limits for scheduling of volumes. */
@@ -839,5 +843,5 @@ export interface VolumeNodeResources {
    *
    * @format int32
    */
-  count?: number | undefined;
+  readonly count?: number | undefined;
 }

@@ -8,79 +8,91 @@ export type IntOrString = number | string;
 
 /** The link from an object to the one that owns it; the garbage collector deletes an object whose owners are all gone. */
 export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean | undefined;
-  blockOwnerDeletion?: boolean | undefined;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean | undefined;
+  readonly blockOwnerDeletion?: boolean | undefined;
 }
 
 /** Which fields of an object a field manager wrote last. */
 export interface ManagedFields {
-  manager?: string | undefined;
-  operation?: string | undefined;
-  apiVersion?: string | undefined;
-  time?: string | undefined;
-  fieldsType?: string | undefined;
-  fieldsV1?: { [field: string]: unknown } | undefined;
-  subresource?: string | undefined;
+  readonly manager?: string | undefined;
+  readonly operation?: string | undefined;
+  readonly apiVersion?: string | undefined;
+  readonly time?: string | undefined;
+  readonly fieldsType?: string | undefined;
+  readonly fieldsV1?: { readonly [field: string]: unknown } | undefined;
+  readonly subresource?: string | undefined;
 }
 
 /**
- * The metadata of an object, as the API server stores it; times are RFC 3339 strings. It sets `uid`, `resourceVersion`, `generation`,
- * `creationTimestamp` and `deletionTimestamp` itself; what a client sends there is ignored. The runtime's cache keeps no `managedFields`.
+ * The metadata of an object; times are RFC 3339 strings. The API server sets `uid`, `resourceVersion`, `generation`, `creationTimestamp` and
+ * `deletionTimestamp` itself; what a client sends there is ignored. The runtime's cache keeps no `managedFields`.
  */
 export interface ObjectMeta {
-  name: string;
-  namespace?: string | undefined;
-  labels?: { [key: string]: string } | undefined;
-  annotations?: { [key: string]: string } | undefined;
-  finalizers?: string[] | undefined;
-  ownerReferences?: OwnerReference[] | undefined;
-  generateName?: string | undefined;
-  uid?: string | undefined;
-  resourceVersion?: string | undefined;
-  generation?: number | undefined;
-  creationTimestamp?: string | undefined;
-  deletionTimestamp?: string | undefined;
-  deletionGracePeriodSeconds?: number | undefined;
-  managedFields?: ManagedFields[] | undefined;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+  readonly labels?: { readonly [key: string]: string } | undefined;
+  readonly annotations?: { readonly [key: string]: string } | undefined;
+  readonly finalizers?: readonly string[] | undefined;
+  readonly ownerReferences?: readonly OwnerReference[] | undefined;
+  readonly generateName?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly generation?: number | undefined;
+  readonly creationTimestamp?: string | undefined;
+  readonly deletionTimestamp?: string | undefined;
+  readonly deletionGracePeriodSeconds?: number | undefined;
+  readonly managedFields?: readonly ManagedFields[] | undefined;
   /** Set by no API server since 1.20. */
-  selfLink?: string | undefined;
+  readonly selfLink?: string | undefined;
 }
 
 /** The metadata of an object of a namespaced kind, which is always in a namespace. */
 export interface NamespacedMeta extends ObjectMeta {
-  namespace: string;
+  readonly namespace: string;
 }
 
 /** The metadata of an object of a cluster-scoped kind, which is in no namespace. */
 export interface ClusterMeta extends ObjectMeta {
-  namespace?: undefined;
+  readonly namespace?: undefined;
+}
+
+/** What the API server sets in the metadata of each object that it stores: an object that was read always has it. */
+export interface StoredMeta {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp: string;
+}
+
+/** The same for objects of custom kinds, whose `generation` the API server counts from 1. */
+export interface StoredCustomMeta extends StoredMeta {
+  readonly generation: number;
 }
 
 /** One aspect of the state of an object, as `metav1.Condition` defines it. */
 export interface StatusCondition {
-  type: string;
-  status: "True" | "False" | "Unknown";
-  reason: string;
-  message: string;
-  lastTransitionTime: string;
-  observedGeneration?: number | undefined;
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number | undefined;
 }
 
 /** What every Kubernetes object has. */
 export interface KubernetesObject {
-  apiVersion: string;
-  kind: string;
-  metadata: ObjectMeta;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
 }
 
 /** The name of an object within its kind; `namespace` is absent for cluster-scoped kinds. */
 export interface ObjectRef {
-  name: string;
-  namespace?: string | undefined;
+  readonly name: string;
+  readonly namespace?: string | undefined;
 }
 
 /** The identity of an object within its kind as one string: `namespace/name`, or `name` for a cluster-scoped one. */
@@ -119,12 +131,19 @@ export type PartialResource<Resource extends KubernetesObject> = PartOf<Omit<Res
   readonly metadata: ObjectRef & PartOf<Resource["metadata"]>;
 };
 
+/** A copy of a value that may be changed: the types of what is read are readonly, at any depth. */
+export type Draft<Value> = Value extends readonly (infer Item)[]
+  ? Draft<Item>[]
+  : Value extends object
+    ? { -readonly [Field in keyof Value]: Draft<Value[Field]> }
+    : Value;
+
 /** One operation of a JSON patch (RFC 6902). */
 export interface JsonPatchOperation {
   readonly op: "add" | "remove" | "replace" | "move" | "copy" | "test";
   readonly path: string;
   readonly from?: string;
-  readonly value?: JsonValue;
+  readonly value?: unknown;
 }
 
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */

@@ -1,5 +1,5 @@
 import type { ScalePaths, Schema } from "@gen-operator/schema";
-import type { KubernetesObject, ObjectMeta } from "./kubernetes-object.js";
+import type { ClusterMeta, KubernetesObject, NamespacedMeta, ObjectMeta } from "./kubernetes-object.js";
 
 export type { Schema, ValidationRule } from "@gen-operator/schema";
 
@@ -34,28 +34,43 @@ export interface Defined<Resource extends KubernetesObject = KubernetesObject> {
 export interface ResourceClass<Resource extends KubernetesObject = KubernetesObject, Input = never> {
   readonly definition: ResourceDefinition<Resource>;
   /** Builds a resource; here it ties the input type to the class. */
-  create(init: NewResource<Input, Resource>): Resource;
+  create(init: NewResource<Input, Resource>): Unstored<Resource>;
 }
 
+/** The metadata of an object that may not be stored yet, from those of a stored one: they say where it is. */
+export type UnstoredMeta<Metadata extends ObjectMeta> = [Metadata["namespace"]] extends [undefined]
+  ? ClusterMeta
+  : [Metadata["namespace"]] extends [string]
+    ? NamespacedMeta
+    : ObjectMeta;
+
+/**
+ * An object of which nothing says that the API server has stored it, such as one that `create` or `parse` of a class returns: its metadata may
+ * lack `uid`, `resourceVersion`, `creationTimestamp` and `generation`.
+ */
+export type Unstored<Resource extends KubernetesObject> = {
+  [Field in keyof Resource as Field extends "metadata" ? never : Field]: Resource[Field];
+} & { readonly metadata: UnstoredMeta<Resource["metadata"]> };
+
 /** The metadata of an object that is to be created: with a name, or with the start of a name that `create` completes. */
-export type NewMeta<Metadata extends ObjectMeta> = Metadata | (Unnamed<Metadata> & { generateName: string });
+export type NewMeta<Metadata extends ObjectMeta> = Metadata | (Unnamed<Metadata> & { readonly generateName: string });
 
 type Unnamed<Metadata> = { [Field in keyof Metadata as Field extends "name" ? never : Field]: Metadata[Field] } & {
-  name?: undefined;
+  readonly name?: undefined;
 };
 
 /** What `create` of a class takes: an input that says where the object is. */
 export type NewResource<Input, Resource extends KubernetesObject> = {
   [Field in keyof Input as Field extends "metadata" ? never : Field]: Input[Field];
-} & { metadata: NewMeta<Resource["metadata"]> };
+} & { readonly metadata: NewMeta<UnstoredMeta<Resource["metadata"]>> };
 
-/** An object as it is read, without what the class says anyway. */
-export type WholeObject<Resource extends KubernetesObject> = Omit<Resource, "apiVersion" | "kind">;
+/** An object without what the class says anyway; what only the API server sets may be missing. */
+export type WholeObject<Resource extends KubernetesObject> = Omit<Unstored<Resource>, "apiVersion" | "kind">;
 
 /** A generated class, of which it is known what a new object is made of, or the definition of a kind alone. */
 export interface Creatable<Resource extends KubernetesObject, Input> {
   readonly definition: ResourceDefinition<Resource>;
-  create?(init: NewResource<Input, Resource>): Resource;
+  create?(init: NewResource<Input, Resource>): Unstored<Resource>;
 }
 
 /** Returns the definition of a kind of Kubernetes in version v1 that the runtime itself asks for. Default: namespaced, of the core group. */

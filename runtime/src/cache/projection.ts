@@ -1,12 +1,13 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 
-// What an object is, what it belongs to and whether it is going away: caches, mappers and filters need that of every object.
+// What an object is, what it belongs to and whether it is going away: caches, mappers and filters need that of every object, and the types promise it.
 const IDENTITY = [
   "name",
   "namespace",
   "uid",
   "resourceVersion",
   "generation",
+  "creationTimestamp",
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
   "ownerReferences",

@@ -1,7 +1,7 @@
 // The door of generated code whose schema has rules in CEL. It stands apart, so that an operator without rules bundles no evaluator.
 import { checkRules } from "@gen-operator/schema/cel";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ResourceDefinition, Unstored } from "../base/resource-definition.js";
 import { parseResource as parseUnruled, type ParseOptions } from "./parse-resource.js";
 
 /** Does what `parseResource` of the other door does, and checks the rules of the schema, too. */
@@ -9,6 +9,6 @@ export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
   options: ParseOptions = {},
-): Resource {
+): Unstored<Resource> {
   return parseUnruled(definition, value, { ...options, checkRules });
 }

@@ -1,6 +1,6 @@
 import { fillDefaults, generateName } from "@gen-operator/schema";
-import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
-import type { NewResource } from "../base/resource-definition.js";
+import type { KubernetesObject, ObjectMeta, StoredMeta } from "../base/kubernetes-object.js";
+import type { NewResource, Unstored } from "../base/resource-definition.js";
 import type { ResourceClass, ResourceDefinition } from "../base/resource-definition.js";
 
 /** The facts of a kind that generated code states. */
@@ -25,13 +25,36 @@ export function defineResource<Resource extends KubernetesObject>(facts: Resourc
 export function createResource<Resource extends KubernetesObject>(
   { apiVersion, kind, isCustom, schema }: ResourceDefinition<Resource>,
   init: { readonly metadata?: { readonly name?: string | undefined; readonly generateName?: string | undefined } },
-): Resource {
+): Unstored<Resource> {
   const given = { apiVersion, kind, ...init };
   const { definitions = {} } = schema;
-  const object = (isCustom ? fillDefaults(given, schema, definitions) : given) as Resource;
+  const object = (isCustom ? fillDefaults(given, schema, definitions) : given) as unknown as Unstored<Resource>;
   const { name, generateName: base } = init.metadata ?? {};
   if (name !== undefined || base === undefined) return object;
-  return { ...object, metadata: { ...init.metadata, name: generateName(base) } };
+  return Object.assign({}, object, { metadata: { ...init.metadata, name: generateName(base) } });
+}
+
+/**
+ * Returns an object as it is read after the API server has stored it: with its defaults, `uid`, `resourceVersion`, `creationTimestamp` and, of a
+ * custom kind, `generation`, unless it has them. For unit tests of functions that are called with what was read.
+ *
+ * @example
+ * const primary = asStored(WebPage, { metadata: { name: "home", namespace: "default" }, spec: { html: "<h1>Hello</h1>" } });
+ */
+export function asStored<Resource extends KubernetesObject, Input>(
+  { definition }: ResourceClass<Resource, Input>,
+  object: NewResource<Input, Resource> | Unstored<Resource>,
+): Resource {
+  const created: KubernetesObject = createResource(definition as ResourceDefinition, object);
+  const { metadata } = created;
+  const stored: ObjectMeta & StoredMeta = {
+    ...metadata,
+    uid: metadata.uid ?? crypto.randomUUID(),
+    resourceVersion: metadata.resourceVersion ?? "1",
+    creationTimestamp: metadata.creationTimestamp ?? `${new Date().toISOString().slice(0, 19)}Z`,
+    ...(definition.isCustom ? { generation: metadata.generation ?? 1 } : {}),
+  };
+  return { ...created, metadata: stored } as unknown as Resource;
 }
 
 /** Tells whether a value is an object of the kind, by apiVersion and kind alone. */
@@ -52,15 +75,15 @@ export interface UntypedFacts extends Pick<ResourceDefinition, "apiVersion" | "k
 
 /** An object of a kind of which only the name is known. */
 export interface UntypedResource extends KubernetesObject {
-  [field: string]: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** What `desired` returns for a kind of which only the name is known. */
 export interface UntypedInput {
-  apiVersion?: string | undefined;
-  kind?: string | undefined;
-  metadata: ObjectMeta;
-  [field: string]: unknown;
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly metadata: ObjectMeta;
+  readonly [field: string]: unknown;
 }
 
 // The groups with a dot that a kube-apiserver 1.36 serves by itself. Other groups end in k8s.io as well, and are custom: those of

@@ -34,8 +34,10 @@ export type {
   ObjectMeta,
   OwnerReference,
   StatusCondition,
+  StoredCustomMeta,
+  StoredMeta,
 } from "../base/kubernetes-object.js";
-export type { NewMeta, NewResource } from "../base/resource-definition.js";
+export type { NewMeta, NewResource, Unstored } from "../base/resource-definition.js";
 export type { ResourceClass, ResourceDefinition, Schema, ValidationRule } from "../base/resource-definition.js";
 
 // Types of what the user writes

@@ -11,7 +11,7 @@ import {
   type SchemaProblem,
 } from "@gen-operator/schema";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import type { ResourceDefinition, Schema, Unstored } from "../base/resource-definition.js";
 
 export type { SchemaProblem } from "@gen-operator/schema";
 
@@ -54,7 +54,7 @@ export function parseResource<Resource extends KubernetesObject>(
   definition: ResourceDefinition<Resource>,
   value: unknown,
   { checkRules, ...options }: CheckedParseOptions = {},
-): Resource {
+): Unstored<Resource> {
   if (!isJsonObject(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
   const { definitions = {}, ...schema } = definition.schema;
   const problems: SchemaProblem[] = [];
@@ -77,7 +77,7 @@ export function parseResource<Resource extends KubernetesObject>(
     problems.push(...checkRules(filled as Record<string, unknown>, schema, definitions));
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   const isSame = filled === value && placed === metadata;
-  return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Resource;
+  return (isSame ? value : { ...(filled as object), metadata: placed }) as unknown as Unstored<Resource>;
 }
 
 // What the schema refuses is said already.

@@ -2,25 +2,27 @@
 import { isDeepStrictEqual } from "node:util";
 import { applyJsonPatch, type JsonObject } from "@gen-operator/schema";
 import type { JsonValue, KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ResourceDefinition, Unstored } from "../base/resource-definition.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import type { Difference } from "./match.js";
 import { isSameValue, plainOf } from "./json-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
-export interface MatcherArguments<Resource = KubernetesObject> {
+export interface MatcherArguments<Resource extends KubernetesObject = KubernetesObject> {
   readonly definition: ResourceDefinition;
   readonly verb: WriteVerb;
   /** Whether the write goes to the status alone. */
   readonly isStatus: boolean;
   /** The object that the write states; of a patch the object after the patch. */
-  readonly desired: Partial<Resource>;
+  readonly desired: Partial<Unstored<Resource>>;
   readonly live: Resource;
 }
 
 /** Tells whether a write would change nothing, and can be left out. */
-export type Matcher<Resource = KubernetesObject> = (args: MatcherArguments<Resource>) => boolean;
+export type Matcher<Resource extends KubernetesObject = KubernetesObject> = (
+  args: MatcherArguments<Resource>,
+) => boolean;
 
 /** How strictly the generic matcher compares. */
 export interface GenericMatcherOptions {

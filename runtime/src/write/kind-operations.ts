@@ -3,9 +3,10 @@ import {
   type KubernetesObject,
   type ObjectRef,
   type PartialResource,
+  type Draft,
   describeObject,
 } from "../base/kubernetes-object.js";
-import type { NewResource, WholeObject } from "../base/resource-definition.js";
+import type { NewResource, Unstored, WholeObject } from "../base/resource-definition.js";
 import { deepFreeze } from "../cache/deep-freeze.js";
 import type { DecodedResource } from "../base/decoded-resource.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
@@ -65,14 +66,12 @@ export type MergePatchResource<Resource extends KubernetesObject> = MergePatchOf
 };
 
 /** An object without what the class says anyway. */
-export type WholeResource<Resource extends KubernetesObject> = WholeObject<Resource> & {
-  readonly metadata: Resource["metadata"];
-};
+export type WholeResource<Resource extends KubernetesObject> = WholeObject<Resource>;
 
 /** A change that is made anew on what is there, until it meets no conflict. */
 export interface RetriedPatch<Resource extends KubernetesObject> {
   /** Changes a copy of the object, or returns a changed one. */
-  readonly change: (draft: Resource) => Resource | void;
+  readonly change: (draft: Draft<Resource>) => Resource | void;
   /** Tells whether an object has to be changed; without it every object has. */
   readonly isNeeded?: (object: Resource) => boolean;
   readonly mode?: "matchAndFilter" | "cacheOnly";
@@ -213,7 +212,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const application = applicationOf(this.#target, plan);
     if (matcher === undefined && application !== undefined)
       return this.#dependencies.sender.matcher.matches(application, before);
-    const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
+    const desired = plan.desiredOf(live) as Partial<Unstored<Resource>> | undefined;
     const usual = (verb === "update" ? updateMatcher : patchMatcher) as unknown as Matcher<Resource>;
     return desired !== undefined && (matcher ?? usual)({ definition, verb, isStatus, desired, live });
   }

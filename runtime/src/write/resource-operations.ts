@@ -1,4 +1,4 @@
-import type { KubernetesObject, PartialResource } from "../base/kubernetes-object.js";
+import type { Draft, KubernetesObject, PartialResource } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Creatable, WholeObject } from "../base/resource-definition.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
@@ -84,7 +84,7 @@ export class ResourceOperations {
     return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
       ...options,
       isNeeded: (live) => live.metadata.deletionTimestamp === undefined && !hasFinalizer(live, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
+      change: (draft) => changeFinalizers(draft, (present) => [...present, finalizer]),
     });
   }
 
@@ -120,8 +120,7 @@ export class ResourceOperations {
     return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
       ...options,
       isNeeded: (live) => finalizers.some((each) => hasFinalizer(live, each)),
-      change: ({ metadata }) =>
-        void (metadata.finalizers = metadata.finalizers?.filter((name) => !finalizers.includes(name))),
+      change: (draft) => changeFinalizers(draft, (present) => present.filter((name) => !finalizers.includes(name))),
     });
   }
 
@@ -181,6 +180,11 @@ export class ResourceOperations {
     const watched = [...new Set([kindNameOf(primary.definition), ...types])].join(", ");
     return new Error(`no event source watches ${kind}, only ${watched}; ${advice}`);
   }
+}
+
+function changeFinalizers(draft: unknown, change: (finalizers: readonly string[]) => string[]): void {
+  const { metadata } = draft as Draft<KubernetesObject>;
+  metadata.finalizers = change(metadata.finalizers ?? []);
 }
 
 /** Tells whether an object has a finalizer. */

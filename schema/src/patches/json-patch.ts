@@ -10,7 +10,8 @@ export interface PatchOperation {
   readonly op?: string;
   readonly path?: string;
   readonly from?: string;
-  readonly value?: JsonValue;
+  /** Any JSON. */
+  readonly value?: unknown;
 }
 
 /** Says why a patch does not apply, in the words of the server's own library. */
@@ -39,8 +40,8 @@ export function applyJsonPatch(object: JsonValue, operations: readonly PatchOper
 }
 
 // The whole document can be replaced by another one.
-function wholeOf(value: JsonValue | undefined): JsonValue {
-  if (typeof value === "object" && value !== null) return clone(value);
+function wholeOf(value: unknown): JsonValue {
+  if (typeof value === "object" && value !== null) return clone(value as JsonObject);
   throw new PatchFailure("replace operation hit impossible case");
 }
 
@@ -51,7 +52,8 @@ function sizeOf(value: JsonValue): number {
 }
 
 function applyOperation(root: JsonValue, operation: PatchOperation): void {
-  const { op, path = "", value = null } = operation;
+  const { op, path = "" } = operation;
+  const value = (operation.value ?? null) as JsonValue;
   switch (op) {
     case "add": {
       const target = locate(root, path) ?? missing(`add operation does not apply: doc is missing path: "${path}"`);

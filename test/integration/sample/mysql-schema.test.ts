@@ -1,5 +1,5 @@
 // The sample whose dependents are a Secret and a schema on a database server: both real, the API server embedded or real.
-import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
+import { createLogger, createOperator, type ApiClient, type Unstored } from "@gen-operator/runtime";
 import { MySQLSchema, mySQLSchemaController, Secret } from "#mysql-schema/generated/index.js";
 import { nameOf } from "#mysql-schema/mysql-schema/name-of.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
@@ -63,7 +63,7 @@ suite("the mysql-schema sample", (test) => {
       metadata: { name: `shop.${++schemas}`, namespace: "default", ...metadata },
       spec: { encoding },
     });
-  const untilStatus = (client: ApiClient, { metadata }: MySQLSchema, status: RegExp) =>
+  const untilStatus = (client: ApiClient, { metadata }: Unstored<MySQLSchema>, status: RegExp) =>
     waitFor(
       `the status of ${metadata.name} is ${status}`,
       async () => {
@@ -72,17 +72,17 @@ suite("the mysql-schema sample", (test) => {
       },
       ATTEMPTS,
     );
-  const secretOf = async (client: ApiClient, { metadata: { name, namespace } }: MySQLSchema) =>
+  const secretOf = async (client: ApiClient, { metadata: { name, namespace } }: Unstored<MySQLSchema>) =>
     client.get(Secret, { name: `${name}-secret`, namespace });
-  const loginOf = async (client: ApiClient, schema: MySQLSchema): Promise<MariaDbLogin> => {
+  const loginOf = async (client: ApiClient, schema: Unstored<MySQLSchema>): Promise<MariaDbLogin> => {
     const { username = "", password = "" } = decoded((await secretOf(client, schema))!);
     return { user: username, password, database: nameOf(schema) };
   };
-  const encodingOf = async ({ query }: MariaDb, schema: MySQLSchema): Promise<unknown> => {
+  const encodingOf = async ({ query }: MariaDb, schema: Unstored<MySQLSchema>): Promise<unknown> => {
     const sql = "SELECT DEFAULT_CHARACTER_SET_NAME AS encoding FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
     return (await query(sql, [nameOf(schema)]))[0]?.["encoding"];
   };
-  const hasUser = async ({ query }: MariaDb, schema: MySQLSchema) =>
+  const hasUser = async ({ query }: MariaDb, schema: Unstored<MySQLSchema>) =>
     (await query("SELECT User FROM mysql.user WHERE User = ?", [nameOf(schema)])).length > 0;
   const isAccepted = ({ query }: MariaDb, login: MariaDbLogin) =>
     query("SELECT 1", [], login).then(
@@ -100,7 +100,7 @@ suite("the mysql-schema sample", (test) => {
     const before = await count();
     await waitFor(`${times} polls`, async () => (await count()) >= before + times);
   };
-  const remove = async (client: ApiClient, schema: MySQLSchema) => {
+  const remove = async (client: ApiClient, schema: Unstored<MySQLSchema>) => {
     await client.delete(MySQLSchema, schema.metadata);
     await waitFor("it is gone", async () => (await client.get(MySQLSchema, schema.metadata)) === undefined);
     const secret = await secretOf(client, schema);

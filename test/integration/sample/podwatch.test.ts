@@ -1,5 +1,5 @@
 // The sample that reads more than it writes, compiled, against an API server; the same on the embedded and on the real one.
-import { createLogger, keyOf, type ApiClient } from "@gen-operator/runtime";
+import { createLogger, keyOf, type ApiClient, type Unstored } from "@gen-operator/runtime";
 import { Node, Pod, PodWatch, podWatchController } from "#podwatch/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -14,12 +14,12 @@ const PRICE = 0.75;
 
 interface Run extends RecordedRun {
   /** The reasons of all reconciles of a watch, in order. */
-  reasonsOf(watch: PodWatch): string[];
+  reasonsOf(watch: Unstored<PodWatch>): string[];
 }
 
 async function startRun({ kubeconfig }: TestApiServer): Promise<Run> {
   const run = await startRecordedRun({ controllers: [podWatchController], kubeconfig, logger: createLogger("error") });
-  const reasonsOf = ({ metadata }: PodWatch) =>
+  const reasonsOf = ({ metadata }: Unstored<PodWatch>) =>
     run.events
       .filter(({ primary }) => primary === keyOf(metadata))
       .flatMap(({ reasons }) => reasons.map((each) => (each.kind === "secondary" ? each.source : each.kind)));
@@ -42,7 +42,7 @@ suite("the podwatch sample", (test) => {
       },
       spec: { mode: "active", ...spec },
     });
-  const newPod = (watch: PodWatch, name: string, restartPolicy: "Always" | "Never" = "Always") =>
+  const newPod = (watch: Unstored<PodWatch>, name: string, restartPolicy: "Always" | "Never" = "Always") =>
     Pod.create({
       metadata: {
         name: `${watch.metadata.name}-${name}`,
@@ -51,20 +51,20 @@ suite("the podwatch sample", (test) => {
       },
       spec: { restartPolicy, containers: [{ name: "main", image: "example.com/app:1" }] },
     });
-  const createAll = async (client: ApiClient, pods: readonly Pod[]) => {
+  const createAll = async (client: ApiClient, pods: readonly Unstored<Pod>[]) => {
     for (const pod of pods) await client.create(Pod, pod);
   };
-  const setPhase = (client: ApiClient, { metadata }: Pod, phase: "Pending" | "Running" | "Failed") =>
+  const setPhase = (client: ApiClient, { metadata }: Unstored<Pod>, phase: "Pending" | "Running" | "Failed") =>
     client.jsonPatch(Pod, metadata, {
       subresource: "status",
       operations: [{ op: "add", path: "/status/phase", value: phase }],
     });
-  const untilRunning = (client: ApiClient, { metadata }: PodWatch, running: number) =>
+  const untilRunning = (client: ApiClient, { metadata }: Unstored<PodWatch>, running: number) =>
     waitFor(`${metadata.name} counts ${running}`, async () => {
       const watch = await client.get(PodWatch, metadata);
       return watch?.status?.running === running ? watch : undefined;
     });
-  const remove = async (client: ApiClient, watch: PodWatch, pods: readonly Pod[] = []) => {
+  const remove = async (client: ApiClient, watch: Unstored<PodWatch>, pods: readonly Unstored<Pod>[] = []) => {
     for (const { metadata } of pods) await client.delete(Pod, metadata);
     await client.delete(PodWatch, watch.metadata);
   };

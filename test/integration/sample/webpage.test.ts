@@ -1,5 +1,5 @@
 // The sample operator, compiled, against an API server; the same on the embedded and on the real one.
-import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
+import { asStored, createLogger, createOperator, type ApiClient, type Unstored } from "@gen-operator/runtime";
 import { ConfigMap, Deployment, Ingress, Service, WebPage, webPageController } from "#webpage/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api/api-server.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -39,7 +39,7 @@ suite("the webpage sample", (test) => {
       metadata: { name: `page-${++pages}`, namespace: "default" },
       spec: { html: "<h1>hello</h1>", host: `page-${pages}.example.com`, ...spec },
     });
-  const readyPage = (client: ApiClient, { metadata }: WebPage) =>
+  const readyPage = (client: ApiClient, { metadata }: Unstored<WebPage>) =>
     waitFor(
       `${metadata.name} is ready`,
       async () => {
@@ -49,6 +49,21 @@ suite("the webpage sample", (test) => {
       },
       { timeoutMs: 15_000 },
     );
+
+  test("asStored gives an object the metadata that a read of it has", async () => {
+    await using tester = await testClient();
+    const { client } = tester;
+    const page = newPage();
+    const config = ConfigMap.create({ metadata: page.metadata });
+    await client.create(WebPage, page);
+    await client.create(ConfigMap, config);
+    const read = [await client.get(WebPage, page.metadata), await client.get(ConfigMap, page.metadata)];
+    const stored = [asStored(WebPage, page), asStored(ConfigMap, config)];
+    const fieldsOf = (object: WebPage | ConfigMap | undefined) => Object.keys(object?.metadata ?? {}).sort();
+    assert.equal(stored.map(fieldsOf), read.map(fieldsOf));
+    await client.delete(WebPage, page.metadata);
+    await client.delete(ConfigMap, page.metadata);
+  });
 
   test("a page converges with the fewest writes there can be, in the order of the graph", async () => {
     await using tester = await testClient();

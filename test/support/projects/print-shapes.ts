@@ -14,5 +14,5 @@ export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = 
 /** Returns the printed type of a field with a schema. */
 export async function printField(schema: RawSchema): Promise<string> {
   const printed = await printSpec(schema);
-  return printed.replace(/^spec\?: /, "").replace(/ \| undefined;/, ";");
+  return printed.replace(/^readonly spec\?: /, "").replace(/ \| undefined;/, ";");
 }

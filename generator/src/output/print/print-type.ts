@@ -14,7 +14,7 @@ export function typeDoc(type: TypeNode): Doc {
     case "intersection":
       return join(" & ", type.members.map(typeDoc));
     case "array":
-      return [type.isReadonly ? "readonly " : "", itemsDoc(type.items), "[]"];
+      return ["readonly ", itemsDoc(type.items), "[]"];
     case "object":
       return listOf(["{", "}"], type.members.map(memberDoc), { space: line, end: ";" });
     case "function":

@@ -4,7 +4,8 @@ export type TypeNode =
   | { readonly kind: "reference"; readonly name: string; readonly arguments: readonly TypeNode[] }
   | { readonly kind: "union"; readonly members: readonly TypeNode[] }
   | { readonly kind: "intersection"; readonly members: readonly TypeNode[] }
-  | { readonly kind: "array"; readonly items: TypeNode; readonly isReadonly: boolean }
+  /** A list that cannot be changed. */
+  | { readonly kind: "array"; readonly items: TypeNode }
   | { readonly kind: "object"; readonly members: readonly MemberNode[] }
   | FunctionNode;
 
@@ -40,14 +41,9 @@ export function intersection(...members: readonly TypeNode[]): TypeNode {
   return members.length === 1 && only !== undefined ? only : { kind: "intersection", members };
 }
 
-/** Returns a list that can be changed. */
-export function arrayOf(items: TypeNode): TypeNode {
-  return { kind: "array", items, isReadonly: false };
-}
-
 /** Returns a list that cannot be changed. */
 export function readonlyArrayOf(items: TypeNode): TypeNode {
-  return { kind: "array", items, isReadonly: true };
+  return { kind: "array", items };
 }
 
 /** Returns the type of an object, by the heads of its members. */

@@ -11,7 +11,7 @@ export function typeText(type: TypeNode): string {
     case "intersection":
       return type.members.map(typeText).join(" & ");
     case "array":
-      return `${type.isReadonly ? "readonly " : ""}${itemsText(type.items)}[]`;
+      return `readonly ${itemsText(type.items)}[]`;
     case "object":
       return type.members.length === 0 ? "{}" : `{ ${membersText(type.members, "; ")} }`;
     case "function":
@@ -29,6 +29,5 @@ function itemsText(items: TypeNode): string {
 
 /** Tells whether the type of the items of a list stands in brackets. */
 export function needsBrackets(items: TypeNode): boolean {
-  if (typeof items === "string") return false;
-  return items.kind === "array" ? items.isReadonly : ["union", "intersection", "function"].includes(items.kind);
+  return typeof items !== "string" && ["array", "union", "intersection", "function"].includes(items.kind);
 }

@@ -32,15 +32,35 @@ export function runtimeTypesOf(resource: ResourceModel, shapes: readonly ShapeMo
 }
 
 /** Returns the types of the runtime that any class of a kind refers to. */
-export function typesOfClass({ scope }: Pick<ResourceModel, "scope">): RuntimeType[] {
-  return [...new Set<RuntimeType>(["NewResource", "ParseOptions", METADATA[scope].read, METADATA[scope].input])];
+export function typesOfClass(resource: ResourceModel): RuntimeType[] {
+  const { input } = METADATA[resource.scope];
+  return [...new Set<RuntimeType>(["NewResource", "ParseOptions", "Unstored", input, ...metadataTypesOf(resource)])];
 }
 
 // Where a dependent of a namespaced kind goes is often the runtime's to say.
 const METADATA = {
-  Namespaced: { read: "NamespacedMeta", input: "ObjectMeta" },
-  Cluster: { read: "ClusterMeta", input: "ClusterMeta" },
-} as const satisfies Record<ResourceModel["scope"], { [view in "read" | "input"]: RuntimeType }>;
+  Namespaced: { placed: "NamespacedMeta", input: "ObjectMeta" },
+  Cluster: { placed: "ClusterMeta", input: "ClusterMeta" },
+} as const satisfies Record<ResourceModel["scope"], { [view in "placed" | "input"]: RuntimeType }>;
+
+/** Returns the types that the metadata of what is read have together: where the object is, and what the API server has set. */
+function metadataTypesOf({
+  scope,
+  group: apiGroup,
+  kind,
+  isCustom,
+  isDescribed = false,
+}: ResourceModel): RuntimeType[] {
+  const { placed } = METADATA[scope];
+  if (isCustom) return [placed, "StoredCustomMeta"];
+  // An aggregated API server may compute its objects, such as metrics, and set less.
+  const isStored = !isDescribed && !UNSTORED_GROUPS.has(apiGroup) && !(apiGroup === "" && UNSTORED_KINDS.has(kind));
+  return isStored ? [placed, "StoredMeta"] : [placed];
+}
+
+// The API server answers these reviews, bindings and statuses, and stores none.
+const UNSTORED_GROUPS: ReadonlySet<string> = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
+const UNSTORED_KINDS: ReadonlySet<string> = new Set(["Binding", "ComponentStatus"]);
 
 /** Returns the types of the runtime that shapes refer to. */
 export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<RuntimeType> {
@@ -64,11 +84,11 @@ export function printInput(resource: ResourceModel, root: ShapeModel): string {
   const { kind } = resource;
   const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
   const members = [
-    `  apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
-    `  kind?: ${JSON.stringify(kind)} | undefined;\n`,
-    `  metadata: ${METADATA[resource.scope].input};\n`,
+    `  readonly apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
+    `  readonly kind?: ${JSON.stringify(kind)} | undefined;\n`,
+    `  readonly metadata: ${METADATA[resource.scope].input};\n`,
     ...fields.map((field) => printField(field)),
-    ...(root.isOpen ? ["  [key: string]: unknown;\n"] : []),
+    ...(root.isOpen ? ["  readonly [key: string]: unknown;\n"] : []),
   ];
   const doc = `/** What a new ${kind} is made of; what the API server fills in may be left out. */`;
   return `${doc}\nexport interface ${inputNameOf(root.name)} {\n${members.join("")}}`;
@@ -91,7 +111,7 @@ export function printClass(resource: ResourceModel, root: ShapeModel, marks: Cla
   const identity = [
     `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
     `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
-    `  declare metadata: ${METADATA[resource.scope].read};\n`,
+    `  declare readonly metadata: ${metadataTypesOf(resource).join(" & ")};\n`,
   ];
   const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
   const members = [
@@ -149,7 +169,7 @@ function printMethods({ kind, isCustom }: ResourceModel, className: string): str
   return [
     method("create", {
       parameters: { object: `NewResource<${inputNameOf(className)}, ${className}>` },
-      returns: className,
+      returns: `Unstored<${className}>`,
       calls: "createResource",
       doc: `Builds a ${kind}${isCustom ? " with its defaults" : ""}; completes a name of which there is only \`generateName\`.`,
     }),
@@ -161,7 +181,7 @@ function printMethods({ kind, isCustom }: ResourceModel, className: string): str
     }),
     method("parse", {
       parameters: { object: "unknown", "options?": "ParseOptions" },
-      returns: className,
+      returns: `Unstored<${className}>`,
       calls: "parseResource",
       doc: `Checks a value against the schema${isCustom ? " and fills in its defaults" : ""}; throws a SchemaError that names all that is wrong.`,
     }),

@@ -2,7 +2,7 @@ import { renderDoc } from "./doc-comment.js";
 import { layOut, WIDTH } from "../print/layout.js";
 import { memberDoc, typeDoc } from "../print/print-type.js";
 import { printText, propertyNameOf } from "../print/print-value.js";
-import { arrayOf, objectOf, reference, union, type MemberNode, type TypeNode } from "../print/type-node.js";
+import { objectOf, readonlyArrayOf, reference, union, type MemberNode, type TypeNode } from "../print/type-node.js";
 import { typeText } from "../print/type-text.js";
 import type { BaseModel, FieldModel, ShapeModel, TypeModel } from "./shape-model.js";
 
@@ -19,9 +19,9 @@ function plainTypeNodeOf(type: TypeModel): TypeNode {
     case "enum":
       return union(...type.values.map(literalOf));
     case "array":
-      return arrayOf(typeNodeOf(type.items));
+      return readonlyArrayOf(typeNodeOf(type.items));
     case "map":
-      return objectOf({ "[key: string]": typeNodeOf(type.values) });
+      return objectOf({ "readonly [key: string]": typeNodeOf(type.values) });
     case "shape":
       return type.name;
     case "runtime":
@@ -37,11 +37,12 @@ function literalOf(value: string | number | boolean): string {
   return typeof value === "string" ? printText(value) : JSON.stringify(value).replace("e+", "e");
 }
 
-/** Returns a field as a member of an interface; an optional one accepts undefined. */
+/** Returns a field as a readonly member of an interface; an optional one accepts undefined. */
 export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
   const node = typeNodeOf(type);
-  if (isRequired) return { head: propertyNameOf(name), type: node };
-  return { head: `${propertyNameOf(name)}?`, type: node === "unknown" ? node : union(node, "undefined") };
+  const head = `readonly ${propertyNameOf(name)}`;
+  if (isRequired) return { head, type: node };
+  return { head: `${head}?`, type: node === "unknown" ? node : union(node, "undefined") };
 }
 
 /** Prints an exported interface; one for writers extends that for readers. */
@@ -59,7 +60,7 @@ function parentOf({ name, redeclared }: BaseModel): TypeNode {
 }
 
 // An object that may have other fields than its schema names.
-const OPEN_MEMBER = "  /** Fields that the schema does not name. */\n  [key: string]: unknown;\n";
+const OPEN_MEMBER = "  /** Fields that the schema does not name. */\n  readonly [key: string]: unknown;\n";
 
 /** Prints a field with its documentation, on lines of its own at the depth of a member; `modifiers` stand in front of its name. */
 export function printField(field: FieldModel, modifiers = ""): string {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { ResourceDefinition, Unstored } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { ExternalOrigin } from "../../sources/external/external-watch.js";
@@ -128,8 +128,8 @@ export interface NodeDefinition extends Conditions {
 }
 
 /** Tells whether the live object is as desired, in place of the matcher of the runtime; both are complete objects. */
-export type DependentMatcher<Resource = never> = (
-  desired: Resource,
+export type DependentMatcher<Resource extends KubernetesObject = never> = (
+  desired: Unstored<Resource>,
   live: Resource,
   context: Context,
 ) => boolean | Promise<boolean>;

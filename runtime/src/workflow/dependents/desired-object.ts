@@ -1,5 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
+import { keyOf, type Draft, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, DEPENDENT_ITEM, DEPENDENT_NAME, linksTo, OBJECT_KEY } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { Stated } from "../../write/send/plan.js";
@@ -64,7 +64,7 @@ export function completeDesired(
     ...(item !== undefined && { [DEPENDENT_ITEM]: item }),
     ...(!isOwned && linksTo(primary).annotations),
   };
-  const link: Partial<ObjectMeta> = {
+  const link: Draft<Partial<ObjectMeta>> = {
     labels: Object.assign({}, metadata.labels, { [CONTROLLER_LABEL]: label }),
     annotations: Object.assign({}, metadata.annotations, annotations),
   };

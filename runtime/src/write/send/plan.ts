@@ -1,6 +1,12 @@
 // What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
 import { applyJsonPatch, applyMergePatch, type JsonObject } from "@gen-operator/schema";
-import type { KubernetesObject, ObjectMeta, ObjectRef, JsonPatchOperation } from "../../base/kubernetes-object.js";
+import type {
+  Draft,
+  KubernetesObject,
+  ObjectMeta,
+  ObjectRef,
+  JsonPatchOperation,
+} from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { DecodedResource } from "../../base/decoded-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
@@ -51,7 +57,7 @@ export type Change = Sending & {
 export type Stated = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
 
 /** How a JSON patch is stated: its operations, or a function that changes a copy of the object or returns a changed one. */
-export type JsonPatchChange<Resource> = readonly JsonPatchOperation[] | ((draft: Resource) => Resource | void);
+export type JsonPatchChange<Resource> = readonly JsonPatchOperation[] | ((draft: Draft<Resource>) => Resource | void);
 
 /** Returns a planned apply of `desired` as the matcher compares it; undefined for any other write. */
 export function applicationOf(
@@ -180,10 +186,10 @@ export function plannedPaths(plan: PlannedWrite, definition: ResourceDefinition,
 // Of a function, which changes a copy of the object.
 function operationsOf<Resource extends KubernetesObject>(
   given: Resource,
-  change: (draft: Resource) => Resource | void,
+  change: (draft: Draft<Resource>) => Resource | void,
   isStatus: boolean,
 ): JsonPatchOperation[] {
-  const draft = structuredClone(given);
+  const draft = structuredClone(given) as Draft<Resource>;
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
   const before = given as unknown as JsonObject;
   // The server takes nothing but the status there; anything else of the draft would only make the patch fail.

@@ -109,7 +109,7 @@ suite("bulk dependents", (test) => {
     const { metadata } = await space.create(Sample, sample("a"));
     await untilOutcome(running, "items", "waiting");
     const annotations = {
-      "gen-operator.dev/primary-uid": metadata.uid!,
+      "gen-operator.dev/primary-uid": metadata.uid,
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": space.namespace,
       "gen-operator.dev/primary-type": "Sample.josdk.example.com",

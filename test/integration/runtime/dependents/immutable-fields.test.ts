@@ -146,7 +146,7 @@ suite("onImmutable: recreate", (test) => {
         );
         await running.quiet();
         const pods = (await space.list(Pod)).map(({ metadata }) => metadata.ownerReferences?.[0]?.uid);
-        assert.not(pods.includes(before.metadata.uid!));
+        assert.not(pods.includes(before.metadata.uid));
         const writes = writesOf(running)
           .slice(sent)
           .filter((each) => each.includes("jobs"));

@@ -47,7 +47,7 @@ suite("what another client has to mend", (test) => {
       spec: { value: "first" },
     });
     await waitFor("it was tried several times", () => running.events.length >= 2);
-    const owner = { apiVersion, kind, name: "one", uid: metadata.uid!, controller: true };
+    const owner = { apiVersion, kind, name: "one", uid: metadata.uid, controller: true };
     await space.patch(ConfigMap, "one-a", { metadata: { ownerReferences: [owner] } });
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
   });

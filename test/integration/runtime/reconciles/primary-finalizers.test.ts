@@ -41,8 +41,10 @@ suite("finalizers", (test) => {
     }
   });
 
-  const has = (object: { metadata: { finalizers?: string[] | undefined } } | undefined, finalizer = FINALIZER) =>
-    object?.metadata.finalizers?.includes(finalizer) === true;
+  const has = (
+    object: { metadata: { finalizers?: readonly string[] | undefined } } | undefined,
+    finalizer = FINALIZER,
+  ) => object?.metadata.finalizers?.includes(finalizer) === true;
 
   test("one is added, and removed, and nobody is told (addsFinalizer, removesFinalizer)", async () => {
     await using kinds = await startWrittenKinds(await server());

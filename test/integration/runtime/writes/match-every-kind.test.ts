@@ -143,7 +143,9 @@ function isUnchanged(after: string, before: string): boolean {
 }
 
 function contentOf({ metadata, ...rest }: JsonResource): unknown {
-  const { managedFields = [], ...ownMetadata } = metadata as { managedFields?: { manager: string; time?: string }[] };
+  const { managedFields = [], ...ownMetadata } = metadata as {
+    managedFields?: readonly { manager: string; time?: string }[];
+  };
   const own = managedFields
     .filter(({ manager }) => manager === FIELD_MANAGER)
     .map(({ time: _time, ...entry }) => entry);

@@ -1,4 +1,4 @@
-import type { ApiClient } from "@gen-operator/runtime";
+import type { ApiClient, Unstored } from "@gen-operator/runtime";
 import { ConfigMap, Namespace } from "@gen-operator/kinds/core/v1";
 import { WebPage, type WebPageInput } from "../../../../fixtures/samples/webpage/src/generated/index.js";
 
@@ -11,7 +11,10 @@ export function addressOf({ metadata, spec }: WebPage): string {
 // What is written may leave them out.
 export const desired: WebPageInput = { metadata: { name: "page" }, spec: { html: "x", replicas: undefined } };
 
-export const created: WebPage = WebPage.create({ metadata: { name: "x", namespace: "x" }, spec: { html: "x" } });
+export const created: Unstored<WebPage> = WebPage.create({
+  metadata: { name: "x", namespace: "x" },
+  spec: { html: "x" },
+});
 export const generated = WebPage.create({ metadata: { generateName: "x-", namespace: "x" }, spec: { html: "x" } });
 export const name: string = generated.metadata.name;
 export const cluster = Namespace.create({ metadata: { name: "x" } });
@@ -37,6 +40,9 @@ export const printed: WebPage = {
     name: "page",
     namespace: "default",
     creationTimestamp: "2026-01-01T00:00:00Z",
+    uid: "8ae48a44-5d1b-4c5a-9a3f-3c1c5b1d9c0e",
+    resourceVersion: "7",
+    generation: 1,
     selfLink: "/apis/example.com/v1/namespaces/default/webpages/page",
     ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "x", uid: "1", controller: true }],
     managedFields: [{ manager: "kubectl", operation: "Apply", fieldsType: "FieldsV1", fieldsV1: { "f:spec": {} } }],

@@ -232,7 +232,10 @@ suite("emitted project", (declareTest) => {
     const model = controllerOf(withDefault, []);
     const types = await contentOf(model, "src/generated/thing/types.ts");
     assert.match(types, /import\("\.\.\/resources\/example\.com\/v1\/thing\.js"\)\.ThingStatusInput/);
-    assert.match(await contentOf(model, "src/generated/resources/example.com/v1/thing.ts"), / {2}phase: string;/);
+    assert.match(
+      await contentOf(model, "src/generated/resources/example.com/v1/thing.ts"),
+      / {2}readonly phase: string;/,
+    );
     const reconciler = [
       'import { patchResourceAndStatus, updateStatus } from "@gen-operator/runtime";',
       'import type { ThingReconciler } from "../generated/thing/types.js";',

@@ -1,9 +1,19 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
 import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
 import { describe } from "#generator/output/kinds/describe.js";
+import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { thingOf } from "../../../support/runtime/resource-models.js";
 
+interface DiscoveredGroup {
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly { readonly kind: string; readonly verbs: readonly string[] }[];
+}
+
+const readData = (path: string) => JSON.parse(readFileSync(join(repositoryRoot, path), "utf8")) as unknown;
 const API = "io.k8s.api";
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -58,10 +68,10 @@ suite("the package of built-in kinds", (test) => {
     for (const line of [
       'import type { Soil, SoilInput } from "../core/v1.js";',
       'import type { LabelSelector } from "../meta/v1.js";',
-      "children?: TreeSpec[] | undefined;",
-      "metadata?: Partial<ObjectMeta> | undefined;",
-      "size?: IntOrString | undefined;",
-      "soil?: Soil | undefined;",
+      "readonly children?: readonly TreeSpec[] | undefined;",
+      "readonly metadata?: Partial<ObjectMeta> | undefined;",
+      "readonly size?: IntOrString | undefined;",
+      "readonly soil?: Soil | undefined;",
     ])
       assert.ok(lines.includes(line), line);
     assert.ok(linesOf("src/core/v1.ts").includes("export interface Soil {"));
@@ -72,7 +82,7 @@ suite("the package of built-in kinds", (test) => {
     const forests = emit().get("src/forests.k8s.io/v1.ts") ?? "";
     assert.match(emit().get("src/core/v1.ts") ?? "", /export interface SoilInput \{/);
     assert.match(forests, /export interface TreeSpecInput extends Omit<\s*TreeSpec,/);
-    for (const line of ["soil?: SoilInput | undefined;", "spec?: TreeSpecInput | undefined;"])
+    for (const line of ["readonly soil?: SoilInput | undefined;", "readonly spec?: TreeSpecInput | undefined;"])
       assert.ok(linesOf("src/forests.k8s.io/v1.ts").includes(line), line);
   });
 
@@ -81,7 +91,7 @@ suite("the package of built-in kinds", (test) => {
     for (const line of [
       "export class Tree {",
       "export interface EmbeddedTree {",
-      "template?: EmbeddedTree | undefined;",
+      "readonly template?: EmbeddedTree | undefined;",
     ])
       assert.ok(lines.includes(line), line);
   });
@@ -100,8 +110,22 @@ suite("the package of built-in kinds", (test) => {
     });
     const text = emit([{ ...tree, definitions: described }], described).get("src/forests.k8s.io/v1.ts") ?? "";
     assert.match(text, /\/\*\* What a tree is\. \*\/\nexport interface TreeSpec \{/);
-    assert.match(text, / {2}\/\*\* Where it stands\. \*\/\n {2}soil\?: Soil \| undefined;/);
+    assert.match(text, / {2}\/\*\* Where it stands\. \*\/\n {2}readonly soil\?: Soil \| undefined;/);
     assert.not.match(text, /Nothing/);
+  });
+
+  test("promises a uid of each kind whose objects the API server stores, and of no other", () => {
+    const discovered = readData("generator/data/kubernetes-1.36-discovery.json") as readonly DiscoveredGroup[];
+    const wrong = discovered.flatMap(({ group, version, resources }) => {
+      const file = join(repositoryRoot, `kinds/src/${group || "core"}/${version}.ts`);
+      if (!existsSync(file)) return [];
+      const classes = readFileSync(file, "utf8").split("\nexport class ").slice(1);
+      return resources.filter(({ kind, verbs }) => {
+        const text = classes.find((each) => each.startsWith(`${kind} `));
+        return text !== undefined && / & StoredMeta;/.test(text) !== verbs.includes("watch");
+      });
+    });
+    assert.equal(wrong, []);
   });
 
   test("refuses a schema with fields outside of a definition, and two definitions of one name in a kind", () => {

@@ -20,7 +20,7 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   {
     title: "numbers or texts in lists and maps",
     given: { type: "array", items: { type: "object", additionalProperties: { "x-kubernetes-int-or-string": true } } },
-    want: "{ [key: string]: IntOrString }[];",
+    want: "readonly { readonly [key: string]: IntOrString }[];",
   },
   {
     title: "a nullable number or text",
@@ -30,50 +30,66 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   {
     title: "a list of nullable references",
     given: { type: "array", items: { "x-kubernetes-int-or-string": true, nullable: true } },
-    want: "(IntOrString | null)[];",
+    want: "readonly (IntOrString | null)[];",
   },
   { title: "anything", given: { "x-kubernetes-preserve-unknown-fields": true }, want: "unknown;" },
   { title: "an empty schema", given: {}, want: "unknown;" },
-  { title: "an object of which nothing is said", given: { type: "object" }, want: "{ [key: string]: never };" },
+  {
+    title: "an object of which nothing is said",
+    given: { type: "object" },
+    want: "{ readonly [key: string]: never };",
+  },
   {
     title: "an object that allows no fields",
     given: { type: "object", additionalProperties: false },
-    want: "{ [key: string]: never };",
+    want: "{ readonly [key: string]: never };",
   },
   {
     title: "an object that keeps unknown fields",
     given: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-    want: "{ [key: string]: unknown };",
+    want: "{ readonly [key: string]: unknown };",
   },
   {
     title: "an object of anything",
     given: { type: "object", additionalProperties: true },
-    want: "{ [key: string]: unknown };",
+    want: "{ readonly [key: string]: unknown };",
   },
   {
     title: "an object of any values",
     given: { type: "object", additionalProperties: {} },
-    want: "{ [key: string]: unknown };",
+    want: "{ readonly [key: string]: unknown };",
   },
-  { title: "a map", given: { type: "object", additionalProperties: text }, want: "{ [key: string]: string };" },
+  {
+    title: "a map",
+    given: { type: "object", additionalProperties: text },
+    want: "{ readonly [key: string]: string };",
+  },
   {
     title: "a map of maps",
     given: { type: "object", additionalProperties: { type: "object", additionalProperties: { type: "integer" } } },
-    want: "{ [key: string]: { [key: string]: number } };",
+    want: "{ readonly [key: string]: { readonly [key: string]: number } };",
   },
-  { title: "a list without items", given: { type: "array" }, want: "unknown[];" },
-  { title: "a list of lists", given: { type: "array", items: { type: "array", items: text } }, want: "string[][];" },
+  { title: "a list without items", given: { type: "array" }, want: "readonly unknown[];" },
+  {
+    title: "a list of lists",
+    given: { type: "array", items: { type: "array", items: text } },
+    want: "readonly (readonly string[])[];",
+  },
   {
     title: "a list of nullable texts",
     given: { type: "array", items: { type: "string", nullable: true } },
-    want: "(string | null)[];",
+    want: "readonly (string | null)[];",
   },
   {
     title: "a list of limited length, which is no tuple",
     given: { type: "array", minItems: 1, maxItems: 3, items: text },
-    want: "string[];",
+    want: "readonly string[];",
   },
-  { title: "a nullable list", given: { type: "array", nullable: true, items: text }, want: "string[] | null;" },
+  {
+    title: "a nullable list",
+    given: { type: "array", nullable: true, items: text },
+    want: "readonly string[] | null;",
+  },
   {
     title: "an enum with the empty text",
     given: { type: "string", enum: ["A", "", "a", 'q"\\'] },
@@ -99,14 +115,18 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   {
     title: "a list of an enum",
     given: { type: "array", items: { type: "string", enum: ["a", "b"] } },
-    want: '("a" | "b")[];',
+    want: 'readonly ("a" | "b")[];',
   },
   {
     title: "an enum value of another type, which can never be valid",
     given: { type: "integer", enum: [1, "injected"] },
     want: "1;",
   },
-  { title: "an enum of objects", given: { type: "object", enum: [{ a: 1 }] }, want: "{ [key: string]: never };" },
+  {
+    title: "an enum of objects",
+    given: { type: "object", enum: [{ a: 1 }] },
+    want: "{ readonly [key: string]: never };",
+  },
   { title: "a time, which is text", given: { type: "string", format: "date-time" }, want: "string;" },
   { title: "a nullable text", given: { type: "string", nullable: true }, want: "string | null;" },
   { title: "a long integer", given: { type: "integer", format: "int64" }, want: "number;" },
@@ -139,8 +159,8 @@ suite("types of objects", (test) => {
       required: ["a"],
       properties: { a: { type: "string", default: "x" }, b: { type: "string", default: "y" } },
     });
-    assert.ok(lines(printed).includes("a: string;"));
-    assert.ok(lines(printed).includes("b: string;"));
+    assert.ok(lines(printed).includes("readonly a: string;"));
+    assert.ok(lines(printed).includes("readonly b: string;"));
   });
 
   test("branches that demand fields do not open or close the type", async () => {
@@ -150,10 +170,10 @@ suite("types of objects", (test) => {
       anyOf: [{ required: ["a"] }, { required: ["b"] }],
     });
     assert.equal(lines(printed), [
-      "spec?: ThingSpec | undefined;",
+      "readonly spec?: ThingSpec | undefined;",
       "export interface ThingSpec {",
-      "a?: string | undefined;",
-      "b?: string | undefined;",
+      "readonly a?: string | undefined;",
+      "readonly b?: string | undefined;",
       "}",
     ]);
   });
@@ -164,8 +184,8 @@ suite("types of objects", (test) => {
       properties: { a: text },
       "x-kubernetes-preserve-unknown-fields": true,
     });
-    assert.ok(lines(printed).includes("[key: string]: unknown;"));
-    assert.ok(lines(printed).includes("a?: string | undefined;"));
+    assert.ok(lines(printed).includes("readonly [key: string]: unknown;"));
+    assert.ok(lines(printed).includes("readonly a?: string | undefined;"));
   });
 
   test("an embedded resource has apiVersion and kind, and may have metadata", async () => {
@@ -175,10 +195,10 @@ suite("types of objects", (test) => {
       "x-kubernetes-preserve-unknown-fields": true,
     });
     for (const line of [
-      "apiVersion: string;",
-      "kind: string;",
-      "metadata?: Partial<ObjectMeta> | undefined;",
-      "[key: string]: unknown;",
+      "readonly apiVersion: string;",
+      "readonly kind: string;",
+      "readonly metadata?: Partial<ObjectMeta> | undefined;",
+      "readonly [key: string]: unknown;",
     ])
       assert.ok(lines(printed).includes(line), line);
   });
@@ -204,7 +224,10 @@ suite("types of objects", (test) => {
       properties: Object.fromEntries(names.map((name) => [name, text])),
     });
     for (const name of names)
-      assert.ok(lines(printed).includes(name === "enum" ? "enum: string;" : `${name}?: string | undefined;`), name);
+      assert.ok(
+        lines(printed).includes(name === "enum" ? "readonly enum: string;" : `readonly ${name}?: string | undefined;`),
+        name,
+      );
   });
 
   test("fields with the names of inherited members do not reject ordinary literals", async () => {
@@ -213,10 +236,10 @@ suite("types of objects", (test) => {
     ) as RawSchema;
     const printed = await printSpec({ type: "object", properties });
     for (const line of [
-      "hasOwnProperty?: unknown;",
-      "toString?: unknown;",
-      "constructor?: unknown;",
-      "__proto__?: unknown;",
+      "readonly hasOwnProperty?: unknown;",
+      "readonly toString?: unknown;",
+      "readonly constructor?: unknown;",
+      "readonly __proto__?: unknown;",
     ])
       assert.ok(lines(printed).includes(line), `${line}\n${printed}`);
   });
@@ -225,7 +248,7 @@ suite("types of objects", (test) => {
     const properties = { "foo-bar": text, "3scale": text, "two words": text, class: text, fooBar: text, naïve: text };
     const printed = await printSpec({ type: "object", properties });
     for (const key of ['"foo-bar"', '"3scale"', '"two words"', "class", "fooBar"])
-      assert.ok(lines(printed).includes(`${key}?: string | undefined;`), key);
+      assert.ok(lines(printed).includes(`readonly ${key}?: string | undefined;`), key);
     assert.match(printed, /na(ï|\\u00EF)ve"?\?: string/);
   });
 
@@ -273,9 +296,15 @@ suite("types of objects", (test) => {
     };
     const required = ["type", "status", "reason", "message", "lastTransitionTime"];
     const items = { type: "object", properties, required };
-    assert.is(await printField({ type: "array", items }), "StatusCondition[];");
-    assert.match(await printField({ type: "array", items: { ...items, required: ["type"] } }), /^ThingSpecItem\[\];/);
+    assert.is(await printField({ type: "array", items }), "readonly StatusCondition[];");
+    assert.match(
+      await printField({ type: "array", items: { ...items, required: ["type"] } }),
+      /^readonly ThingSpecItem\[\];/,
+    );
     const narrowed = { ...properties, type: { type: "string", enum: ["Ready"] } };
-    assert.match(await printField({ type: "array", items: { ...items, properties: narrowed } }), /^ThingSpecItem\[\];/);
+    assert.match(
+      await printField({ type: "array", items: { ...items, properties: narrowed } }),
+      /^readonly ThingSpecItem\[\];/,
+    );
   });
 });

@@ -21,7 +21,7 @@ suite("openapi-typescript", (test) => {
     const names = ["zeta", "alpha", "10", "mid-dle", "2", "hasOwnProperty"];
     const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
     const printed = await printSpec({ type: "object", properties });
-    const order = Object.keys(properties).map((name) => printed.search(new RegExp(`^ *"?${name}"?\\?:`, "m")));
+    const order = Object.keys(properties).map((name) => printed.search(new RegExp(`^ *readonly "?${name}"?\\?:`, "m")));
     assert.ok(
       order.every((at) => at > 0),
       printed,
@@ -43,8 +43,8 @@ suite("openapi-typescript", (test) => {
       },
     });
     assert.match(printed, /one\?: ThingSpecOne \|/);
-    assert.match(printed, /parameters\?: ThingSpecParametersItem\[\] \|/);
-    assert.match(printed, /requestBody\?: \{ \[key: string\]: ThingSpecRequestBodyValue \} \|/);
+    assert.match(printed, /parameters\?: readonly ThingSpecParametersItem\[\] \|/);
+    assert.match(printed, /requestBody\?: \{ readonly \[key: string\]: ThingSpecRequestBodyValue \} \|/);
   });
 
   test("says of a field with a default that it is always there, whatever its name", async () => {

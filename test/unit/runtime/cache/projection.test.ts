@@ -21,8 +21,8 @@ const pod = {
   spec: { nodeName: "n", containers: [{ name: "c", image: "i", env: [] }, { image: "j" }] },
   status: { phase: "Running", conditions: [{ type: "Ready" }] },
 };
-const { name, namespace, uid, resourceVersion, generation, ownerReferences } = metadata;
-const identity = { name, namespace, uid, resourceVersion, generation, ownerReferences };
+const { name, namespace, uid, resourceVersion, generation, creationTimestamp, ownerReferences } = metadata;
+const identity = { name, namespace, uid, resourceVersion, generation, creationTimestamp, ownerReferences };
 
 type Json = { [name: string]: unknown };
 

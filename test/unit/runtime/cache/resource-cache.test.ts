@@ -1,3 +1,4 @@
+import type { Draft, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import fc from "../../../support/fast-check.js";
 import { createView } from "../../../support/runtime/resource-view.js";
 import { runs } from "../../../support/runs.js";
@@ -199,7 +200,8 @@ suite("resource cache", (test) => {
     const { view, cache } = createCache();
     cache.observe({ object: object("1", { labels: { red: "" } }) });
     assert.throws(() => {
-      view.get(KEY)!.object.metadata.labels!["red"] = "no";
+      const { metadata } = view.get(KEY)!.object as Draft<KubernetesObject>;
+      metadata.labels!["red"] = "no";
     }, "read only property 'red'");
   });
 

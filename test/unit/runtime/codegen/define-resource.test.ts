@@ -1,11 +1,47 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { asStored, untypedResource } from "#runtime/codegen/define-resource.js";
+import { ConfigMap, WebPage } from "#webpage/generated/index.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const isCustom = (apiVersion: string) =>
   untypedResource({ apiVersion, kind: "Any", plural: "anies", scope: "Namespaced" }).definition.isCustom;
+
+const ref = { name: "home", namespace: "default" };
+
+suite("asStored", (test) => {
+  test("returns an object as it is read: with its defaults and what the API server sets", () => {
+    const { metadata, spec } = asStored(WebPage, { metadata: ref, spec: { html: "x" } });
+    const { uid, creationTimestamp, ...rest } = metadata;
+    assert.equal(rest, { ...ref, resourceVersion: "1", generation: 1 });
+    assert.match(uid, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    assert.match(creationTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    assert.equal(spec, { html: "x", replicas: 1, exposed: false });
+  });
+
+  test("keeps what an object states, and changes neither the object nor a part of it", () => {
+    const stated = { uid: "u", resourceVersion: "7", creationTimestamp: "2026-01-01T00:00:00Z", generation: 3 };
+    const object = WebPage.parse({
+      apiVersion: "example.com/v1",
+      kind: "WebPage",
+      metadata: { ...ref, ...stated },
+      spec: { html: "x" },
+      status: { ready: true },
+    });
+    const copy = structuredClone(object);
+    assert.equal(asStored(WebPage, object), copy);
+    const { metadata } = asStored(WebPage, { ...object, metadata: { ...ref, uid: undefined } });
+    assert.type(metadata.uid, "string");
+    assert.equal(object, copy);
+  });
+
+  test("gives each object a uid of its own, and one of a built-in kind no generation", () => {
+    const [first, second] = ["a", "b"].map((name) => asStored(ConfigMap, { metadata: { name, namespace: "default" } }));
+    assert.is.not(first?.metadata.uid, second?.metadata.uid);
+    assert.not("generation" in first!.metadata);
+  });
+});
 
 suite("untypedResource", (test) => {
   test("takes each kind that the API server serves by itself for a built-in one", () => {

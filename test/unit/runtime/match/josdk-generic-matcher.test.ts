@@ -1,5 +1,5 @@
 // JOSDK's GenericKubernetesResourceMatcherTest, by its numbers in JOSDK.md.
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { Draft, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { genericMatcher, statusMatcher, type GenericMatcherOptions } from "#runtime/match/matchers.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -9,7 +9,7 @@ interface Anything extends KubernetesObject {
 }
 
 const deployment = (
-  change: (object: Anything & { spec: { [name: string]: unknown } }) => void = () => {},
+  change: (object: Draft<Anything> & { spec: { [name: string]: unknown } }) => void = () => {},
 ): Anything => {
   const container = { name: "nginx", image: "nginx:1", ports: [{ containerPort: 80 }] };
   const object = {
@@ -100,7 +100,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
   });
 
   test("13, 14, 15, 16: the status alone is compared; more in live matches, unless strictly", () => {
-    const withStatus = (status: object, change?: (object: Anything) => void) =>
+    const withStatus = (status: object, change?: (object: Draft<Anything>) => void) =>
       deployment((object) => {
         object["status"] = status;
         change?.(object);

@@ -1,5 +1,5 @@
 // JOSDK's PatchMatchersTest, StatusMatchersTest and the rules of its generic matcher; the name of the original stands in brackets.
-import type { JsonValue, KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { Draft, JsonValue, KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import {
   genericDifferences,
   genericMatcher,
@@ -24,8 +24,8 @@ interface Deployment extends KubernetesObject {
   status?: { replicas?: number; availableReplicas?: number };
 }
 
-const deployment = (change: (object: Deployment) => void = () => {}): Deployment => {
-  const object: Deployment = {
+const deployment = (change: (object: Draft<Deployment>) => void = () => {}): Deployment => {
+  const object: Draft<Deployment> = {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name: "test", namespace: "default", labels: { app: "test" } },
@@ -34,13 +34,14 @@ const deployment = (change: (object: Deployment) => void = () => {}): Deployment
   change(object);
   return object;
 };
-const withStatus = (change: (object: Deployment) => void = () => {}): Deployment =>
+const withStatus = (change: (object: Draft<Deployment>) => void = () => {}): Deployment =>
   deployment((object) => {
     object.status = { replicas: 1 };
     change(object);
   });
 
-const label = ({ metadata }: KubernetesObject) => void (metadata.labels = { ...metadata.labels, extra: "value" });
+const label = ({ metadata }: Draft<KubernetesObject>) =>
+  void (metadata.labels = { ...metadata.labels, extra: "value" });
 const scale = ({ spec }: Deployment) => void (spec.replicas = 5);
 
 /** Whether a JSON patch that makes `desired` of `live` would change nothing. */
@@ -315,7 +316,7 @@ suite("the differences that the generic matcher sees", (test) => {
 });
 
 suite("matcher of updates", (test) => {
-  const versioned = (resourceVersion: string, change?: (object: Deployment) => void) =>
+  const versioned = (resourceVersion: string, change?: (object: Draft<Deployment>) => void) =>
     withStatus((object) => {
       object.metadata.resourceVersion = resourceVersion;
       change?.(object);

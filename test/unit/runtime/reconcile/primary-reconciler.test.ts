@@ -38,7 +38,7 @@ async function createDeleting(dispatcher: Dispatcher, name: string, finalizers: 
 
 /** Checks that the finalizer comes first, and that the reconcile goes on with the answer. */
 async function checkAddedFirst(serverSideApply: boolean): Promise<void> {
-  let seen: string[] | undefined;
+  let seen: readonly string[] | undefined;
   const name = `adds-${serverSideApply}`;
   const dispatcher = await createDispatcher({
     serverSideApply,
@@ -82,7 +82,8 @@ suite("primary reconciler: finalizer", (test) => {
       await dispatcher.edit(name, { metadata: { finalizers: [FOREIGN] } });
       await dispatcher.run(entry);
       assert.equal(dispatcher.calls, ["reconcile"]);
-      assert.equal((await dispatcher.read(name))?.metadata.finalizers?.sort(), [FOREIGN, FINALIZER].sort());
+      const { finalizers = [] } = (await dispatcher.read(name))!.metadata;
+      assert.equal([...finalizers].sort(), [FOREIGN, FINALIZER].sort());
       if (!serverSideApply)
         assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
     }));

@@ -346,8 +346,7 @@ suite("mappers of an informer source", (test) => {
   test("a primary that refers to its secondaries has them from the start, and their changes (M6, PrimaryToSecondaryIT)", async () => {
     const refersTo = (name: string) => (key: ObjectKey) => {
       const primary = primaryOf(key);
-      primary.metadata.annotations = { config: name };
-      return primary;
+      return { ...primary, metadata: { ...primary.metadata, annotations: { config: name } } };
     };
     const toShared = refersTo("home/shared");
     const primaryToSecondary = ({ metadata }: KubernetesObject) =>

@@ -67,8 +67,8 @@ suite("per-primary polling source", (test) => {
     const isPolled = ({ metadata }: { metadata: { labels?: object | undefined } }) => metadata.labels !== undefined;
     const { source, fetched } = createSource(() => [], { isPolled });
     const { context, advance } = createSourceContext("home/one");
-    const labelled = primaryOf("home/one");
-    labelled.metadata.labels = {};
+    const primary = primaryOf("home/one");
+    const labelled = { ...primary, metadata: { ...primary.metadata, labels: {} } };
     await source.start(context);
     await advance(INTERVAL_MS);
     assert.is(fetched.length, 0);
@@ -258,8 +258,8 @@ suite("per-primary polling source", (test) => {
     await source.start(context);
     const loaded = load("home/one");
     await settle();
-    const labelled = primaryOf("home/one");
-    labelled.metadata.labels = {};
+    const primary = primaryOf("home/one");
+    const labelled = { ...primary, metadata: { ...primary.metadata, labels: {} } };
     source.onPrimaryChange?.(changeOf("updated", labelled));
     answer(["a"]);
     await loaded;
