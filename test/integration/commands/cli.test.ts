@@ -111,7 +111,7 @@ suite("gen-operator generate", (test) => {
 
       const workflow = join(project.path, "workflow.yaml");
       const text = await readFile(workflow, "utf8");
-      await writeFile(workflow, text.replace("primary.spec.exposed === true", "primary.spec.host !== undefined"));
+      await writeFile(workflow, text.replace("primary.spec.exposed === true", "primary.spec.exposed !== false"));
       const generated = join(project.path, "src/generated/webpage/workflow.ts");
       const before = await readFile(generated, "utf8");
       const stale = await runCommand(project.path, "generate", "--check");

@@ -158,7 +158,7 @@ suite("doctor without a cluster", (test) => {
       await using project = await createProject();
       const workflow = join(project.path, "workflow.yaml");
       const text = await readFile(workflow, "utf8");
-      await writeFile(workflow, text.replace("primary.spec.exposed === true", "primary.spec.host !== undefined"));
+      await writeFile(workflow, text.replace("primary.spec.exposed === true", "primary.spec.exposed !== false"));
       await rm(join(project.path, "src/webpage/dependents/service.ts"));
       const stale = await project.doctor();
       assert.is(stale.status, 1);
