@@ -272,7 +272,8 @@ async function startUndoable(
   } = createAccesses(listener.url, identity.authenticator, certificate);
   const admin = ofToken(token);
   const own = options.as === undefined ? admin : as(options.as);
-  simulation = await startSimulationOf({ ...admin, url: listener.localUrl }, options.simulate, {
+  const ask = listener.ask.bind(listener);
+  simulation = await startSimulationOf({ ...admin, url: listener.localUrl, ask }, options.simulate, {
     serving: certificate,
     now: () => new Date(machineTime().getTime() + rules.aheadMs),
   });

@@ -1,4 +1,4 @@
-import type { SimulatedController, Simulation, SimulationOptions } from "./simulate/index.js";
+import type { Connection, SimulatedController, Simulation, SimulationOptions } from "./simulate/index.js";
 import type { ServingCertificate } from "./x509/serving-certificate.js";
 
 /** What runs beside a server: everything, nothing, these controllers, or what the options say. */
@@ -6,7 +6,7 @@ export type Simulated = boolean | readonly SimulatedController[] | SimulationOpt
 
 /** Starts the controllers, if there are any: a client like any other, which most tests do without. */
 export async function startSimulationOf(
-  connection: { url: string; token: string; ca?: string },
+  connection: Connection,
   simulated: Simulated | undefined,
   { serving, now }: { serving: ServingCertificate | undefined; now: () => Date },
 ): Promise<Simulation | undefined> {

@@ -1,5 +1,12 @@
 import { once } from "node:events";
-import { createServer as createHttpServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
+import {
+  createServer as createHttpServer,
+  ServerResponse,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+} from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -8,6 +15,7 @@ import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./requests/resource-path.js";
 import { StreamConnection, type StreamTarget } from "./stream-connection.js";
 import { certificateOf } from "./peer-certificate.js";
+import { setImmediate } from "../real-time.js";
 import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const LOOPBACK = "127.0.0.1";
@@ -34,6 +42,14 @@ export interface ListenerOptions {
   onStream?(stream: StreamConnection, request: ApiRequest): void;
   /** Told of every stream that has ended. */
   onStreamEnd?(request: ApiRequest): void;
+}
+
+/** A request that needs no socket; `path` has its query. */
+export interface LocalRequest {
+  method: string;
+  path: string;
+  headers: OutgoingHttpHeaders;
+  body: string | undefined;
 }
 
 /** The only part of the server that knows sockets. */
@@ -122,6 +138,17 @@ export class Listener {
     this.#port = (server.address() as AddressInfo).port;
   }
 
+  /** Answers a request of this process, as if it had come through a socket; for anything but watches. */
+  async ask({ method, path, headers, body = "" }: LocalRequest): Promise<{ status: number; text: string }> {
+    // As between two requests of a socket, others get their turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.#server === undefined) throw new Error("the server does not listen");
+    const given = { method, url: path, headers: headers as IncomingHttpHeaders };
+    const answer = await this.#options.answer(requestOf(given, Buffer.from(body)));
+    if (answer.kind === "stream" || answer.isCut === true) throw new Error("the connection broke");
+    return { status: answer.status, text: answer.body.toString() };
+  }
+
   /** Stops listening and breaks every connection. */
   async close(): Promise<void> {
     const server = this.#server;
@@ -194,7 +221,9 @@ function tlsOptionsOf<T extends object>({ cert, key, ca }: NonNullable<ListenerO
   return { cert, key, ca: [...ca], requestCert: true, rejectUnauthorized: false, ...limits };
 }
 
-function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
+type Message = Pick<IncomingMessage, "method" | "url" | "headers"> & Partial<Pick<IncomingMessage, "socket">>;
+
+function requestOf(message: Message, body: Buffer): ApiRequest {
   const url = message.url ?? "/";
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
@@ -205,7 +234,7 @@ function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
     auditAnnotations: new Map(),
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     headers: message.headers,
-    certificate: certificateOf(message.socket),
+    certificate: message.socket && certificateOf(message.socket),
     body,
   };
 }
