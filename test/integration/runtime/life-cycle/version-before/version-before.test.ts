@@ -54,20 +54,21 @@ async function restore(admin: Connection): Promise<void> {
   }
 }
 
-/** Runs the operator on a version of the runtime until it writes nothing more; returns what it wrote. */
+/** Runs the operator on a version of the runtime until it writes nothing more and is done; returns what it wrote. */
 async function run(
   admin: Connection,
   accounts: Accounts,
   { createOperator }: Runtime = present,
+  isDone = () => Promise.resolve(true),
 ): Promise<readonly string[]> {
   const record = { requests: [] as string[], problems: [] as string[] };
   await using operator = createOperator(optionsOf(admin, accounts, record) as never);
   await operator.start();
   let last = { writes: -1, at: 0 };
-  await waitFor("it is quiet", () => {
+  await waitFor("it is quiet", async () => {
     const { length } = record.requests;
     if (length !== last.writes) last = { writes: length, at: performance.now() };
-    return performance.now() - last.at > QUIET_MS;
+    return performance.now() - last.at > QUIET_MS && (await isDone());
   });
   assert.equal(record.problems, []);
   return record.requests.sort();
@@ -78,6 +79,11 @@ const of = (...lines: readonly string[]) =>
 const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 const ELSEWHERE = `/api/v1/namespaces/${OTHER_NAMESPACE}/configmaps`;
 const SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
+
+// The version before links without a uid.
+const relinked = [`${CONFIG_MAPS}/PAGE-ordered`, `${CONFIG_MAPS}/PAGE-orphan`, `${ELSEWHERE}/PAGE-elsewhere`].map(
+  (path) => `PATCH ${path} 200`,
+);
 
 const accountsOf = ({ accounts }: Left): Accounts => new Map(accounts.map((each) => [each.id, { ...each }]));
 
@@ -107,38 +113,58 @@ suite("the objects of the version before", (test) => {
     assert.equal(await run(admin, accounts), []);
   });
 
-  test("are served by the version before again after a rollback, and by the present one after that", async () => {
+  test(
+    "are served by the version before again after a rollback, and by the present one after that",
+    async () => {
+      await using admin = await startTestApiServer({ crds: [pageCrd] });
+      await restore(admin);
+      const accounts = accountsOf(left);
+      await run(admin, accounts);
+      const pages = `/apis/example.com/v1/namespaces/${NAMESPACE}/pages`;
+      assert.equal(await run(admin, accounts, earlier), of(...relinked));
+
+      const edit = { body: { spec: { text: "edited" } }, contentType: "application/merge-patch+json" };
+      await apiRequestOrThrow(admin, `PATCH ${pages}/one?fieldManager=user`, edit);
+      const edited = (await run(admin, accounts, earlier)).filter((line) => !line.includes("/pages/"));
+      const items = ["config", "a", "b"].map((name) => `PATCH ${CONFIG_MAPS}/one-${name} 200`);
+      const all = [...items, `PUT ${SECRETS}/one-put 200`, ...relinked.map((line) => line.replace("PAGE", "one"))];
+      assert.equal(edited, all.sort());
+      assert.equal([...accounts.values()].map(({ value }) => value).sort(), ["edited", "text of two"]);
+
+      await apiRequestOrThrow(admin, `DELETE ${pages}/two`);
+      // The finalizer stays until the absence of the account is confirmed, and nothing is written meanwhile.
+      const isGone = async () =>
+        (await listAll(admin)).every(({ kind, metadata }) => kind !== "Page" || metadata.name !== "two");
+      await run(admin, accounts, earlier, isGone);
+      assert.is(accounts.size, 1);
+      const rest = (await listAll(admin)).filter(({ metadata }) => metadata.finalizers !== undefined);
+      assert.equal(
+        rest.map(({ metadata: { name } }) => name),
+        ["one"],
+      );
+
+      assert.equal(await run(admin, accounts), relinked.map((line) => line.replace("PAGE", "one")).sort());
+      assert.equal(
+        [...accounts.values()].map(({ value }) => value),
+        ["edited"],
+      );
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test("are written once for a link by the version before, where the present one created them", async () => {
     await using admin = await startTestApiServer({ crds: [pageCrd] });
-    await restore(admin);
-    const accounts = accountsOf(left);
+    for (const name of [NAMESPACE, OTHER_NAMESPACE])
+      await apiRequestOrThrow(admin, "POST /api/v1/namespaces", { body: { metadata: { name } } });
+    for (const { apiVersion, kind, metadata, spec } of left.objects.filter((each) => each.kind === "Page")) {
+      const { name, namespace } = metadata;
+      const body = { apiVersion, kind, metadata: { name, namespace }, spec };
+      await apiRequestOrThrow(admin, `POST ${pathOf(LEFT_KINDS[0]!, metadata)}?fieldManager=user`, { body });
+    }
+    const accounts: Accounts = new Map();
     await run(admin, accounts);
-    const pages = `/apis/example.com/v1/namespaces/${NAMESPACE}/pages`;
-    const links = [`${CONFIG_MAPS}/PAGE-ordered`, `${CONFIG_MAPS}/PAGE-orphan`, `${ELSEWHERE}/PAGE-elsewhere`];
-    const relinked = links.map((path) => `PATCH ${path} 200`);
-    // It links without a uid.
     assert.equal(await run(admin, accounts, earlier), of(...relinked));
-
-    const edit = { body: { spec: { text: "edited" } }, contentType: "application/merge-patch+json" };
-    await apiRequestOrThrow(admin, `PATCH ${pages}/one?fieldManager=user`, edit);
-    const edited = (await run(admin, accounts, earlier)).filter((line) => !line.includes("/pages/"));
-    const items = ["config", "a", "b"].map((name) => `PATCH ${CONFIG_MAPS}/one-${name} 200`);
-    const all = [...items, `PUT ${SECRETS}/one-put 200`, ...relinked.map((line) => line.replace("PAGE", "one"))];
-    assert.equal(edited, all.sort());
-    assert.equal([...accounts.values()].map(({ value }) => value).sort(), ["edited", "text of two"]);
-
-    await apiRequestOrThrow(admin, `DELETE ${pages}/two`);
-    await run(admin, accounts, earlier);
-    assert.is(accounts.size, 1);
-    const rest = (await listAll(admin)).filter(({ metadata }) => metadata.finalizers !== undefined);
-    assert.equal(
-      rest.map(({ metadata: { name } }) => name),
-      ["one"],
-    );
-
-    assert.equal(await run(admin, accounts), relinked.map((line) => line.replace("PAGE", "one")).sort());
-    assert.equal(
-      [...accounts.values()].map(({ value }) => value),
-      ["edited"],
-    );
+    assert.is(accounts.size, 2);
+    assert.equal(await run(admin, accounts, earlier), []);
   });
 });
