@@ -287,6 +287,29 @@ suite("what tells the objects of controllers apart", (test) => {
       assert.equal(names.filter((name) => name.startsWith("one-")).sort(), ["one-many-copy", "one-x-copy"]);
     });
 
+  test("tells no copy of what was written by PUT: a primary whose object has the name of the copy is refused", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("x", { ...ordered, serverSideApply: false })];
+    await using page = await startPages(server, { dependents });
+    await createPage(page);
+    await untilReady(page);
+    const { metadata, data } = (await get(page, "one-x"))!;
+    const { labels, annotations = {} } = metadata;
+    const { "gen-operator.dev/dependent": _, ...others } = annotations;
+    // With all annotations, and with all but those that name a dependent and a primary.
+    const kept = Object.entries(others).filter(([name]) => !name.includes("/primary-"));
+    const copies = { two: annotations, three: Object.fromEntries(kept) };
+    for (const [name, copied] of Object.entries(copies)) {
+      await page.operator.client.create(ConfigMap, {
+        ...{ metadata: { ...at(`${name}-x`), labels, annotations: copied }, data: data ?? {} },
+      });
+      await createPage(page, name);
+      const last = () => page.events.findLast(({ primary }) => primary === `default/${name}`);
+      const isRefused = () => /exists already and|belongs to/.test(String(last()?.workflow?.errors.get("x")));
+      await waitFor(`the copy for ${name} is refused`, isRefused);
+    }
+  });
+
   test("is the uid of an owner: what an earlier primary of the name owned is left to the garbage collector", async () => {
     await using server = await startPageServer();
     await using page = await startPages(server, { dependents: [configMapOf("x"), configMapOf("y")] });
