@@ -16,8 +16,11 @@ const DEFAULTS = {
   /** The same with the writes that follow an event of another client, as a status does that counts the pods of a rollout. */
   followingWrites: 200,
   windowMs: 60_000,
-  /** A status that is written every 30 s, or less often, reports progress. */
-  statusWindowMs: 600_000,
+  /**
+   * A status that is written every 30 s, or less often, reports progress: `writes` of it are 19 intervals apart, which take 570 s. The window is
+   * shorter by half an interval, because timers are inexact and the first of these writes may be a slow one.
+   */
+  statusWindowMs: 555_000,
   /** An object that is found as desired so long after its last write is in no loop. */
   calmMs: 10_000,
   initialPauseMs: 2_000,

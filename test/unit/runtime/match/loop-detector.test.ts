@@ -77,7 +77,7 @@ suite("loop detector", (test) => {
     assert.equal(at(200), { loop: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
   });
 
-  test("the twentieth status within ten minutes is a loop, also between writes that follow events", () => {
+  test("the twentieth status within nine minutes is a loop, also between writes that follow events", () => {
     const detector = new LoopDetector();
     const status = (version: number) => ({ ...write(`version ${version}`), isStatus: true });
     const at = (version: number) => {
@@ -91,9 +91,29 @@ suite("loop detector", (test) => {
   });
 
   test("a status that is written no more often than every 30 s is no loop", () => {
+    const intervals = {
+      "30 s": () => 30_000,
+      "30 s, by a timer that fires early": () => 29_900,
+      "30 s, with a first write that takes 10 s": (version: number) => (version === 1 ? 20_000 : 30_000),
+      "31 s": () => 31_000,
+    };
+    for (const [name, intervalOf] of Object.entries(intervals)) {
+      const detector = new LoopDetector();
+      let now = 0;
+      for (let version = 0; version < 100; version++) {
+        if (version > 0) now += intervalOf(version);
+        const loop = detector.noteWrite("object", { ...write(`${version}`), isStatus: true }, now);
+        assert.is(loop, undefined, `write ${version + 1} at intervals of ${name}`);
+      }
+    }
+  });
+
+  test("a status that is written every 29 s is a loop at its twentieth write", () => {
     const detector = new LoopDetector();
-    for (let version = 0; version < 100; version++)
-      assert.is(detector.noteWrite("object", { ...write(`${version}`), isStatus: true }, version * 31_600), undefined);
+    const at = (version: number) =>
+      detector.noteWrite("object", { ...write(`${version}`), isStatus: true }, version * 29_000);
+    for (let version = 1; version < 20; version++) assert.is(at(version), undefined);
+    assert.equal(at(20), { loop: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
   });
 
   test("an object that never settles is written ever less often, whatever is written", () => {
