@@ -17,6 +17,7 @@ import { repositoryRoot } from "../support/repository.js";
 import { createRecordedOperator } from "../support/runtime/recorded-operator.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { runBinary } from "./deploy/deploy-folder.js";
 
 interface Workload extends KubernetesObject {
   readonly spec: {
@@ -43,6 +44,7 @@ const CONTROLLERS = [
 ];
 const OLD = "web-operator";
 const OLD_FINALIZER = "old.example.com/cleanup";
+const NEW_FINALIZER = "pages.example.com/finalizer";
 const TIMEOUT_MS = 180_000;
 const PATIENCE = { timeoutMs: 30_000 };
 
@@ -240,8 +242,16 @@ spec:
   };
 }
 
+const readGuide = () => readFile(join(repositoryRoot, "runtime/docs/takeover.md"), "utf8");
+
+/** The patch of a command of the guide: of `kubectl patch page shop`, as `-p` has it. */
+async function patchOfGuide(): Promise<string> {
+  const [, patch = ""] = /kubectl patch page shop --type=json -p '([^']*)'/.exec(await readGuide()) ?? [];
+  return patch;
+}
+
 async function outputsOfGuide(): Promise<readonly string[]> {
-  const text = await readFile(join(repositoryRoot, "runtime/docs/takeover.md"), "utf8");
+  const text = await readGuide();
   return [...text.matchAll(/```\n((?:warning {2}|ok {7})takeover of[^`]*)```/g)].map(([, output = ""]) => output);
 }
 
@@ -342,20 +352,36 @@ suite("takeover of the objects of another operator", (test) => {
       const { client, namespace } = scene;
       const [kept, before] = [await scene.kept(), await scene.get()];
       const labelSelector = "example.com/operator=new";
+      // A cleanup needs a finalizer of the new operator, beside that of the other one.
+      const reconciler = { reconcile: () => {}, cleanup: () => {} };
+      const finalizers = async () => (await client.get(Page, { name: "shop", namespace }))?.metadata.finalizers;
       {
         // The other operator keeps the primaries without the label.
-        await using _operator = await scene.start({ labelSelector });
+        await using _operator = await scene.start({ labelSelector, reconciler });
         assert.equal(await scene.get(), before);
         const label = { metadata: { labels: { "example.com/operator": "new" } } };
         await client.mergePatch(Page, { name: "shop", namespace }, label);
         await scene.untilTaken();
       }
       {
-        await using operator = await scene.start({ name: "store", formerNames: ["shop"], labelSelector });
+        await using operator = await scene.start({ name: "store", formerNames: ["shop"], labelSelector, reconciler });
         await scene.untilTaken("store");
         await operator.quiet();
       }
       assert.equal(await scene.kept(), kept);
+      assert.equal(await finalizers(), [OLD_FINALIZER, NEW_FINALIZER]);
+      const patch = await patchOfGuide();
+      const kubectl = (text: string) =>
+        runBinary("kubectl", repositoryRoot, [
+          ...["--kubeconfig", scene.server.kubeconfig, "-n", namespace],
+          ...["patch", "page", "shop", "--type=json", "-p", text],
+        ]);
+      // With the index of another finalizer it changes nothing.
+      assert.is.not(kubectl(patch.replaceAll("/1", "/0")).status, 0);
+      assert.equal(await finalizers(), [OLD_FINALIZER, NEW_FINALIZER]);
+      const { status, stderr } = kubectl(patch);
+      assert.is(status, 0, stderr);
+      assert.equal(await finalizers(), [OLD_FINALIZER]);
       // The other operator starts again: it writes its objects as before.
       const by = { fieldManager: OLD };
       const { secret, deployment, statefulSet } = await scene.get();

@@ -61,7 +61,11 @@ interface Case {
   leave(kubectl: Kubectl): unknown;
 }
 
-const removeFinalizer = (kubectl: Kubectl) => kubectl.patch(PAGE, [{ op: "remove", path: "/metadata/finalizers/0" }]);
+const removeFinalizer = (kubectl: Kubectl) =>
+  kubectl.patch(PAGE, [
+    { op: "test", path: "/metadata/finalizers/0", value: "pages.example.com/finalizer" },
+    { op: "remove", path: "/metadata/finalizers/0" },
+  ]);
 const isReadyOnceThere = ({ live }: { live?: { data?: { done?: string } } }) => live?.data?.done === "yes";
 const failing = () => {
   throw new Error("the service is gone");
