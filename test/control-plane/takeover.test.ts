@@ -2,7 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";
+import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
@@ -26,6 +28,7 @@ interface Workload extends KubernetesObject {
     readonly template: { readonly metadata: object; readonly spec: object };
     readonly serviceName?: string;
   };
+  readonly status?: { readonly observedGeneration?: number };
 }
 interface Secret extends KubernetesObject {
   readonly data: { readonly password: string };
@@ -93,6 +96,20 @@ const oldObjects = (owner: KubernetesObject, namespace: string) => {
     statefulSet: { metadata: { ...old, name: "shop-db" }, spec: { ...spec, replicas: 1, serviceName: "shop-db" } },
   };
 };
+
+/** The object as a client updates it that read it before: a controller of the cluster has an annotation on a Deployment, which stays. */
+const merged = <R extends KubernetesObject>(
+  live: R,
+  { metadata, ...content }: { metadata: { annotations: object } },
+): R => ({
+  ...live,
+  ...content,
+  metadata: {
+    ...live.metadata,
+    ...metadata,
+    annotations: { ...live.metadata.annotations, ...metadata.annotations },
+  },
+});
 
 interface Arguments {
   readonly primary: Page;
@@ -167,18 +184,61 @@ async function openScene(namespace: string, { owner = "page" }: { owner?: "page"
   });
   await waitFor("all pods are there", async () => (await workloads()).pods.length === 4, PATIENCE);
   const ref = (name: string) => ({ name, namespace });
+  const get = async () => ({
+    secret: (await client.get(Secret, ref("shop-login")))!,
+    deployment: (await client.get(Deployment, ref("shop")))!,
+    statefulSet: (await client.get(StatefulSet, ref("shop-db")))!,
+  });
+  /** Writes the objects as the other operator does, which updates what it read. */
+  const writeAsOther = async ({ secret, deployment, statefulSet }: Awaited<ReturnType<typeof get>>) => {
+    await client.update(Secret, merged(secret, objects.secret), by);
+    await client.update(Deployment, merged(deployment, objects.deployment), by);
+    await client.update(StatefulSet, merged(statefulSet, objects.statefulSet), by);
+  };
   const scene = {
-    ...{ client, namespace, server, objects, createPage },
-    get: async () => ({
-      secret: (await client.get(Secret, ref("shop-login")))!,
-      deployment: (await client.get(Deployment, ref("shop")))!,
-      statefulSet: (await client.get(StatefulSet, ref("shop-db")))!,
-    }),
+    ...{ client, namespace, server, objects, createPage, get, writeAsOther },
     /** What must never change. */
     async kept() {
       const { secret, deployment, statefulSet } = await scene.get();
       const uids = [secret, deployment, statefulSet].map(({ metadata }) => metadata.uid);
       return { ...(await workloads()), uids, password: secret.data.password, replicas: deployment.spec.replicas };
+    },
+    /** Waits until the controllers of the cluster have seen what was written last. */
+    async settled() {
+      const isSeen = async () => {
+        const { deployment, statefulSet } = await scene.get();
+        return [deployment, statefulSet].every(
+          ({ metadata, status }) => status?.observedGeneration === metadata.generation,
+        );
+      };
+      await waitFor("the controllers have seen the last generation", isSeen, PATIENCE);
+    },
+    /** Starts the other operator: it writes again and again, but for primaries with the label of the new one. */
+    startOther() {
+      let isStopped = false;
+      const run = async () => {
+        for (; !isStopped; await sleep(50)) {
+          const live = await get();
+          const page = await client.get(Page, ref("shop"));
+          if (page?.metadata.labels?.["example.com/operator"] === "new") other.skipped++;
+          else {
+            // What the new operator took over between the two reads is a conflict.
+            await writeAsOther(live).catch((error: unknown) => {
+              if (!(error instanceof ApiError && error.code === 409)) throw error;
+            });
+            other.written++;
+          }
+        }
+      };
+      const other = {
+        ...{ written: 0, skipped: 0 },
+        async [Symbol.asyncDispose]() {
+          isStopped = true;
+          await running;
+        },
+      };
+      const running = run();
+      return other;
     },
     async patchAll(patch: object) {
       await client.mergePatch(Secret, ref("shop-login"), patch);
@@ -356,13 +416,20 @@ suite("takeover of the objects of another operator", (test) => {
       const reconciler = { reconcile: () => {}, cleanup: () => {} };
       const finalizers = async () => (await client.get(Page, { name: "shop", namespace }))?.metadata.finalizers;
       {
-        // The other operator keeps the primaries without the label.
-        await using _operator = await scene.start({ labelSelector, reconciler });
+        // The other operator runs beside it, and keeps the primaries without the label.
+        await using other = scene.startOther();
+        await using operator = await scene.start({ labelSelector, reconciler });
+        const { written } = other;
+        await waitFor("the other operator writes its objects", () => other.written > written + 3);
         assert.equal(await scene.get(), before);
         const label = { metadata: { labels: { "example.com/operator": "new" } } };
         await client.mergePatch(Page, { name: "shop", namespace }, label);
         await scene.untilTaken();
+        const { skipped } = other;
+        await waitFor("the other operator leaves the primary alone", () => other.skipped > skipped + 3);
+        await operator.quiet();
       }
+      assert.equal(await scene.kept(), kept);
       {
         await using operator = await scene.start({ name: "store", formerNames: ["shop"], labelSelector, reconciler });
         await scene.untilTaken("store");
@@ -382,23 +449,14 @@ suite("takeover of the objects of another operator", (test) => {
       const { status, stderr } = kubectl(patch);
       assert.is(status, 0, stderr);
       assert.equal(await finalizers(), [OLD_FINALIZER]);
-      // The other operator starts again: it writes its objects as before.
-      const by = { fieldManager: OLD };
-      const { secret, deployment, statefulSet } = await scene.get();
-      const { objects } = scene;
-      const merged = <R extends KubernetesObject>(live: R, { metadata, ...content }: { metadata: object }): R => ({
-        ...live,
-        ...content,
-        metadata: { ...live.metadata, ...metadata, managedFields: [] },
-      });
-      await client.update(Secret, merged(secret, objects.secret), by);
-      await client.update(Deployment, merged(deployment, objects.deployment), by);
-      await client.update(StatefulSet, merged(statefulSet, objects.statefulSet), by);
+      // The other operator starts again, without a selector: it writes its objects as before.
+      await scene.writeAsOther(await scene.get());
       const back = await scene.get();
       assert.equal(
         Object.values(back).map(({ metadata: { labels } }) => labels),
         Object.values(before).map(({ metadata: { labels } }) => labels),
       );
+      await scene.settled();
       assert.equal(await scene.kept(), kept);
     },
     { timeoutMs: TIMEOUT_MS },
