@@ -7,6 +7,7 @@ import type { Crd } from "../input/crd/crd.js";
 import { isDirectory, readProjectFile } from "../input/project-files.js";
 import { CUSTOM_RESOURCE_DEFINITION, openCluster } from "../input/source/cluster.js";
 import { isRecord } from "../input/yaml/json.js";
+import { exactAsNumber } from "../input/crd/schema/exact-integers.js";
 import { parseYaml } from "../input/yaml/parse-yaml.js";
 import { DevError, type EmbeddedServer, type ProjectPackages } from "./project-packages.js";
 
@@ -73,9 +74,9 @@ export class DevCluster implements AsyncDisposable {
     const applied: string[] = [];
     for (const crd of crds) {
       const name = `${crd.plural}.${crd.group}`;
-      const text = JSON.stringify(crd.document);
+      const text = JSON.stringify(crd.document, exactAsNumber);
       if (this.#applied.get(name) === text) continue;
-      const object = { ...crd.document, metadata: metadataOf(crd.document, name) };
+      const object = { ...(JSON.parse(text) as object), metadata: metadataOf(crd.document, name) };
       await this.#client.apply({ definition: CUSTOM_RESOURCE_DEFINITION }, object, {
         fieldManager: FIELD_MANAGER,
         force: true,

@@ -3,6 +3,14 @@ import { findDefinitionProblems } from "./check-definition.js";
 import { checkShape } from "./check-shape.js";
 import { findUselessScalePaths } from "./check-subresources.js";
 import { checkSchema, findInexactNumbers, withoutNulls } from "./schema/check-schema.js";
+import {
+  findRoundedNumbers,
+  numberOfInt64,
+  parseInt64,
+  setAt,
+  withExactIntegers,
+  type ExactInteger,
+} from "./schema/exact-integers.js";
 import type { Crd, CrdVersion } from "./crd.js";
 import { isRecord } from "../yaml/json.js";
 import { describeValue } from "../yaml/describe-value.js";
@@ -29,6 +37,7 @@ export class CrdReader {
   readonly diagnostics: Diagnostic[] = [];
   readonly #document: YamlDocument;
   readonly #root: YamlPath;
+  readonly #integers: ExactInteger[] = [];
 
   constructor(document: YamlDocument, root: YamlPath) {
     this.#document = document;
@@ -72,7 +81,7 @@ export class CrdReader {
       ...{ group, kind, plural, scope, versions },
       singular: singular ?? kind.toLowerCase(),
       listKind: listKind ?? `${kind}List`,
-      document: crd,
+      document: this.#integers.length === 0 ? crd : withExactIntegers(crd, this.#integers),
       // Positions are costly, and few definitions are ever named by a message.
       placeOf: () => document.valueAt([...root, "metadata", "name"]),
       keyAt: (path) => document.keyAt([...root, ...path]),
@@ -155,7 +164,8 @@ export class CrdReader {
 
   #schema(version: Fields, path: YamlPath, name: string): Fields | undefined {
     const { schema } = version;
-    const root = withoutNulls(isRecord(schema) ? schema["openAPIV3Schema"] : undefined);
+    const written = isRecord(schema) ? schema["openAPIV3Schema"] : undefined;
+    const root = withoutNulls(written);
     if (!isRecord(root)) {
       this.#fail(
         [...path, "schema"],
@@ -167,10 +177,23 @@ export class CrdReader {
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
     const problems = checkSchema(root);
     for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
-    if (problems.length === 0)
-      for (const { path: rest, message } of findInexactNumbers(root))
-        this.#add("warning", [...at, ...rest], ["inexact-number", message]);
-    return root;
+    if (problems.length > 0) return root;
+    for (const { path: rest, message } of findInexactNumbers(root))
+      this.#add("warning", [...at, ...rest], ["inexact-number", message]);
+    if (!this.#readIntegers(written as object, at)) return root;
+    return withoutNulls(written) as Fields;
+  }
+
+  /** Replaces the integers of a schema that JavaScript rounds by numbers within int64; tells whether there are any. */
+  #readIntegers(schema: object, at: YamlPath): boolean {
+    const before = this.#integers.length;
+    for (const path of findRoundedNumbers(schema)) {
+      const value = parseInt64(this.#document.plainTextAt([...this.#root, ...at, ...path]));
+      if (value === undefined) continue;
+      setAt(schema, path, numberOfInt64(value));
+      this.#integers.push({ path: [...at, ...path], value });
+    }
+    return this.#integers.length > before;
   }
 
   #checkName({ metadata }: Fields, expected: string): void {

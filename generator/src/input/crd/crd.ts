@@ -13,7 +13,7 @@ export interface Crd {
   readonly versions: readonly CrdVersion[];
   /** Stands for the whole definition; absent if nobody remembers what it comes to. */
   readonly digest?: string;
-  /** The whole definition as written. */
+  /** The whole definition as written; integers that JavaScript rounds are bigints. */
   readonly document: object;
   /** Returns where the name of the definition is. */
   placeOf(): Place;

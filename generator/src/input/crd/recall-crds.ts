@@ -2,6 +2,7 @@ import { digestOf } from "../../parts/digest.js";
 import type { PartMemory } from "../../parts/part-memory.js";
 import type { Place } from "../yaml/yaml-document.js";
 import type { Crd, CrdVersion } from "./crd.js";
+import { exactAsText } from "./schema/exact-integers.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 
 /** What is known of a CRD without its schemas. */
@@ -60,7 +61,7 @@ function outlineOf({
 }: Crd): CrdOutline {
   return {
     ...outline,
-    digest: digestOf(JSON.stringify(document)),
+    digest: digestOf(JSON.stringify(document, exactAsText)),
     versions: versions.map(({ schema: _schema, ...version }) => version),
   };
 }

@@ -1,3 +1,5 @@
+const INTEGER = /^[-+]?(?:0[xX][\da-fA-F_]*[\da-fA-F][\da-fA-F_]*|0[bB][01_]*[01][01_]*|0[oO]?[0-7_]*|[1-9][\d_]*)$/;
+
 /**
  * How kubectl reads a plain scalar.
  *
@@ -12,8 +14,8 @@ export const KUBECTL_SCALARS = [
   },
   {
     tag: "tag:yaml.org,2002:int",
-    pattern: /^[-+]?(?:0[xX][\da-fA-F_]*[\da-fA-F][\da-fA-F_]*|0[bB][01_]*[01][01_]*|0[oO]?[0-7_]*|[1-9][\d_]*)$/,
-    read: (text: string): unknown => (/[oO]_*$/.test(text) ? text : integerOf(text.replaceAll("_", ""))),
+    pattern: INTEGER,
+    read: (text: string): unknown => (/[oO]_*$/.test(text) ? text : Number(digitsOf(text)) * signOf(text) + 0),
   },
   {
     tag: "tag:yaml.org,2002:float",
@@ -34,10 +36,22 @@ export function readBinary(text: string, fail: (message: string) => void): strin
   return Buffer.from(base64, "base64").toString();
 }
 
-function integerOf(text: string): number {
-  const [, sign, digits = ""] = /^([-+]?)(.*)$/.exec(text)!;
-  const value = Number(/^0[0-7]+$/.test(digits) ? `0o${digits}` : digits);
-  return sign === "-" && value !== 0 ? -value : value;
+/** Returns the integer that kubectl reads from a plain scalar; undefined if it is none, or longer than any of 64 bits. */
+export function parseInteger(text: string): bigint | undefined {
+  if (text.length > MOST_DIGITS || !INTEGER.test(text) || /[oO]_*$/.test(text)) return undefined;
+  return BigInt(digitsOf(text)) * BigInt(signOf(text));
+}
+
+/** Of 64 bits as binary digits, with a prefix and underscores. */
+const MOST_DIGITS = 200;
+
+function signOf(text: string): 1 | -1 {
+  return text.startsWith("-") ? -1 : 1;
+}
+
+function digitsOf(text: string): string {
+  const digits = text.replace(/^[-+]/, "").replaceAll("_", "");
+  return /^0[0-7]+$/.test(digits) ? `0o${digits}` : digits;
 }
 
 // kubectl keeps what no 64-bit number can hold as a text, which nobody means: it becomes infinite here, which is refused.

@@ -23,6 +23,7 @@ export function recallDocument(
     value,
     valueAt: (path: YamlPath) => place("value", path, (document) => document.valueAt(path)),
     keyAt: (path: YamlPath) => place("key", path, (document) => document.keyAt(path)),
+    plainTextAt: (path: YamlPath) => read().plainTextAt(path),
     characterAt: (path: YamlPath, offset: number) =>
       place(`character ${offset}`, path, (document) => document.characterAt(path, offset)),
   });

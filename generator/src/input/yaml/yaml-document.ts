@@ -19,6 +19,8 @@ export interface YamlDocument {
   valueAt(path: YamlPath): Place;
   /** Returns where the key of a value is. */
   keyAt(path: YamlPath): Place;
+  /** Returns the text of a plain scalar. */
+  plainTextAt(path: YamlPath): string | undefined;
   /** Returns the position of the character at `offset` of the text that is the value at `path`. */
   characterAt(path: YamlPath, offset: number): SourcePosition;
 }
@@ -54,6 +56,10 @@ export function createYamlDocument(
     keyAt: (path: YamlPath) => {
       const { key, value } = find(sourceOf().document, path);
       return place(path, key ?? value);
+    },
+    plainTextAt: (path: YamlPath) => {
+      const { value } = find(sourceOf().document, path);
+      return isScalar(value) && value.type === "PLAIN" ? value.source : undefined;
     },
     characterAt: (path: YamlPath, offset: number) => {
       const { document, text } = sourceOf();

@@ -1,5 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parseDocument } from "yaml";
 import { describeOmitted, formatDiagnostic, limitDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
 import { generateTypes } from "#generator/generate-types.js";
@@ -11,8 +12,8 @@ import { createFolderWith, crdText, PLAIN_SCHEMA, workflowText } from "./project
 /** Marks that change the direction of text, and others that no reader sees. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
-async function typesOf(schema: string) {
-  await using folder = await createFolderWith({ "a.yaml": crdText(schema) });
+async function typesOf(schema: string, text = crdText(schema)) {
+  await using folder = await createFolderWith({ "a.yaml": text });
   const { diagnostics } = await generateTypes({
     files: [join(folder.path, "a.yaml")],
     out: join(folder.path, "out"),
@@ -21,6 +22,13 @@ async function typesOf(schema: string) {
   const files = entries.filter((entry) => entry.endsWith(".ts"));
   const texts = await Promise.all(files.map((file) => readFile(join(folder.path, "out", file), "utf8")));
   return { text: texts.join("\n"), messages: diagnostics.map(formatDiagnostic).join("\n") };
+}
+
+/** Returns a YAML text as JSON, with its very integers. */
+function jsonTextOf(text: string): string {
+  const value: unknown = parseDocument(text, { intAsBigInt: true }).toJS();
+  const marked = JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `<${each}>` : each));
+  return marked.replace(/"<(-?\d+)>"/g, "$1");
 }
 
 suite("hostile texts", (test) => {
@@ -64,11 +72,12 @@ suite("hostile texts", (test) => {
       for (const schema of [`{ type: object, maxProperties: ${value} }`, `{ type: object, default: { a: ${value} } }`])
         assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-number: .* is no number of JSON/);
     for (const value of ["9007199254740993", "-9223372036854775808", "9223372036854775807"])
-      for (const field of [`default: ${value}`, `enum: [1, ${value}]`])
-        assert.match(
-          (await typesOf(`{ type: object, properties: { a: { type: integer, format: int64, ${field} } } }`)).messages,
-          /a\.yaml:14:\d+: warning inexact-number: (?:default|enum) has an integer beyond 2\^53/,
-        );
+      for (const field of [`default: ${value}`, `enum: [1, ${value}]`]) {
+        const schema = `{ type: object, properties: { a: { type: integer, format: int64, ${field} } } }`;
+        const { messages } = await typesOf(schema);
+        assert.match(messages, /a\.yaml:14:\d+: warning inexact-number: (?:default|enum) has an integer beyond 2\^53/);
+        assert.not.match(messages, "error");
+      }
     const limits = "type: integer, maximum: 9223372036854775807";
     const within = `{ type: object, properties: { a: { ${limits} }, b: { type: integer, default: 9007199254740991 } } }`;
     assert.is((await typesOf(within)).messages, "");
@@ -77,6 +86,65 @@ suite("hostile texts", (test) => {
       (await typesOf(`{ type: object, properties: { a: { ${limits}, default: 1 } } }`)).messages,
       "Maximum boundary value must be of type integer",
     );
+  });
+
+  for (const format of ["yaml", "json"])
+    test(`an integer of ${format} is checked as the API server reads it: as int64 where it fits, else as a float`, async () => {
+      const messagesOf = async (field: string) => {
+        const crd = crdText(`{ type: object, properties: { a: { ${field} } } }`);
+        return (await typesOf("", format === "yaml" ? crd : jsonTextOf(crd))).messages;
+      };
+      const [largest, least] = ["9223372036854775807", "-9223372036854775808"];
+      for (const value of [largest, least])
+        for (const field of [
+          `"type": "integer", "default": ${value}`,
+          `"type": "integer", "format": "uint64", "default": ${value}`,
+          `"type": "integer", "enum": [1, ${value}], "default": ${value}`,
+          `"type": "array", "items": { "type": "integer", "format": "int64" }, "default": [${value}]`,
+          `"type": "integer", "example": ${value}`,
+          `"x-kubernetes-int-or-string": true, "default": ${value}`,
+        ])
+          assert.not.match(await messagesOf(field), "error", field);
+      for (const field of [
+        '"default": 9223372036854775808',
+        '"default": -9223372036854775809',
+        '"default": 18446744073709551615',
+        `"format": "int32", "default": ${largest}`,
+        `"minimum": ${largest}, "default": ${largest}`,
+        `"maximum": ${largest}, "default": 0`,
+      ])
+        assert.match(await messagesOf(`"type": "integer", ${field}`), "error crd-schema", field);
+      assert.not.match(await messagesOf('"type": "integer", "enum": [1, 18446744073709551615]'), "error");
+    });
+
+  test("the deployed CRD has the very integers of the given one", async () => {
+    const values = ["9007199254740993", "9223372036854775807", "-9223372036854775808"];
+    const field = (value: string) =>
+      `{ type: integer, default: ${value}, enum: [${values.join(", ")}], example: ${value} }`;
+    const fields = values.map((value, index) => `f${index}: ${field(value)}`).join(", ");
+    await using folder = await createFolderWith({
+      "workflow.yaml": workflowText("true"),
+      "crds/a.yaml": crdText(`{ type: object, properties: { ${fields} } }`),
+    });
+    const deployed = async () => {
+      const { diagnostics } = await generate({ project: folder.path });
+      assert.equal(
+        diagnostics.filter(({ severity }) => severity === "error"),
+        [],
+      );
+      return readFile(join(folder.path, "deploy/generated/crds/things.example.com.yaml"), "utf8");
+    };
+    const text = await deployed();
+    for (const value of values) {
+      assert.match(text, `default: ${value}\n`);
+      assert.match(text, `example: ${value}\n`);
+      assert.match(text, `- ${value}\n`);
+    }
+    await writeFile(
+      join(folder.path, "crds/a.yaml"),
+      crdText(`{ type: object, properties: { f: ${field("9223372036854775806")} } }`),
+    );
+    assert.match(await deployed(), "default: 9223372036854775806\n");
   });
 
   test("the problems of one file that are shown are counted, and errors come before warnings", () => {

@@ -103,8 +103,13 @@ export function findInexactNumbers(schema: unknown): SchemaProblem[] {
   return problems;
 }
 
+/** Tells whether a number stands for integers that JavaScript does not tell apart. */
+export function isRounded(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
 function hasInexactNumber(value: unknown): boolean {
-  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  if (typeof value === "number") return isRounded(value);
   return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
 }
 
