@@ -179,12 +179,19 @@ export function keyFrom(ref: ObjectRef | ObjectKey): ObjectKey {
   return typeof ref === "string" ? ref : keyOf(ref);
 }
 
+/** Returns objects of one kind in the order of their keys, which neither events nor a restart change as they do that of a cache. */
+export function sortedByKey<Resource extends KubernetesObject>(objects: readonly Resource[]): readonly Resource[] {
+  if (objects.length <= 1) return objects;
+  const byKey = objects.map((object) => ({ key: keyOf(object.metadata), object }));
+  return byKey.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ object }) => object);
+}
+
 /** Reads objects of one kind from a cache. */
 export interface ResourceReader<Resource> {
   /** Returns an object by its ref, or its key; undefined if it is not known. */
   get(ref: ObjectRef | ObjectKey): Resource | undefined;
-  /** Returns the objects of a namespace, or all of them. */
+  /** Returns the objects of a namespace, or all of them, sorted by key. */
   list(options?: { readonly namespace?: string }): readonly Resource[];
-  /** Returns the objects for which the function of an index gave `value`; throws if there is no index of this name. */
+  /** Returns the objects for which the function of an index gave `value`, sorted by key; throws if there is no index of this name. */
   byIndex(index: string, value: string): readonly Resource[];
 }

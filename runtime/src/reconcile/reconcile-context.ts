@@ -1,5 +1,5 @@
 import type { EventDraft } from "../base/activity.js";
-import { keyFrom, type KubernetesObject, type ResourceReader } from "../base/kubernetes-object.js";
+import { keyFrom, sortedByKey, type KubernetesObject, type ResourceReader } from "../base/kubernetes-object.js";
 import type { Defined, SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -67,8 +67,8 @@ export function contextFactoryOf(
 function readerOf(view: ResourceView): ResourceReader<KubernetesObject> {
   return {
     get: (ref) => view.get(keyFrom(ref))?.object,
-    list: (options) => view.list(options).map(({ object }) => object),
-    byIndex: (index, value) => view.byIndex(index, value).map(({ object }) => object),
+    list: (options) => sortedByKey(view.list(options).map(({ object }) => object)),
+    byIndex: (index, value) => sortedByKey(view.byIndex(index, value).map(({ object }) => object)),
   };
 }
 

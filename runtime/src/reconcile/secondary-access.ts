@@ -3,6 +3,7 @@ import {
   describeObject,
   groupOf,
   keyOf,
+  sortedByKey,
   type KubernetesObject,
 } from "../base/kubernetes-object.js";
 import { type ResourceDefinition, hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
@@ -66,6 +67,7 @@ export class SecondaryAccess {
     const watched = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
     const unwatched = discoveredOf(type, options);
     const all = [...watched, ...unwatched];
+    // Each source is sorted, and all of them together are not.
     return deduplicated || unwatched.length > 0 ? sortedByKey(latestOf(all as KubernetesObject[])) : all;
   }
 
@@ -93,12 +95,6 @@ interface Discovered {
 function discoveredOf(type: SecondaryType, { source, discovered = [] }: { source?: string } & Discovered) {
   if (typeof type === "string" || source !== undefined) return [];
   return discovered.filter(({ apiVersion, kind }) => kind === type.kind && groupOf(apiVersion) === type.group);
-}
-
-// Each source is sorted, and all of them together are not.
-function sortedByKey(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
-  const byKey = new Map(objects.map((object) => [keyOf(object.metadata), object]));
-  return [...byKey.keys()].sort().map((key) => byKey.get(key)!);
 }
 
 // Several event sources may know one object, and one of them earlier than the other.

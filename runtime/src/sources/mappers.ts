@@ -12,13 +12,15 @@ export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = Kubern
 
 /** The second argument of a mapper: the primaries that the cache knows, by the indexes of the controller. */
 export interface MapperContext<Index extends string = string, Primary = KubernetesObject> {
-  readonly primaries: Omit<ResourceReader<Primary>, "byIndex"> & {
+  readonly primaries: Omit<ResourceReader<Primary>, "byIndex" | "list"> & {
+    /** Returns the primaries of a namespace, or all of them, in no particular order: a mapper is called for each object. */
+    list(options?: { readonly namespace?: string }): readonly Primary[];
     /** Tells whether a primary with this key is known. */
     has(key: ObjectKey): boolean;
     keys(): Iterable<ObjectKey>;
     /** Returns the keys of the primaries for which the index gave `value`. */
     keysByIndex(index: Index, value: string): ReadonlySet<ObjectKey>;
-    /** Returns the primaries for which the index gave `value`. */
+    /** Returns the primaries for which the index gave `value`, sorted by key. */
     byIndex(index: Index, value: string): readonly Primary[];
   };
 }

@@ -61,7 +61,7 @@ export interface InformerSourceOptions<
 export interface InformerSource<Resource extends KubernetesObject>
   extends EventSource<Resource>, ResourceReader<Resource> {
   get(ref: ObjectRef | ObjectKey): Resource | undefined;
-  /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
+  /** Returns the objects of a namespace, or of all, that fulfil a condition, sorted by key; evicted ones are left out. */
   list(options?: {
     readonly namespace?: string;
     readonly where?: (resource: Resource) => boolean;

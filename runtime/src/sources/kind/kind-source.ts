@@ -1,4 +1,4 @@
-import { keyFrom, keyOf, refOfKey } from "../../base/kubernetes-object.js";
+import { keyFrom, keyOf, refOfKey, sortedByKey } from "../../base/kubernetes-object.js";
 import type { KubernetesObject, ObjectKey, ObjectRef } from "../../base/kubernetes-object.js";
 import { PRIMARY_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -194,11 +194,11 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   byIndex(index: string, value: string): readonly KubernetesObject[] {
-    return this.view.byIndex(index, value).map(({ object }) => object);
+    return sortedByKey(this.view.byIndex(index, value).map(({ object }) => object));
   }
 
   list(options?: ListOptions): readonly KubernetesObject[] {
-    return this.view.list(options).map(({ object }) => object);
+    return sortedByKey(this.view.list(options).map(({ object }) => object));
   }
 
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 // What a mapper looked at among the primaries, so that it is asked again when that changes, and only then.
-import { keyFrom, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyFrom, sortedByKey, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { IndexedPrimaries } from "../event-source.js";
 import type { MapperContext } from "../mappers.js";
@@ -28,9 +28,11 @@ export function createPrimaryReads(known: IndexedPrimaries) {
     get: (ref) => noting(keyRead(keyFrom(ref)), known.get(keyFrom(ref))?.object),
     has: (key) => noting(keyRead(key), known.has(key)),
     keys: () => noting(ALL_READ, known.keys()),
+    // Not sorted: a mapper may call it for each of many objects.
     list: (options) => noting(ALL_READ, known.list(options)).map(({ object }) => object),
     keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
-    byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)).map(({ object }) => object),
+    byIndex: (name, value) =>
+      sortedByKey(noting(readOfIndex(name, value), known.byIndex(name, value)).map(({ object }) => object)),
   };
   return {
     context: { primaries },
