@@ -2,6 +2,7 @@
 import { compileExpression } from "./compile-rule.js";
 
 export { checkExpression } from "./check/check-expression.js";
+export { declaredNames, type DeclaredNames } from "./check/declared-names.js";
 export type { CheckedExpression, CheckOptions } from "./check/checked-expression.js";
 export { longNameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
 export { estimateCost } from "./cost/estimate-cost.js";

@@ -56,7 +56,7 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
         message: `invalid ${String(path.at(-1))}: ${message}`,
         ...locate(path),
         position: document.characterAt([...root, ...path], offset),
-        ...fieldHint(message, decoded, path),
+        ...(fieldHint(message, decoded, path) ?? nameHint({ offset, message }, expression ?? "")),
       }));
     return [{ severity: "error", rule: ruleOf(path), message: messageOf(error, path), ...locate(path) }];
   });
@@ -288,13 +288,24 @@ function compilationProblems(message: string, expression: string): CompilationPr
 }
 
 /** Returns the field that an expression may mean by one that does not exist. */
-function fieldHint(message: string, definition: JsonObject, path: YamlPath): { readonly hint?: string } {
+function fieldHint(message: string, definition: JsonObject, path: YamlPath): { readonly hint: string } | undefined {
   const [, name] = /^undefined field '(.+)'$/.exec(message) ?? [];
-  if (name === undefined) return {};
+  if (name === undefined) return undefined;
   const schema = valueIn(definition, path.slice(0, path.indexOf("x-kubernetes-validations")));
   // A field of another object may have the very name.
   const others = namesIn(schema).filter((each) => each !== name);
-  return didYouMean(name, others) ?? {};
+  return didYouMean(name, others);
+}
+
+/** Returns the function or variable that an expression may mean by a name that is undeclared; a call is reported at its parenthesis. */
+function nameHint({ offset, message }: CompilationProblem, expression: string): { readonly hint: string } | undefined {
+  const [, name] = /^undeclared reference to '(.+)' \(in container ''\)$/.exec(message) ?? [];
+  if (name === undefined) return undefined;
+  const { functions, variables } = loadDefinitionChecker().declaredNames(expression);
+  return didYouMean(
+    name,
+    (expression[offset] === "(" ? functions : variables).filter((each) => each !== name),
+  );
 }
 
 function namesIn(schema: unknown): string[] {

@@ -1,3 +1,3 @@
 // A file of its own in the bundle, with the evaluator: it is loaded with the first definition or rule.
-export { findExpressionProblem, findSyntaxProblems } from "@gen-operator/schema/cel";
+export { declaredNames, findExpressionProblem, findSyntaxProblems } from "@gen-operator/schema/cel";
 export { checkDefinition, defaultDefinition } from "@gen-operator/schema/definitions";

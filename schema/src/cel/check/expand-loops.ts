@@ -19,6 +19,9 @@ const MACROS: { readonly [name: string]: readonly number[] } = {
   map: [2, 3],
 };
 
+/** The names of the macros. */
+export const LOOP_NAMES: readonly string[] = Object.keys(MACROS);
+
 const RESULT = "@result";
 const SORTED = "@sorted";
 

@@ -24,6 +24,17 @@ export function overloadsOf(name: string, hasPatchTypes: boolean): readonly Over
   return known.get(name) ?? (hasPatchTypes ? forPatches.get(name) : undefined);
 }
 
+/** Returns the names of the functions that a rule can call, without operators. */
+export function functionNames(): string[] {
+  known ??= read(STANDARD_FUNCTIONS + KUBERNETES_FUNCTIONS);
+  return [...known.keys()].filter((name) => /^[a-z]/i.test(name));
+}
+
+/** Returns the names of types that an expression can compare with `type(x)`. */
+export function typeNames(): string[] {
+  return [...TYPE_VALUES.keys()];
+}
+
 /**
  * Returns the type of the result of a call, given the types of its arguments, the target first; undefined if no overload fits. The first one that
  * fits has the type of the result, unless another one that fits has another type.
