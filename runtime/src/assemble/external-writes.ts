@@ -1,11 +1,10 @@
 // What becomes known of the writes of external dependents: log lines, metrics, and loops, as of the writes of Kubernetes objects.
 import { hash } from "node:crypto";
-import type { LoopListener, LoopWrite, PostponedWrite } from "../base/activity.js";
+import { EXTERNAL_KIND, type LoopListener, type LoopWrite, type PostponedWrite } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { LoopDetector, type ObservedWrite } from "../match/loop-detector.js";
 import type { DependentRun } from "../workflow/dependents/dependent-reconciler.js";
 import type { ExternalWrite, ExternalWriteLog } from "../workflow/dependents/external-reconciler.js";
-import { EXTERNAL_KIND } from "../write/send/postponed-write.js";
 
 /** A write of a resource outside Kubernetes. */
 export interface ExternalWriteEvent {

@@ -123,6 +123,9 @@ export interface WrittenFor {
   readonly dependent?: string | undefined;
 }
 
+/** The kind of what external dependents write, where the kind of an object stands. */
+export const EXTERNAL_KIND = "ExternalResource";
+
 /** A write that belongs to a loop, with what differed before it. */
 export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "managers"> {
   /** Whether it made the writes a loop. */

@@ -1,5 +1,5 @@
 // The metrics of an operator. What happens is counted when it is told; what is so at one moment is read when somebody asks.
-import type { InformerActivity, RequestObservation } from "../../base/activity.js";
+import { EXTERNAL_KIND, type InformerActivity, type RequestObservation } from "../../base/activity.js";
 import { findError } from "../../base/errors.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ReconcileEvent } from "../../schedule/reconcile-scope.js";
@@ -13,13 +13,17 @@ import { ProcessMetrics } from "./process-metrics.js";
 /** The content type of what is rendered. */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
+/** A workflow, as far as its metrics need it; an external dependent has no `resource`. */
+interface MeasuredWorkflow {
+  readonly primary: ResourceDefinition;
+  readonly dependents: readonly { readonly name: string; readonly resource?: ResourceDefinition }[];
+}
+
 /** A controller, as far as its metrics need it. */
 interface MeasuredController {
   readonly name: string;
-  readonly workflow: {
-    readonly primary: ResourceDefinition;
-    readonly dependents: readonly { readonly name: string; readonly resource?: ResourceDefinition }[];
-  };
+  readonly workflow: MeasuredWorkflow;
+  readonly workflows?: { readonly [name: string]: MeasuredWorkflow };
 }
 
 interface MetricsOptions {
@@ -28,6 +32,7 @@ interface MetricsOptions {
 }
 
 const RESULTS = ["success", "error", "requeue", "requeue_after"];
+const VERBS = ["created", "updated", "deleted"];
 const OUTCOMES = ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"];
 
 /** Counts what an operator does, and renders it for Prometheus. */
@@ -45,7 +50,7 @@ export class OperatorMetrics {
   }
 
   // A counter that begins with its first event hides it: increase() needs a value before.
-  #initialize({ name: controller, workflow }: MeasuredController): void {
+  #initialize({ name: controller, workflow, workflows = {} }: MeasuredController): void {
     const metrics = this.#metrics;
     const own = [controller];
     const queue = [controller, controller];
@@ -58,11 +63,14 @@ export class OperatorMetrics {
     metrics.workqueue_retries_total.initialize(queue);
     metrics.gen_operator_write_loops_total.initialize([controller, "", kindNameOf(workflow.primary)]);
     metrics.gen_operator_foreign_writes_total.initialize(own);
-    for (const { name: dependent, resource } of workflow.dependents) {
+    const all = [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);
+    for (const { name: dependent, resource } of all) {
       for (const outcome of OUTCOMES)
         metrics.gen_operator_dependent_duration_seconds.initialize([controller, dependent, outcome]);
-      if (resource !== undefined)
-        metrics.gen_operator_write_loops_total.initialize([controller, dependent, kindNameOf(resource)]);
+      const kind = resource === undefined ? EXTERNAL_KIND : kindNameOf(resource);
+      metrics.gen_operator_write_loops_total.initialize([controller, dependent, kind]);
+      if (resource !== undefined) continue;
+      for (const verb of VERBS) metrics.gen_operator_external_writes_total.initialize([controller, dependent, verb]);
     }
   }
 

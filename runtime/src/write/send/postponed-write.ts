@@ -1,4 +1,4 @@
-import type { ChangedPaths, PostponedWrite, WrittenFor } from "../../base/activity.js";
+import { EXTERNAL_KIND, type ChangedPaths, type PostponedWrite, type WrittenFor } from "../../base/activity.js";
 import { RetryAfterError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
@@ -31,9 +31,6 @@ export interface WriteCause extends WrittenFor {
   /** Told of a write that is given up, and that may create its object later all the same. */
   readonly onGivenUp?: (() => void) | undefined;
 }
-
-/** The kind of what external dependents write, where the kind of an object stands. */
-export const EXTERNAL_KIND = "ExternalResource";
 
 /** For which primary a write is made. */
 export type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { waitFor } from "#apiserver/wait-for.js";
 import { METRICS } from "#runtime/operate/metrics/metric-table.js";
 import { TerminalError } from "#runtime/base/errors.js";
+import { startAccountService } from "../../josdk/dependents/account-service.js";
+import { accountOf } from "../../josdk/dependents/sample-externals.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,
@@ -34,6 +36,8 @@ async function scrape({ logs }: PageOperator, authorization?: string) {
 }
 
 const queue = '{name="page",controller="page"}';
+
+const OUTCOMES = ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"];
 
 suite("the metrics of an operator", (test) => {
   test("have the names of controller-runtime, and count what it does", async () => {
@@ -84,13 +88,51 @@ suite("the metrics of an operator", (test) => {
     assert.is(valueOf('controller_runtime_reconcile_time_seconds_bucket{controller="page",le="+Inf"}'), 0);
     for (const name of ["queue_duration_seconds_count", "work_duration_seconds_count", "retries_total", "adds_total"])
       assert.is(valueOf(`workqueue_${name}${queue}`), 0, name);
-    for (const outcome of ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"]) {
+    for (const outcome of OUTCOMES) {
       const labels = `{controller="page",dependent="text",outcome="${outcome}"}`;
       assert.is(valueOf(`gen_operator_dependent_duration_seconds_count${labels}`), 0, outcome);
     }
     const loops = 'controller="page",dependent="text",kind="ConfigMap.v1"';
     assert.is(valueOf(`gen_operator_write_loops_total{${loops}}`), 0);
     assert.is(valueOf('gen_operator_write_loops_total{controller="page",dependent="",kind="Page.v1.example.com"}'), 0);
+  });
+
+  test("are 0 for external dependents and the dependents of named workflows, too, before anything has happened", async () => {
+    await using service = await startAccountService();
+    await using page = await startPageOperator({
+      dependents: [configMapOf("text"), accountOf("account", service)],
+      workflows: {
+        backup: {
+          primary: Page.definition,
+          dependents: [configMapOf("copy"), accountOf("archive", service)],
+        },
+      },
+      operator: metrics,
+    });
+    const { valueOf, text } = await scrape(page);
+    for (const dependent of ["text", "account", "copy", "archive"]) {
+      const labels = `controller="page",dependent="${dependent}"`;
+      for (const outcome of OUTCOMES)
+        assert.is(
+          valueOf(`gen_operator_dependent_duration_seconds_count{${labels},outcome="${outcome}"}`),
+          0,
+          `${dependent} ${outcome}`,
+        );
+      const isExternal = ["account", "archive"].includes(dependent);
+      const kind = isExternal ? "ExternalResource" : "ConfigMap.v1";
+      assert.is(valueOf(`gen_operator_write_loops_total{${labels},kind="${kind}"}`), 0, dependent);
+      for (const verb of ["created", "updated", "deleted"])
+        assert.is(
+          valueOf(`gen_operator_external_writes_total{${labels},verb="${verb}"}`),
+          isExternal ? 0 : undefined,
+          `${dependent} ${verb}`,
+        );
+    }
+    // A metric that is added later has its series, too.
+    for (const [name, { type, labels }] of Object.entries(METRICS)) {
+      if (type === "gauge" || !labels.includes("controller")) continue;
+      assert.match(text, new RegExp(`^${name}(_count)?\\{.*controller="page"`, "m"), name);
+    }
   });
 
   test("know a delay of the event loop before the first scrape", async () => {
