@@ -1,9 +1,16 @@
 // What only a real API server carries out or refuses: evictions, and requests as somebody else.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
+import { createInClusterConnection } from "#runtime/client/connect/load-connection.js";
+import { createCertificates } from "../support/api/certificates.js";
 import { startControlPlane } from "../support/machine/control-plane.js";
 import { builtinDefinition, classOf } from "../support/kinds/kind-definitions.js";
 import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const Pod = classOf(builtinDefinition("v1", "Pod"));
 const DisruptionBudget = classOf(builtinDefinition("policy/v1", "PodDisruptionBudget"));
@@ -83,6 +90,44 @@ suite("an impersonated client", (test) => {
       const { status } = JSON.parse(body.toString("utf8")) as { status: { userInfo: object } };
       const groups = ["dev", "ops", "system:authenticated"];
       assert.equal(status.userInfo, { username: "jane", uid: "7", groups, extra });
+      await client.close();
+    },
+    { timeoutMs: 120_000 },
+  );
+});
+
+suite("the credentials of a pod", (test) => {
+  test(
+    "are read again when the API server has another CA or rejects the token, and no request is anonymous while the token file is empty",
+    async () => {
+      await using plane = await startControlPlane();
+      await using folder = await createTemporaryFolder();
+      const { hostname, port } = new URL(plane.url);
+      const [caFile, tokenFile] = ["ca.crt", "token"].map((name) => join(folder.path, name)) as [string, string];
+      await writeFile(caFile, createCertificates().ca);
+      await writeFile(tokenFile, "revoked");
+      const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+      const client = new ApiClient(createInClusterConnection(environment, folder.path)!);
+      const failureOfGet = () =>
+        client.get(ServiceAccount, ONE).then(
+          () => "",
+          (error: unknown) => messageOf(error),
+        );
+      const first = failureOfGet();
+      await writeFile(caFile, plane.ca);
+      assert.match(await first, "401 Unauthorized");
+      await writeFile(tokenFile, "");
+      const failures: string[] = [];
+      await waitFor("the token file is read while it is empty", async () => {
+        failures.push(await failureOfGet());
+        return failures.at(-1)!.includes(`${tokenFile} is empty`);
+      });
+      await writeFile(tokenFile, `${plane.token}\n`);
+      await waitFor("the token is read again", async () => {
+        failures.push(await failureOfGet());
+        return failures.at(-1) === "";
+      });
+      assert.not(failures.some((failure) => failure.includes("anonymous")));
       await client.close();
     },
     { timeoutMs: 120_000 },

@@ -186,7 +186,89 @@ const scenarios: { readonly [title: string]: Scenario } = {
     );
     assert.is(replica.writes().length, 0);
   },
+
+  async "a reconcile that blocks the event loop for 12 s: it is named with its primary, and after a restart another primary is reconciled first"(
+    stage,
+    plane,
+  ) {
+    await createPage(plane, stage, "bad");
+    const options = blocking(12_000);
+    await using first = await stage.startReplica(options);
+    assert.is(await first.ended, 1);
+    const bad = `"${stage.namespace}/bad"`;
+    assert.ok(
+      saidBy(
+        first,
+        new RegExp(
+          `^the event loop was blocked for 1[0-9]\\.\\d s: the reconciler \\(primary ${bad}, controller "page"\\)`,
+        ),
+      ),
+      JSON.stringify(first.log),
+    );
+    assert.match(JSON.stringify((await stage.lease())!.metadata.annotations), `${stage.namespace}/bad`);
+    await stage.setText("second");
+    await using second = await stage.startReplica(options);
+    await untilText(stage, "second");
+    assert.ok(
+      saidBy(second, new RegExp(`^primary ${bad} of controller "page" is reconciled after all others`)),
+      JSON.stringify(second.log),
+    );
+  },
+
+  async "a reconcile that does not return: the watchdog names it and ends the process long before the Lease would"(
+    stage,
+    plane,
+  ) {
+    await createPage(plane, stage, "bad");
+    await using replica = await stage.startReplica({
+      ...blocking(100_000),
+      options: 'watchdog: { timeoutMs: 2_000, onHang: "exit" }',
+    });
+    assert.is(await replica.ended, 1);
+    assert.ok(
+      saidBy(
+        replica,
+        new RegExp(`^the main thread has hung for \\d+ s: the reconciler \\(primary "${stage.namespace}/bad"`),
+      ),
+      JSON.stringify(replica.log),
+    );
+  },
+
+  async "two leaders of one controller, with Leases in two namespaces: the first reports what the second writes"(
+    stage,
+    plane,
+  ) {
+    await using first = await stage.startLeader();
+    await untilText(stage, "first");
+    // Until then a write may be one of the leader before.
+    await sleep(62_000);
+    const election = `namespace: "${stage.namespace}-other"`;
+    await apiRequestOrThrow(plane, "POST /api/v1/namespaces", {
+      body: { metadata: { name: `${stage.namespace}-other` } },
+    });
+    await using _second = await stage.startLeader({ election, reconcile: updating("theirs") });
+    const isReported = () =>
+      saidBy(first, /^Page "[^"]+\/one" was written at \S+ by field manager "page", and not by this process: another/);
+    await waitFor("it is reported", isReported, { timeoutMs: 30_000 });
+    // Nobody is stopped, as both may have a right to their objects.
+    assert.is(first.endedAt, undefined);
+  },
 };
+
+const updating = (text: string) =>
+  `async () => (await import(${JSON.stringify(import.meta.resolve("#runtime/index.js"))})).updateStatus({ text: "${text}" })`;
+
+/** The options of a replica whose reconciler blocks for the page "bad". */
+const blocking = (ms: number) => ({
+  reconcile: `({ primary }) => {
+    if (primary.metadata.name === "bad") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});
+  }`,
+});
+
+async function createPage(plane: ControlPlane, { namespace }: Stage, name: string): Promise<void> {
+  const body = { apiVersion: "example.com/v1", kind: "Page", metadata: { name }, spec: { text: name } };
+  await apiRequestOrThrow(plane, `POST /apis/example.com/v1/namespaces/${namespace}/pages`, { body });
+}
 
 suite("replicas of an operator, each a process", (test) => {
   const server = shared(() => startControlPlane());
