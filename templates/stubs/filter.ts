@@ -1,2 +1,4 @@
 /** __doc__ */
-export const __filter__: __Filter__ = () => true;
+export const __filter__: __Filter__ = () => {
+  throw new Error("fill in __filter__() of __file__");
+};

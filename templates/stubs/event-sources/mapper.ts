@@ -1,2 +1,4 @@
 /** __doc__ */
-export const __function__: __Type__ = () => [];
+export const __function__: __Type__ = () => {
+  throw new Error("fill in __function__() of __file__");
+};

@@ -7,7 +7,9 @@ export interface Resource {
 
 export const source: __Source__ = {
   /** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
-  fetch: () => [],
+  fetch: () => {
+    throw new Error("fill in how resources of __name__ are fetched");
+  },
 
   /** Returns the id of a resource, unique among those of its __Primary__. */
   idOf: ({ id }) => id,

@@ -7,7 +7,9 @@ export interface Resource {
 
 export const source: __Source__ = {
   /** Returns all resources by the keys (namespace/name) of their __Primary__ objects. A resource that is missing counts as deleted. */
-  fetch: () => new Map(),
+  fetch: () => {
+    throw new Error("fill in how resources of __name__ are fetched");
+  },
 
   /** Returns the id of a resource, unique among those of its __Primary__. */
   idOf: ({ id }) => id,

@@ -139,7 +139,7 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
     ...(isSelected === true ? ["isOwn"] : []),
     ...(keptType === undefined ? [] : ["stateOf"]),
     ...(isReadOnly(dependent) ? [] : [`${wantedForm}${bulk}desired`]),
-    ...capabilities.map((each) => (desiredType === undefined || each === "delete" ? each : `unknown-${each}`)),
+    ...capabilities,
   ];
   const head = `import type { ${types.external} } from "../../generated/${names.folder}/types.js";`;
   const replacements = { name: dependent.name, Primary: names.primary, External: types.external };

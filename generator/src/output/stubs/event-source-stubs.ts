@@ -18,14 +18,15 @@ export async function filtersStub({ controller, names }: NamedController): Promi
     }
   if (used.size === 0) return [];
   const imports = new Set([...used.values()].flatMap(({ types }) => [...types]));
+  const file = `src/${names.folder}/filters.ts`;
   const texts = await Promise.all(
     [...used].map(([filter, { types, docs }]) =>
       // One function in several places has to do for each of them.
-      renderTemplate("stubs/filter.ts", { filter, Filter: [...types].join(" & "), doc: docs.join(" ") }),
+      renderTemplate("stubs/filter.ts", { filter, Filter: [...types].join(" & "), doc: docs.join(" "), file }),
     ),
   );
   const head = `import type { ${[...imports].sort().join(", ")} } from "../generated/${names.folder}/types.js";`;
-  return [{ path: `src/${names.folder}/filters.ts`, render: async () => [head, ...texts].join("\n\n") }];
+  return [{ path: file, render: async () => [head, ...texts].join("\n\n") }];
 }
 
 /** Returns the file with the functions that index primaries, if the spec names any. */
@@ -33,11 +34,14 @@ export async function indexesStub({ controller, names }: NamedController): Promi
   if (controller.indexes === undefined) return [];
   const used = new Set(Object.values(controller.indexes).map(({ name }) => name));
   const doc = `Returns the values under which a ${names.primary} is found. Use no input but the ${names.primary}.`;
+  const file = `src/${names.folder}/indexes.ts`;
   const texts = await Promise.all(
-    [...used].map((own) => renderTemplate("stubs/event-sources/mapper.ts", { function: own, Type: names.index, doc })),
+    [...used].map((own) =>
+      renderTemplate("stubs/event-sources/mapper.ts", { function: own, Type: names.index, doc, file }),
+    ),
   );
   const head = `import type { ${names.index} } from "../generated/${names.folder}/types.js";`;
-  return [{ path: `src/${names.folder}/indexes.ts`, render: async () => [head, ...texts].join("\n\n") }];
+  return [{ path: file, render: async () => [head, ...texts].join("\n\n") }];
 }
 
 /** Returns a file for each event source that needs functions of the user's. */
@@ -62,6 +66,7 @@ async function renderSource(source: EventSourceModel, { names }: Pick<NamedContr
 
 async function renderFunctions({ name, resource, mapping, primaryToSecondary }: InformerModel, folder: string) {
   const types = sourceNamesOf({ name });
+  const file = `src/${folder}/event-sources/${types.file}.ts`;
   const functions = [
     ...(mapping.kind === "function"
       ? [
@@ -83,7 +88,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
         ]),
   ];
   const texts = await Promise.all(
-    functions.map((replacements) => renderTemplate("stubs/event-sources/mapper.ts", replacements)),
+    functions.map((replacements) => renderTemplate("stubs/event-sources/mapper.ts", { ...replacements, file })),
   );
   const imports = functions.map(({ Type }) => Type).sort();
   const head = `import type { ${imports.join(", ")} } from "../../generated/${folder}/types.js";`;

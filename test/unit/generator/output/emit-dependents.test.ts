@@ -310,7 +310,7 @@ suite("emitted dependents", (declareTest) => {
       textOf("src/generated/shop/controller.ts"),
       /indexes: { size: indexes.sizesOf, shelf: indexes.sizesOf }/,
     );
-    assert.match(textOf("src/shop/indexes.ts"), "export const sizesOf: ShopIndex = () => [];");
+    assert.match(textOf("src/shop/indexes.ts"), 'throw new Error("fill in sizesOf() of src/shop/indexes.ts");');
     assert.match(
       textOf("src/generated/shop/types.ts").replace(/\s+/g, " "),
       'object: SizesResource, context: MapperContext<"size" | "shelf", Shop>',
@@ -325,6 +325,28 @@ suite("emitted dependents", (declareTest) => {
         assert.not.match(content, /\bas (unknown|never|any|[A-Z]\w*)\b|[:<] ?any\b/, path);
     await writeProject(folder.path, emitted);
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+  });
+
+  test("a stub whose answer only its author knows throws until it is filled in", async () => {
+    await using folder = await createTemporaryFolder();
+    const stubs = (await emit(folder.path)).filter(({ path }) => path.startsWith("src/shop/"));
+    const text = stubs.map(({ content }) => content).join("\n");
+    for (const [name, message] of [
+      ["fetch", /how resources of \w+ are fetched/],
+      ["create", /how a resource of \w+ is created/],
+      ["update", /how a resource of \w+ is changed/],
+      ["delete", /how a resource of \w+ is deleted/],
+    ] as const) {
+      // What next() does is what the operator would do.
+      const functions = [...text.matchAll(new RegExp(`^ {2}${name}: (?!.*next\\(\\))([^]*?)\\n {2}\\}`, "gm"))];
+      assert.ok(functions.length > 0, name);
+      for (const [whole, body = ""] of functions) {
+        assert.match(body, 'throw new Error("fill in ', whole);
+        assert.match(body, message, whole);
+      }
+    }
+    for (const { path, content } of stubs)
+      assert.not.match(content, /=> (?:true|false|\[\]|\{\}|new Map\(\)|desired)[,;]/, path);
   });
 
   test("what a condition finds is typed in the result of the workflow", async () => {
@@ -364,16 +386,16 @@ suite("emitted dependents", (declareTest) => {
   test("a function of an external dependent that is wrong, or not there, is an error at its line and column", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
+    const stubOf = (name: string) => new RegExp(`${name}: \\(\\) => \\{[^}]*\\},`);
     const wrong: { readonly [path: string]: (text: string) => string } = {
-      "src/shop/dependents/database.ts": (text) => text.replace("() => []", '() => [{ name: "a" }]'),
-      "src/shop/dependents/tickets.ts": (text) =>
-        text.replace("update: (desired) => desired", "update: () => undefined"),
+      "src/shop/dependents/database.ts": (text) => text.replace(stubOf("fetch"), 'fetch: () => [{ name: "a" }],'),
+      "src/shop/dependents/tickets.ts": (text) => text.replace(stubOf("update"), "update: () => undefined,"),
       "src/shop/dependents/bills.ts": (text) => text.replace("isOwn: () =>", "isOwns: () =>"),
-      "src/shop/dependents/credits.ts": (text) => text.replace("delete: () => {}", "delete: ({ ident }) => ident"),
-      "src/shop/dependents/users.ts": (text) => text.replace("delete: () => {},", ""),
+      "src/shop/dependents/credits.ts": (text) => text.replace(stubOf("delete"), "delete: ({ ident }) => ident,"),
+      "src/shop/dependents/users.ts": (text) => text.replace(stubOf("delete"), ""),
       "src/shop/dependents/leftovers.ts": (text) => text.replace("idOf:", "create: () => ({ id: 'a' }), idOf:"),
       "src/shop/dependents/servers.ts": (text) => text.replace("delete: ({ next }) => next(),", ""),
-      "src/shop/event-sources/billing.ts": (text) => text.replace("fetch: () => new Map(),", ""),
+      "src/shop/event-sources/billing.ts": (text) => text.replace(stubOf("fetch"), ""),
     };
     await writeProject(
       folder.path,

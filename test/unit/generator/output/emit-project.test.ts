@@ -204,7 +204,12 @@ suite("emitted project", (declareTest) => {
       "export const hooksSource = cachingInboundSource<HooksResource>",
     ])
       assert.ok(controller.includes(part), `${part}\n${controller}`);
-    assert.match(await contentOf(project, "src/thing/filters.ts"), /ExampleComThingFilter & FirstFilter & MapsFilter/);
+    const filterStubs = await contentOf(project, "src/thing/filters.ts");
+    assert.match(filterStubs, /ExampleComThingFilter & FirstFilter & MapsFilter/);
+    assert.match(filterStubs, 'throw new Error("fill in isWanted() of src/thing/filters.ts");');
+    const nodes = await contentOf(project, "src/thing/event-sources/nodes.ts");
+    for (const name of ["toThings", "nodesOf"])
+      assert.match(nodes, `throw new Error("fill in ${name}() of src/thing/event-sources/nodes.ts");`);
     assert.match(await contentOf(project, "src/generated/thing/types.ts"), /Omit<\s*Reconciler/);
     // An expression is checked before it is emitted; here it may be anything.
     assert.is(await compile(project), "");
