@@ -81,7 +81,7 @@ export class Controller {
     const onDue = (primary: KnownPrimary) => void this.#apply(primary, { kind: "timer" });
     this.#timing = { clock, random, resyncAfterMs: longest, onDue };
     const settings = {
-      retry: guardedRetryOf(definition.retry, { logger, random }),
+      retry: guardedRetryOf(definition.retry, { controller: definition.name, logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
       onAllEvents: definition.onAllEvents ?? false,
     };
@@ -94,7 +94,7 @@ export class Controller {
     this.dispatcher = new Dispatcher({ clock, controller, suspects, timeoutMs, maxRunning, primaries, begin });
     const isUndone = runner.isUndone.bind(runner);
     this.#isRelevant = createPrimaryFilter({ ...definition, isUndone, logger });
-    this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
+    this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, { controller, logger });
   }
 
   /** Starts to reconcile, beginning with the primaries of all events so far. */

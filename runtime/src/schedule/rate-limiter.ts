@@ -1,6 +1,7 @@
 import { requireNumbers } from "../base/checks.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
+import { userCalls } from "../base/user-calls.js";
 
 /** Limits how often one primary is reconciled, as JOSDK's LinearRateLimiter does. */
 export interface RateLimitOptions {
@@ -38,17 +39,18 @@ export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLi
 /** Returns how limiters are made by options or a factory of the user; undefined without a limit. A user's limiter that throws limits nothing. */
 export function rateLimiterFactoryOf(
   rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
-  logger: Logger,
+  { controller, logger }: { readonly controller: string; readonly logger: Logger },
 ): RateLimiterFactory | undefined {
   if (rateLimit === undefined) return undefined;
   if (typeof rateLimit !== "function")
     return rateLimit.maxReconciliations > 0 ? () => createLinearRateLimiter(rateLimit) : undefined;
+  const call = { what: "the rate limiter of the controller", controller };
   return () => {
     let limiter: RateLimiter | undefined;
     return {
       take(nowMs) {
         try {
-          const waitMs = synchronous((limiter ??= rateLimit()).take(nowMs));
+          const waitMs = synchronous(userCalls.run(call, () => (limiter ??= rateLimit()).take(nowMs)));
           requireNumbers("it", { "its wait": [waitMs, 0, Number.MAX_SAFE_INTEGER] });
           return waitMs;
         } catch (error) {

@@ -2,6 +2,7 @@ import { requireNumbers } from "../base/checks.js";
 import { findError, isAbsent, isMendedElsewhere, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
+import { userCalls } from "../base/user-calls.js";
 
 /**
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
@@ -111,13 +112,15 @@ function isUnserved(part: unknown): boolean {
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */
 export function guardedRetryOf(
   retry: RetryOptions | Retry | undefined,
-  { logger, random }: { readonly logger: Logger; readonly random?: (() => number) | undefined },
+  options: { readonly controller: string; readonly logger: Logger; readonly random?: (() => number) | undefined },
 ): Retry {
+  const { controller, logger, random } = options;
   if (retry === undefined || !("next" in retry)) return createRetry(retry, random);
   const fallback = createRetry({}, random);
+  const call = { what: "the retry of the controller", controller };
   const guarded = <Result>(decide: (by: Retry) => Result): Result => {
     try {
-      return decide(retry);
+      return userCalls.run(call, () => decide(retry));
     } catch (error) {
       logger.error({}, `the retry of the controller failed, and the default takes its place: ${messageOf(error)}`);
       return decide(fallback);

@@ -52,6 +52,11 @@ export class HealthRecord {
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
   }
 
+  /** Calls a function of the user whose error is the caller's. */
+  run<Result>(part: string, call: () => Result): Result {
+    return userCalls.run(this.#callOf(part), call);
+  }
+
   /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. `object` is what it is called with. */
   guard<Result>(part: string, call: () => Result, fallback: Result, object?: unknown): Result {
     try {

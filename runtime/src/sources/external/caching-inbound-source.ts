@@ -83,7 +83,7 @@ export function cachingInboundSource<Resource>(
           // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
           const gone = known.get(key);
           if (gone === "all") return;
-          for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
+          for (const each of resources) if (gone?.has(core.idOf(each)) !== true) cache.recordCreated(key, each);
           if (gone === begun) known.set(key, "all");
         };
       });
@@ -104,7 +104,7 @@ export function cachingInboundSource<Resource>(
       notifyIf(primary, () => cache.delete(primary, id));
     },
     recordDeleted(primary: ObjectKey, resource: Resource) {
-      noteGone(primary, options.idOf(resource));
+      noteGone(primary, core.idOf(resource));
       cache.recordDeleted(primary, resource);
     },
     invalidate(primary: ObjectKey) {

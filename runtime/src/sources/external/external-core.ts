@@ -6,7 +6,7 @@ import type { Semaphore } from "../../base/semaphore.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
-import { CREATION_GRACE_MS, ExternalCache } from "./external-cache.js";
+import { CREATION_GRACE_MS, ExternalCache, type IdOf } from "./external-cache.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext } from "./external-source.js";
 import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 
@@ -32,6 +32,7 @@ interface Load {
 /** The core of one event source of external resources. */
 export class ExternalCore<Resource, Taken = void> {
   readonly name: string;
+  readonly idOf: IdOf<Resource>;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
   readonly timeoutMs: number;
@@ -56,7 +57,8 @@ export class ExternalCore<Resource, Taken = void> {
     });
     this.timeoutMs = fetchTimeoutMs;
     this.record = new HealthRecord(name);
-    this.cache = new ExternalCache(idOf, createEventGate(filters, this.record), {
+    this.idOf = (resource) => this.record.run("idOf", () => idOf(resource));
+    this.cache = new ExternalCache(this.idOf, createEventGate(filters, this.record), {
       graceMs: creationGraceMs,
       time: () => this.context?.clock.now() ?? 0,
     });

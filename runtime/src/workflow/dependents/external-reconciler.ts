@@ -153,10 +153,10 @@ export class ExternalReconciler implements DependentReconciler {
       const known = state.read(run.primary).get(key);
       await state.set(run.primary, key, known !== undefined && idIn(known) === id ? known : this.#stateOf(object));
     }
-    const { update, matches = isDeepStrictEqual } = this.#definition;
+    const { update } = this.#definition;
     const { writes } = this.#options;
     let outcome: WriteOutcome = "unchanged";
-    if (update === undefined || matches(wanted.object, object)) writes?.noteMatch(run, key);
+    if (update === undefined || this.#matches(wanted.object, object, run.primary)) writes?.noteMatch(run, key);
     else {
       const write: ExternalWrite = { key, id, desired: wanted.object };
       const postponed = writes?.postponementOf(run, write);
@@ -226,7 +226,7 @@ export class ExternalReconciler implements DependentReconciler {
   }
 
   async #create(run: DependentRun, wanted: Wanted): Promise<WriteOutcome> {
-    const { create, isOwn } = this.#definition;
+    const { create } = this.#definition;
     if (create === undefined) return "absent";
     const { state, writes, grace } = this.#options;
     const { primary, context } = run;
@@ -263,7 +263,7 @@ export class ExternalReconciler implements DependentReconciler {
     this.source.recordCreated(keyOf(primary.metadata), created);
     await keeping;
     if (problem !== undefined) throw problem;
-    if (isOwn?.(created, primary) === false)
+    if (this.#isOwn(created, primary) === false)
       throw new TerminalError(
         `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`,
       );
@@ -274,8 +274,9 @@ export class ExternalReconciler implements DependentReconciler {
       );
     this.#checkAlone(primary, created);
     // By its token a service may have recognised an earlier attempt, which was for another desired state.
-    const { update, matches = isDeepStrictEqual } = this.#definition;
-    if (update !== undefined && !matches(wanted.object, created)) grace?.reconcileAfter(primary, RECONCILE_AGAIN_MS);
+    const { update } = this.#definition;
+    if (update !== undefined && !this.#matches(wanted.object, created, primary))
+      grace?.reconcileAfter(primary, RECONCILE_AGAIN_MS);
     return "created";
   }
 
@@ -368,8 +369,25 @@ export class ExternalReconciler implements DependentReconciler {
 
   #ownOf(primary: KubernetesObject): readonly object[] {
     const all = this.source.secondariesOf(primary) as readonly object[];
+    return all.filter((each) => this.#isOwn(each, primary));
+  }
+
+  #isOwn(resource: object, primary: KubernetesObject): boolean {
     const { isOwn } = this.#definition;
-    return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
+    return isOwn === undefined || this.#run("isOwn", () => isOwn(resource, primary), primary);
+  }
+
+  #matches(desired: object, live: object, primary: KubernetesObject): boolean {
+    const { matches } = this.#definition;
+    return matches === undefined
+      ? isDeepStrictEqual(desired, live)
+      : this.#run("matches", () => matches(desired, live), primary);
+  }
+
+  /** Calls a function of the user that is not asynchronous. */
+  #run<Result>(name: string, call: () => Result, primary?: KubernetesObject): Result {
+    const what = `${name} of dependent "${this.#definition.name}"`;
+    return userCalls.run({ what, primary: primary && keyOf(primary.metadata) }, call);
   }
 
   #keyOf({ id }: Wanted): string {
@@ -381,7 +399,7 @@ export class ExternalReconciler implements DependentReconciler {
     const id = this.#idOf(resource);
     const { stateOf } = this.#definition;
     if (stateOf === undefined) return id;
-    const state: unknown = stateOf(resource);
+    const state: unknown = this.#run("stateOf", () => stateOf(resource));
     if (typeof state !== "object" || state === null)
       throw new TerminalError(
         `stateOf() returned ${state === null ? "null" : `a ${typeof state}`}; it has to return an object with the id of the resource as "id", or leave it out to ` +
@@ -394,7 +412,8 @@ export class ExternalReconciler implements DependentReconciler {
   }
 
   #idOf(resource: unknown): string {
-    const id: unknown = this.#definition.idOf?.(resource) ?? "";
+    const { idOf } = this.#definition;
+    const id: unknown = idOf === undefined ? "" : (this.#run("idOf", () => idOf(resource)) ?? "");
     if (typeof id === "string") return id;
     // A kept id is a text: the resource would be taken for one that nobody wants, deleted, and created again.
     throw new TerminalError(`idOf() returned a ${typeof id} (${String(id)}); it has to return a text`);

@@ -425,7 +425,8 @@ export class KubernetesReconciler implements DependentReconciler {
     const { existing = "refuse", name, resource } = this.#options.definition;
     if (typeof existing === "string") return existing;
     const args = { ...argumentsOf(run), dependent: { name, definition: resource, client: this.client }, live };
-    const result: unknown = await (existing as (args: object) => unknown)(args);
+    const call = { what: `existing of dependent "${name}"`, primary: keyOf(run.primary.metadata) };
+    const result: unknown = await userCalls.track(call, () => (existing as (args: object) => unknown)(args));
     const isMet = typeof result === "boolean" ? result : (Object(result) as { isMet?: unknown }).isMet;
     if (typeof isMet !== "boolean")
       throw new TerminalError(`existing of dependent "${name}" returned ${typeof result} instead of true or false`);

@@ -4,7 +4,8 @@ import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/schedule
 import { assert, suite } from "../../../support/suite.js";
 
 const none = () => {};
-const silent = { debug: none, info: none, warn: none, error: none };
+const logger = { debug: none, info: none, warn: none, error: none };
+const silent = { controller: "page", logger };
 
 suite("rate limiter", (test) => {
   test("a used-up window makes the primary wait for its end, and the wait shrinks with time", () => {
@@ -32,7 +33,10 @@ suite("rate limiter", (test) => {
     for (const wait of [Infinity, NaN, -1, "5", undefined] as number[]) {
       const lines: string[] = [];
       const error = (_: object, message: string) => void lines.push(message);
-      const limiter = rateLimiterFactoryOf(() => ({ take: () => wait }), { ...silent, error })!();
+      const limiter = rateLimiterFactoryOf(() => ({ take: () => wait }), {
+        controller: "page",
+        logger: { ...logger, error },
+      })!();
       assert.is(limiter.take(0), 0);
       assert.match(lines.join(), /^the rate limiter failed, and limits nothing: it has .* for its wait; it needs 0 to/);
     }

@@ -157,13 +157,15 @@ suite("retry", (test) => {
         throw new Error("broken");
       },
     };
-    const retry = guardedRetryOf(own, { logger, random: () => 0 });
+    const retry = guardedRetryOf(own, { controller: "page", logger, random: () => 0 });
     assert.is(retry.next(undefined, new Error("no"))?.intervalMs, 9);
     assert.is(retry.isLastAttempt(undefined), false);
     assert.equal(lines, ["the retry of the controller failed, and the default takes its place: broken"]);
     assert.is(
-      guardedRetryOf({ initialIntervalMs: 7 }, { logger, random: () => 0 }).next(undefined, new Error("no"))
-        ?.intervalMs,
+      guardedRetryOf({ initialIntervalMs: 7 }, { controller: "page", logger, random: () => 0 }).next(
+        undefined,
+        new Error("no"),
+      )?.intervalMs,
       7,
     );
   });
