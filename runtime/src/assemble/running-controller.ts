@@ -93,7 +93,8 @@ interface SweepOptions {
 const SWEEP_AGAIN_AFTER_MS = 11_000;
 const READ_PROOFS_EVERY_MS = 60_000;
 // How long a controller waits between attempts to prepare what it needs before its first reconcile.
-const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
+// A pause is up to twice as long: 30 s.
+const PREPARE_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /** Whom a controller waits for before it writes. */
 export interface Standby {

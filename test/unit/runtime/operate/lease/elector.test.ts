@@ -22,7 +22,8 @@ function openWorld(names: readonly string[] = ["a", "b"]) {
 const gone = async () => true;
 
 suite("the check of the permissions for a Lease", (test) => {
-  test("is repeated with growing pauses while the API server does not answer", async () => {
+  /** The pauses after checks that get no answer. */
+  async function pausesOf(count: number, times: { readonly retryPeriodMs: number }): Promise<readonly number[]> {
     const pauses: number[] = [];
     const logger = {
       debug() {},
@@ -30,18 +31,30 @@ suite("the check of the permissions for a Lease", (test) => {
       warn: (fields: object) => void pauses.push((fields as { retryAfterMs: number }).retryAfterMs),
       error() {},
     };
-    const settings = { namespace: "home", leaseDurationMs: 1_000, renewDeadlineMs: 500, retryPeriodMs: 20 };
+    const { retryPeriodMs } = times;
+    const renewDeadlineMs = 25 * retryPeriodMs;
+    const settings = { namespace: "home", leaseDurationMs: 2 * renewDeadlineMs, renewDeadlineMs, retryPeriodMs };
     const election = new LeaderElection({ settings, controller: "page", logger });
     const connection = createConnection({ url: "http://127.0.0.1:1" });
     election.decide(connection);
     const leadership = election.createLeadership(connection, { onLost() {}, count: undefined })!;
     const stopping = new AbortController();
     const checked = leadership.checkPermissions(stopping.signal).catch(() => {});
-    await waitFor("it is repeated", () => pauses.length === 5);
+    await waitFor("it is repeated", () => pauses.length === count);
     stopping.abort();
     await checked;
     await leadership.end();
+    return pauses;
+  }
+
+  test("is repeated with growing pauses while the API server does not answer", async () => {
+    const pauses = await pausesOf(5, { retryPeriodMs: 20 });
     assert.ok(pauses[4]! >= 16 * 20, `${pauses}`);
+  });
+
+  test("is repeated after 30 s at most, however long the period of the election is", async () => {
+    const [pause = 0] = await pausesOf(1, { retryPeriodMs: 60_000 });
+    assert.ok(pause >= 15_000 && pause <= 30_000, `${pause}`);
   });
 });
 

@@ -1,0 +1,37 @@
+import { findConnection } from "#runtime/assemble/operator/find-connection.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("the search for a connection", (test) => {
+  test("is repeated with pauses that grow, to 30 s at most, and ends with its signal", async () => {
+    await using folder = await createTemporaryFolder();
+    const kubeconfig = join(folder.path, "config");
+    await writeFile(kubeconfig, "");
+    const pauses: number[] = [];
+    const none = () => {};
+    const warn = (fields: object) => void pauses.push((fields as { readonly retryAfterMs: number }).retryAfterMs);
+    const clock = new VirtualClock();
+    const stopping = new AbortController();
+    const found = findConnection(kubeconfig, {
+      logger: { debug: none, info: none, warn, error: none },
+      signal: stopping.signal,
+      clock,
+    });
+    const ended = found.then(
+      () => "found",
+      (error: Error) => error.message,
+    );
+    for (let count = 1; count <= 10; count++) {
+      await waitFor(`pause ${count}`, () => pauses.length === count && clock.nextDueAt !== undefined);
+      clock.advance(pauses.at(-1)! + 1);
+    }
+    assert.ok(pauses[0]! >= 1_000 && pauses[0]! <= 2_000, `${pauses}`);
+    for (const pause of pauses.slice(5)) assert.ok(pause >= 15_000 && pause <= 30_000, `${pauses}`);
+    stopping.abort();
+    assert.match(await ended, kubeconfig);
+  });
+});
