@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
@@ -313,6 +313,32 @@ suite("authorities that are replaced", (test) => {
       await writeFile(caFile, second.ca!);
       assert.is(await read, undefined);
     });
+
+  for (const [way, connect] of Object.entries(ways))
+    for (const state of ["empty", "missing"] as const)
+      test(`of ${way} stay as they were while the file is ${state}`, async () => {
+        await using folder = await createTemporaryFolder();
+        const dataDir = join(folder.path, "data");
+        const first = await startApiServer({ dataDir });
+        const { port, token } = { port: Number(new URL(first.url).port), token: first.token };
+        const caFile = join(folder.path, "ca.crt");
+        await writeFile(caFile, first.ca!);
+        const client = new ApiClient(await connect(first, folder.path), { maxAttempts: 1 });
+        await using _ = { [Symbol.asyncDispose]: () => client.close() };
+        assert.is(await client.get(ConfigMap, ONE), undefined);
+        await first.close();
+        if (state === "empty") await writeFile(caFile, "");
+        else await rm(caFile);
+        {
+          // Its certificate is of another authority: after the first failure the file is read again.
+          await using _other = await startApiServer({ port, token });
+          for (let attempt = 1; attempt <= 2; attempt++)
+            assert.match(await failureOf(() => client.get(ConfigMap, ONE)), "got no answer");
+        }
+        await using restarted = await startApiServer({ dataDir, port, token });
+        assert.is(restarted.ca, first.ca);
+        assert.is(await client.get(ConfigMap, ONE), undefined);
+      });
 });
 
 suite("credentials that never come", (test) => {
