@@ -5,23 +5,31 @@ import { printLines } from "./frame/output.js";
 /** Adds `gen-operator explain`. */
 export const addExplainCommand: AddCommand = (parser, { summary, end }) => {
   parser.command(
-    "explain [rule]",
+    "explain [name]",
     summary,
     (command) =>
       command
         .usage(
-          "$0 explain [RULE]\n\nSays what an error or a warning means, and what to do. Without RULE it lists all rules.",
+          "$0 explain [RULE|FIELD]\n\nSays what an error or a warning means, and what to do; or what a field of workflow.yaml does. Without a name it lists all rules.",
         )
-        .positional("rule", { type: "string", describe: "The word after error or warning in a message" })
+        .positional("name", {
+          type: "string",
+          describe: "The word after error or warning in a message, or a field of a spec",
+        })
         .example("$0 explain conditional-dependency", "")
+        .example("$0 explain onImmutable", "a field, in each place where it stands")
         .example("$0 explain", "all rules"),
-    async ({ rule }) => {
-      const { explainRule, listRules } = await import("../explain/explain-rule.js");
-      if (rule === undefined) {
+    async ({ name }) => {
+      const [{ explainRule, listRules }, { explainField, listFieldNames }] = await Promise.all([
+        import("../explain/explain-rule.js"),
+        import("../editor/explain-field.js"),
+      ]);
+      if (name === undefined) {
         printLines(`${listRules()}\n`);
         return end(0);
       }
-      const explained = explainRule(rule);
+      const text = await explainField(name);
+      const explained = text === undefined ? explainRule(name, await listFieldNames()) : { text };
       if ("text" in explained) printLines(`${explained.text}\n`);
       else printProblem(explained.problem);
       end("text" in explained ? 0 : 2);

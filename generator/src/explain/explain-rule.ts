@@ -20,12 +20,15 @@ export function listRules(): string {
   return [...RULE_PAGES].map(([rule, { meaning }]) => `${rule.padEnd(width)}  ${meaning}`).join("\n");
 }
 
-/** Explains a rule: what it means, what to do, how to accept it, and where an example is; or says that there is none. */
-export function explainRule(rule: string): { readonly text: string } | { readonly problem: string } {
+/** Explains a rule: what it means, what to do, how to accept it, and where an example is; or says that there is none, nor one of the `fields`. */
+export function explainRule(
+  rule: string,
+  fields: readonly string[] = [],
+): { readonly text: string } | { readonly problem: string } {
   const page = RULE_PAGES.get(rule);
   if (page === undefined) {
-    const hint = didYouMean(rule, RULE_PAGES.keys())?.hint ?? "gen-operator explain lists all rules";
-    return { problem: `there is no rule ${quote(rule)}; ${hint}` };
+    const hint = didYouMean(rule, [...RULE_PAGES.keys(), ...fields])?.hint ?? "gen-operator explain lists all rules";
+    return { problem: `there is no rule or field of a spec ${quote(rule)}; ${hint}` };
   }
   const { meaning, remedy, example } = page;
   const subject =

@@ -91,6 +91,7 @@ suite("the values of a command line", (test) => {
   const external = join(SAMPLES, "external");
   const dependent = ["add", "dependent", "web"];
   const cases: [title: string, folder: string, words: string[], expected: string[]][] = [
+    ["fields of explain", webpage, ["explain", "onImm"], ["onImmutable"]],
     ["rules of explain", webpage, ["explain", "condition-f"], ["condition-field"]],
     ["kinds of Kubernetes", webpage, [...dependent, "--resource", "apps/v1/De"], ["apps/v1/Deployment"]],
     ["kinds of crds/", webpage, [...dependent, "--resource", "example"], ["example.com/v1/WebPage"]],

@@ -42,7 +42,7 @@ export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
       load: async () => (await import("../graph-command.js")).addGraphCommand,
     },
     explain: {
-      summary: "Explain a rule that a message names",
+      summary: "Explain a rule that a message names, or a field of the spec",
       load: async () => (await import("../explain-command.js")).addExplainCommand,
     },
     doctor: {

@@ -24,7 +24,7 @@ const OPTIONS: { readonly [command: string]: { readonly [option: string]: Comple
 };
 
 /** The commands whose first argument is known. */
-const ARGUMENTS: { readonly [command: string]: Complete } = { explain: rules, schema: allKinds };
+const ARGUMENTS: { readonly [command: string]: Complete } = { explain: rulesAndFields, schema: allKinds };
 
 // A shell expands, and splits, what it gets.
 const PLAIN = /^[\w./-]+$/;
@@ -89,9 +89,12 @@ function lastValue(words: readonly string[], option: string): string | undefined
   return word?.includes("=") === true ? word.slice(word.indexOf("=") + 1) : word && words[at + 1];
 }
 
-async function rules(): Promise<readonly string[]> {
-  const { RULE_PAGES } = await import("../../explain/rule-pages.js");
-  return [...RULE_PAGES.keys()];
+async function rulesAndFields(): Promise<readonly string[]> {
+  const [{ RULE_PAGES }, { listFieldNames }] = await Promise.all([
+    import("../../explain/rule-pages.js"),
+    import("../../editor/explain-field.js"),
+  ]);
+  return [...RULE_PAGES.keys(), ...(await listFieldNames())];
 }
 
 async function allKinds({ project }: Line): Promise<readonly string[]> {

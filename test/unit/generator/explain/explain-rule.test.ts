@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { explainField, listFieldNames } from "#generator/editor/explain-field.js";
 import { explainRule, listRules } from "#generator/explain/explain-rule.js";
 import { RULE_PAGES } from "#generator/explain/rule-pages.js";
 import { repositoryRoot } from "../../../support/repository.js";
@@ -25,6 +26,29 @@ suite("explain", (test) => {
       [...RULE_PAGES.keys()].filter((rule) => !named.has(rule)),
       [],
     );
+  });
+
+  test("explains every field of a spec in each place where it stands", async () => {
+    const textOf = async (name: string) => (await explainField(name)) ?? "";
+    for (const [name, ...parts] of [
+      ["onImmutable", "spec.dependents.NAME.onImmutable\n", "Value: fail or recreate", "Default: fail, as a deletion"],
+      ["formerFieldManagers", "spec.controller.formerFieldManagers\n", 'Example: formerFieldManagers: ["web-operator"'],
+      ["existing", "spec.dependents.NAME.existing\n", "refuse or adopt"],
+      ["retry", "spec.controller.retry\n", "spec.dependents.NAME.retry\n"],
+      ["spec.controller.retry.maxInterval", "Value: a duration such as 2s", "The longest wait."],
+      ["resource", "spec.removed.NAME.resource\n"],
+    ] as const)
+      for (const part of parts) assert.match(await textOf(name), part, name);
+    const fields = await listFieldNames();
+    for (const name of fields) assert.match(await textOf(name), /^ {2}\S/m, name);
+    assert.equal(
+      fields.filter((name) => RULE_PAGES.has(name)),
+      [],
+      "a name is a rule or a field",
+    );
+    assert.equal(explainRule("onImutable", fields), {
+      problem: 'there is no rule or field of a spec "onImutable"; did you mean "onImmutable"?',
+    });
   });
 
   test("names examples that trigger the rule", () => {
