@@ -4,7 +4,11 @@ import { compareStubs } from "#generator/diff/compare-stubs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
-const resources = { Job: { group: "batch", kind: "Job" }, Pod: { group: "", kind: "Pod" } };
+const resources = {
+  Job: { group: "batch", kind: "Job" },
+  Pod: { group: "", kind: "Pod" },
+  StatefulSet: { group: "apps", kind: "StatefulSet" },
+};
 
 /** Compares two states of the code of a dependent that differ. */
 async function compare(kind: keyof typeof resources, stated: object): Promise<string[]> {
@@ -34,6 +38,12 @@ suite("changed code of a dependent", (test) => {
 
   test("does nothing to an object that is only created", async () => {
     assert.equal(await compare("Job", { mode: "createOnly" }), []);
+  });
+
+  test("is compatible for a StatefulSet, whose template may change, and names what may change", async () => {
+    const [change = ""] = await compare("StatefulSet", {});
+    assert.match(change, /^compatible: .* the API server refuses a change of spec, other than replicas, .*template/);
+    assert.match(change, "set onImmutable: recreate, to replace it");
   });
 
   test("is compatible for a Pod, whose image may change", async () => {
