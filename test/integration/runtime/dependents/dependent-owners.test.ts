@@ -70,6 +70,35 @@ suite("two dependents with one object", (test) => {
   });
 });
 
+suite("two primaries that want objects of one name", (test) => {
+  for (const [way, rest] of [
+    ["by apply", {}],
+    ["by PUT", { serverSideApply: false }],
+    ["although objects are adopted", { existing: "adopt" }],
+  ] as const)
+    test(`never share one: the second one is told whose it is, ${way}`, async () => {
+      await using space = await openSpace();
+      const dependents = ["x-web", "web"].map((name) => configOf(name, rest));
+      await using running = await space.start([dependentController(dependents)]);
+      await space.create(Sample, { metadata: { name: "a" }, spec: { value: "of a" } });
+      await space.until(ConfigMap, "a-x-web", () => true);
+      await running.quiet();
+      await space.create(Sample, { metadata: { name: "a-x" }, spec: { value: "of a-x" } });
+      await space.until(ConfigMap, "a-x-x-web", () => true);
+      const failed = await waitFor("the second primary fails", () =>
+        running.events
+          .flatMap(({ primary, workflow }) => {
+            const outcome = primary.endsWith("/a-x") ? workflow?.dependents["web"] : undefined;
+            return outcome?.kind === "failed" ? [String(outcome.error)] : [];
+          })
+          .at(0),
+      );
+      assert.match(failed, `ConfigMap "${space.namespace}/a-x-web"`);
+      assert.match(failed, /belongs to Sample "a"; delete it there, or give the dependent another name$/);
+      assert.is((await space.get(ConfigMap, "a-x-web"))?.data?.["value"], "of a");
+    });
+});
+
 suite("a dependent from which somebody took its link", (test) => {
   const untied = { metadata: { ownerReferences: null } };
   const isTied = ({ metadata }: DataObject) => metadata.ownerReferences?.some(({ name }) => name === "one") === true;
