@@ -80,7 +80,7 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
     );
   return [
     ...expressionsOf(controller, folder, sources).map(entryOf),
-    ...dependents.flatMap((dependent) => [...functionsOfDependent(dependent, folder), ...fetchOf(dependent, folder)]),
+    ...dependents.flatMap((dependent) => [...functionsOfDependent(dependent, folder), ...findersOf(dependent, folder)]),
     ...eventSources.flatMap((source): EntryPoint[] => {
       if (source.kind !== "informer") return [];
       const { primaryToSecondary } = source;
@@ -149,14 +149,19 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
   ];
 }
 
-// Not among those above, which read what they wait for: it is called before them.
-function fetchOf(dependent: DependentModel, folder: string): EntryPoint[] {
+// Not among those above, which read what they wait for: these are called before them.
+function findersOf(dependent: DependentModel, folder: string): EntryPoint[] {
   if (isKubernetes(dependent)) return [];
-  const { source } = dependent.external;
+  const { source, isSelected } = dependent.external;
   const fetches = source.kind === "perPrimaryPoll" || (source.kind === "inbound" && source.isFetched === true);
-  if (!fetches) return [];
-  const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
-  return [{ path, name: "fetch", constant: "external", values: [PRIMARY, ARGUMENTS] }];
+  const external = {
+    path: `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
+    constant: "external" as const,
+  };
+  return [
+    ...(fetches ? [{ ...external, name: "fetch", values: [PRIMARY, ARGUMENTS] }] : []),
+    ...(isSelected === true ? [{ ...external, name: "isOwn", values: [undefined, PRIMARY] }] : []),
+  ];
 }
 
 /** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */
@@ -230,12 +235,12 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
         : [],
     ),
   );
-  const references = dependents.filter(isKubernetes).flatMap(({ name, ref = {} }) =>
-    Object.entries(ref).flatMap(([part, expression]) =>
-      expression.kind === "when"
+  const ofPrimary = dependents.filter(isKubernetes).flatMap(({ name, ref, again }) =>
+    Object.entries({ "ref.name": ref?.name, "ref.namespace": ref?.namespace, again }).flatMap(([part, expression]) =>
+      expression?.kind === "when"
         ? [
             {
-              path: `spec/${folder}/${name}.ref.${part}.ts`,
+              path: `spec/${folder}/${name}.${part}.ts`,
               parameters: "{ primary }",
               values: [ARGUMENTS],
               expression,
@@ -255,7 +260,7 @@ function expressionsOf(controller: ControllerModel, folder: string, sources: rea
       return [{ path, parameters, values: kind === "onDelete" ? values.slice(0, 1) : values, expression: filter }];
     });
   });
-  return [...conditions, ...references, ...filters];
+  return [...conditions, ...ofPrimary, ...filters];
 }
 
 /** A member of a constant of the user's; without a function it cannot be looked into. */

@@ -1,6 +1,6 @@
 import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "#generator/model/project-model.js";
 import { findInputs } from "#generator/output/reads/find-inputs.js";
-import { dependentOf } from "../../../../support/runtime/dependent-models.js";
+import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
@@ -119,6 +119,32 @@ suite("inputs in the user's code", (test) => {
     const reconciler = "export const reconciler = { cleanup: ({ primary }) => primary.metadata.labels?.on };";
     assert.equal(inputsIn({ "reconciler.ts": reconciler }, []), ["metadata.labels['on']"]);
     assert.equal(inputsIn({ "reconciler.ts": "export const reconciler = create();" }, []), ALL);
+  });
+
+  test("follows again of a dependent of mode once, alone and in bulk", () => {
+    const again = {
+      kind: "when",
+      expression: 'primary.metadata.annotations?.["run"]',
+      names: ["primary"],
+      position,
+    } as const;
+    const once = { ...a, mode: "once" as const, again };
+    assert.equal(inputsIn({}, [once]), ["metadata.annotations['run']"]);
+    assert.equal(inputsIn({}, [{ ...once, bulk: {} }]), ["metadata.annotations['run']"]);
+    assert.equal(inputsIn({}, [{ ...once, again: { ...again, expression: "primary.spec.version" } }]), []);
+    assert.equal(inputsIn({}, [{ ...once, again: { ...again, expression: "String(primary.metadata)" } }]), ALL);
+  });
+
+  test("follows isOwn of an external dependent that shares its event source", () => {
+    const record = externalOf("a", { kind: "eventSource", name: "records" });
+    const shared = { ...record, external: { ...record.external, isSelected: true as const } };
+    const file = (isOwn: string) => ({ "dependents/a.ts": `export const external = { isOwn: ${isOwn} };` });
+    const own = file("(record, { metadata }) => record.zone === metadata.labels?.zone");
+    assert.equal(inputsIn(own, [shared]), ["metadata.labels['zone']"]);
+    assert.equal(inputsIn(own, [{ ...shared, bulk: {} }]), ["metadata.labels['zone']"]);
+    assert.equal(inputsIn(file("(record) => record.labels?.zone === 'a'"), [shared]), []);
+    assert.equal(inputsIn(file("create()"), [shared]), ALL);
+    assert.equal(inputsIn(own, [record]), []);
   });
 
   test("what event sources name by the primary is an input", () => {
