@@ -17,6 +17,7 @@ import { nameResources } from "../resource/resource-name.js";
 import { expressionFiles, followDependent, followReconciler } from "./follow/entry-points.js";
 import { ReadFollower } from "./follow/follow-reads.js";
 import { functionOf, resultOf } from "./code/functions.js";
+import { checkChosenNamespaces } from "./chosen-namespaces.js";
 import { checkObjectNames } from "./object-names.js";
 import { ReadLog } from "./follow/read-log.js";
 import { detailIn } from "./code/returned-objects.js";
@@ -53,6 +54,7 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
     ...checkUnreadDetails(each),
     ...checkConstantConditions(each),
     ...checkInvocation(each),
+    ...checkChosenNamespaces(each),
   ]);
   return [...ofEach, ...checkObjectNames(all)];
 }

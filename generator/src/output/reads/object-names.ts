@@ -1,18 +1,15 @@
 import type ts from "typescript";
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
-import { foreignNamespace } from "../../model/rules/rights/foreign-namespace.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf } from "../controller-names.js";
+import { OWN_NAMESPACE } from "./chosen-namespaces.js";
 import { functionOf, type FunctionNode } from "./code/functions.js";
 import { plainTextOf } from "./code/plain-text.js";
 import { fieldOf, objectsReturnedBy } from "./code/returned-objects.js";
 import type { SourceProgram } from "./code/source-program.js";
 
 const compiler = loadLibrary("typescript");
-
-/** The namespace of the primary, as a name is told by its parts. */
-const OWN_NAMESPACE = "${primary.metadata.namespace}";
 
 interface Code {
   readonly controller: ControllerModel;
@@ -95,17 +92,6 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   const { name, resource, deletion } = dependent;
   const { primary, settings } = code.controller;
   const text = namespace?.text;
-  const isChosen = text !== undefined && text.includes("${") && text !== OWN_NAMESPACE;
-  const isShared = primary.scope === "Cluster" || resource.scope === "Cluster";
-  // An object that the primary owns cannot be elsewhere.
-  if (isChosen && !isShared && deletion !== "garbageCollected")
-    return [
-      {
-        ...foreignNamespace(name, primary.kind, "writes"),
-        about: `${code.controller.name}/${name}`,
-        position: code.program.positionOf(namespace!.node),
-      },
-    ];
   if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
   const position = code.program.positionOf(namespace.node);
   const { namespaces } = settings;

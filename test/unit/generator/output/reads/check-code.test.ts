@@ -291,3 +291,85 @@ suite("reconcilers of explicit workflows", (test) => {
     assert.equal(check({}, [dependentOf("a", configMap)], explicit), []);
   });
 });
+
+suite("namespaces that the primary chooses", (test) => {
+  const copy = { ...dependentOf("a", configMap), deletion: "ordered" as const };
+  const warned = (line: number) => [`warning foreign-namespace src/thing/dependents/a.ts:${line}`];
+  const head =
+    'import { slug } from "library";\nimport { first, itemOf, metadataOf } from "../tools.js";\nconst TEAMS = { a: "team-a" };\n';
+  const tools =
+    'export const first = (text) => text.split("/")[0];\n' +
+    "export function itemOf(target, primary) { return { metadata: { name: primary.metadata.name, namespace: target.namespace } }; }\n" +
+    "export const metadataOf = ({ spec, metadata: { name } }) => ({ name, namespace: spec.team.trim() });";
+  const single = (namespace: string) => `({ primary }) => ({ metadata: { name: "x", namespace: ${namespace} } })`;
+  const bodies: readonly (readonly [body: string, isWarned: boolean])[] = [
+    [single("primary.spec.html"), true],
+    [single('primary.spec.html.split("/")[0]'), true],
+    [single("primary.spec.html ?? primary.metadata.namespace"), true],
+    [single("first(primary.spec.html)"), true],
+    [single("slug(primary.spec)"), true],
+    [single("slug(primary)"), true],
+    [single("primary.metadata.labels?.team?.toLowerCase()"), true],
+    [single("primary.spec.targets[0].namespace"), true],
+    ["({ primary: { spec: { team = 'a' } } }) => ({ metadata: { name: 'x', namespace: team.trim() } })", true],
+    ["({ primary: { metadata, spec } }) => ({ metadata: { ...metadata, namespace: `${slug(spec.a)}` } })", true],
+    ["({ primary }) => { const namespace = slug(primary.spec.a); return { metadata: { namespace } }; }", true],
+    ["({ primary }) => (primary.spec.a ? { metadata: {} } : { metadata: { namespace: primary.spec.b } })", true],
+    ["({ primary }) => ({ metadata: metadataOf(primary) })", true],
+    // A choice of the operator's, or the namespace of the primary
+    [single("primary.metadata.namespace"), false],
+    [single("primary.metadata.namespace.toLowerCase()"), false],
+    [single("slug(primary.metadata.namespace)"), false],
+    [single('primary.spec.isShared ? "shared" : primary.metadata.namespace'), false],
+    [single('primary.spec.team === "a" ? "team-a" : "team-b"'), false],
+    [single("TEAMS[primary.spec.team]"), false],
+    [single("first(primary.metadata.namespace)"), false],
+    ["({ primary: { metadata: { namespace = 'default' } } }) => ({ metadata: { namespace } })", false],
+    ["({ secondary }) => ({ metadata: { namespace: secondary.b.metadata.name } })", false],
+    ["({ primary }) => ({ metadata: {}, spec: { template: { metadata: { namespace: primary.spec.a } } } })", false],
+    ["({ primary }) => ({ metadata: {}, subjects: [{ namespace: primary.spec.a }] })", false],
+  ];
+  const bulk: readonly (readonly [body: string, isWarned: boolean])[] = [
+    ["Object.fromEntries(primary.spec.targets.map((t) => [t.name, { metadata: { namespace: t.namespace } }]))", true],
+    [
+      "Object.fromEntries(primary.spec.targets.map(({ name, namespace }) => [name, { metadata: { namespace } }]))",
+      true,
+    ],
+    ["Object.fromEntries(primary.spec.targets.map((target) => [target.name, itemOf(target, primary)]))", true],
+    [
+      "Object.fromEntries(Object.entries(primary.spec.by).map(([key, t]) => [key, { metadata: { namespace: t.ns } }]))",
+      true,
+    ],
+    ["({ [primary.spec.key]: { metadata: { namespace: primary.spec.html } } })", true],
+    ["primary.spec.targets.reduce((all, t) => ({ ...all, [t.name]: { metadata: { namespace: t.ns } } }), {})", true],
+    [
+      "{ const all = {}; for (const t of primary.spec.targets) all[t.name] = { metadata: { namespace: t.ns } }; return all; }",
+      true,
+    ],
+    [
+      "Object.fromEntries(primary.spec.names.map((name) => [name, { metadata: { name, namespace: primary.metadata.namespace } }]))",
+      false,
+    ],
+    ['Object.fromEntries(["a", "b"].map((namespace) => [namespace, { metadata: { namespace } }]))', false],
+  ];
+  for (const [body, isWarned] of bodies)
+    test(`${body} is ${isWarned ? "warned of" : "accepted"}`, () => {
+      const files = { "dependents/a.ts": `${head}export const desired = ${body};`, "tools.ts": tools };
+      const found = check(files, [copy]);
+      assert.equal(
+        found,
+        isWarned ? (body.includes("metadataOf") ? ["warning foreign-namespace src/thing/tools.ts:3"] : warned(4)) : [],
+      );
+    });
+  for (const [body, isWarned] of bulk)
+    test(`items ${body} are ${isWarned ? "warned of" : "accepted"}`, () => {
+      const files = { "dependents/a.ts": `${head}export const desired = ({ primary }) => ${body};`, "tools.ts": tools };
+      const place = body.includes("itemOf") ? ["warning foreign-namespace src/thing/tools.ts:2"] : warned(4);
+      assert.equal(check(files, [{ ...copy, bulk: {} }]), isWarned ? place : []);
+    });
+
+  test("an object that the primary owns is in its namespace", () => {
+    const files = { "dependents/a.ts": `export const desired = ${single("primary.spec.html.trim()")};` };
+    assert.equal(check(files, [dependentOf("a", configMap)]), []);
+  });
+});
