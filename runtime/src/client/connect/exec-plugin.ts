@@ -2,7 +2,8 @@ import { execFile, type ExecFileException } from "node:child_process";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { objectIn } from "../../base/kubernetes-object.js";
-import type { Connection } from "./connection.js";
+import type { Logger } from "../../base/logger.js";
+import { checkHeaderValue, type Connection } from "./connection.js";
 import { createRenewedCredentials, type ReadCredentials } from "./renewed-credentials.js";
 
 /** The plugin of a kubeconfig user: a program that prints credentials. */
@@ -22,6 +23,7 @@ interface ExecPluginContext {
   readonly origin: string;
   /** The cluster as the plugin is told about it, if it asks for that. */
   readonly cluster: object;
+  readonly logger?: Logger | undefined;
 }
 
 /** What a plugin prints; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
@@ -38,7 +40,8 @@ export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginCon
   if (command === "") throw new Error(`${what} states no command`);
   if (interactiveMode === "Always")
     throw new Error(`${what}, ${command}, needs somebody who answers it: its interactiveMode is Always`);
-  return createRenewedCredentials({ what, everyMs: Infinity, read: (signal) => run(plugin, context, signal) });
+  const { logger } = context;
+  return createRenewedCredentials({ what, everyMs: Infinity, read: (signal) => run(plugin, context, signal), logger });
 }
 
 async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: AbortSignal): Promise<ReadCredentials> {
@@ -68,6 +71,7 @@ function credentialsIn(output: string, command: string): ReadCredentials {
   if (printed === undefined) throw new Error(`${command} printed no ExecCredential`);
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = printed.status ?? {};
   if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
+  checkHeaderValue(token ?? "", `the token that ${command} printed`);
   const expiresAt = Date.parse(expirationTimestamp ?? "") || undefined;
   return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...(cert && key && { cert, key }), expiresAt };
 }

@@ -12,6 +12,7 @@ import {
   type Impersonation,
 } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
+import type { Logger } from "../../base/logger.js";
 import type { LoadConnectionOptions } from "./load-connection.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
 import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
@@ -54,7 +55,10 @@ export async function readKubeconfig(files: readonly string[], options: LoadConn
     namespace: context.entry.namespace,
     impersonation: impersonationOf(user),
   };
-  return { ...connection, credentials: await credentialsOf(user, cluster.entry, connection) };
+  return {
+    ...connection,
+    credentials: await credentialsOf(user, cluster.entry, { ...connection, logger: options.logger }),
+  };
 }
 
 async function clusterOf({ entry, folder, where }: Found<"cluster">, env: NodeJS.ProcessEnv | undefined) {
@@ -87,7 +91,7 @@ function impersonationOf({ entry, where }: Found<"user">): Impersonation | undef
 async function credentialsOf(
   user: Found<"user">,
   { extensions, ...cluster }: Entry<"cluster">,
-  { origin, ca }: Omit<Connection, "credentials">,
+  { origin, ca, logger }: Omit<Connection, "credentials"> & { readonly logger: Logger | undefined },
 ): Promise<Connection["credentials"]> {
   const { entry, folder } = user;
   const isPlain = entry.token !== undefined || entry.tokenFile !== undefined;
@@ -98,17 +102,22 @@ async function credentialsOf(
     const config = extensions?.find(({ name }) => name === "client.authentication.k8s.io/exec")?.extension;
     const data = ca && Buffer.from(ca).toString("base64");
     const stated = { ...rest, "certificate-authority-data": data, config };
-    return createExecCredentials(entry.exec, { folder, origin, cluster: stated });
+    return createExecCredentials(entry.exec, { folder, origin, cluster: stated, logger });
   }
-  if (entry["auth-provider"] !== undefined && !isPlain) return createAuthProviderCredentials(user, origin);
+  if (entry["auth-provider"] !== undefined && !isPlain) return createAuthProviderCredentials(user, origin, logger);
   // Read here, what is missing is said at the start.
   const first = await plainCredentials(user);
   if (!entry.tokenFile && !entry["client-certificate"] && !entry["client-key"]) return () => first;
-  return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
+  const read = () => plainCredentials(user);
+  return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read, logger });
 }
 
 // OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does; it may not be installed.
-async function createAuthProviderCredentials(user: Found<"user">, origin: string): Promise<Connection["credentials"]> {
+async function createAuthProviderCredentials(
+  user: Found<"user">,
+  origin: string,
+  logger: Logger | undefined,
+): Promise<Connection["credentials"]> {
   const { KubeConfig } = await import("@kubernetes/client-node").catch((cause: unknown) => {
     throw errorOfClient(cause, user, origin);
   });
@@ -122,10 +131,11 @@ async function createAuthProviderCredentials(user: Found<"user">, origin: string
     await config.applyToHTTPSOptions(options);
     const { Authorization: authorization } = { ...options.headers } as { readonly Authorization?: string };
     const { cert, key } = options as Credentials;
+    checkHeaderValue(authorization ?? "", `the Authorization header of ${user.where}: auth-provider`);
     return { authorization: authorization?.trim(), cert, key };
   };
   // Providers keep their tokens themselves; asking them once a minute notices an expiry early enough.
-  return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read });
+  return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read, logger });
 }
 
 // Says that the package is missing. A dependency of it that is missing is another error.

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import type { Logger } from "../../base/logger.js";
 import type { Connection } from "./connection.js";
 import { proxyFromEnvironment } from "./proxy.js";
 import { TerminalError } from "../../base/errors.js";
@@ -12,9 +13,15 @@ export interface LoadConnectionOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly env?: NodeJS.ProcessEnv;
+  /**
+   * Takes a warning where a token file, a certificate or a plugin cannot be read again, and the credentials before stay in use. Default: nobody
+   * is told until the server rejects them.
+   * @example logger: createLogger("warn")
+   */
+  readonly logger?: Logger;
 }
 
-/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; or throws where it looked. A TerminalError says that a stated file does not exist. */
+/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; or throws where it looked. A TerminalError says that a stated file does not exist, or has a value that no header may have. */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
   // Loaded only where there is a kubeconfig: in a cluster there is none.
@@ -27,7 +34,7 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
     if (files.length === 0) throw new TerminalError(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
     return fromFiles(files);
   }
-  const inCluster = createInClusterConnection(env);
+  const inCluster = createInClusterConnection(env, SERVICE_ACCOUNT_FOLDER, options.logger);
   if (inCluster !== undefined) return inCluster;
   const home = join(homedir(), ".kube", "config");
   if (existsSync(home)) return fromFiles([home]);
@@ -54,6 +61,7 @@ export function isInPod(env: NodeJS.ProcessEnv = process.env): boolean {
 export function createInClusterConnection(
   env: NodeJS.ProcessEnv = process.env,
   folder: string = SERVICE_ACCOUNT_FOLDER,
+  logger?: Logger,
 ): Connection | undefined {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
@@ -73,6 +81,6 @@ export function createInClusterConnection(
     namespace: existsSync(namespaceFile)
       ? checkNotEmpty(namespaceFile, readFileSync(namespaceFile, "utf8").trim())
       : undefined,
-    credentials: createRenewedCredentials({ what: `reading the token file ${tokenFile}`, read }),
+    credentials: createRenewedCredentials({ what: `reading the token file ${tokenFile}`, read, logger }),
   };
 }

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { findError } from "../../base/errors.js";
+import { messageOf, type Logger } from "../../base/logger.js";
 import { withDeadline } from "../../base/promises.js";
-import type { Connection, Credentials } from "./connection.js";
+import { checkHeaderValue, type Connection, type Credentials } from "./connection.js";
 
 /** Credentials that were read, and until when they are good. */
 export interface ReadCredentials extends Credentials {
@@ -16,6 +18,8 @@ interface RenewalOptions {
   /** After how long they are read again. Default: one minute, as client-go reads token files. */
   readonly everyMs?: number;
   readonly timeoutMs?: number;
+  /** Takes a warning where a read fails while the credentials of the one before are still used. */
+  readonly logger?: Logger | undefined;
 }
 
 const MINUTE_MS = 60_000;
@@ -27,7 +31,8 @@ const REJECTION_PAUSE_MS = 5_000;
  * share one read, and none waits for it while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
-  const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
+  const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS, logger } = options;
+  let wasGood = false;
   let current: ReadCredentials | undefined;
   let reading: Promise<Credentials> | undefined;
   let [dueAt, rejectedAt] = [0, 0];
@@ -36,12 +41,18 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     try {
       const message = `it did not answer within ${timeoutMs / 1000} s`;
       current = await withDeadline((late) => options.read(late), { timeoutMs, message });
+      wasGood = true;
       const { expiresAt = Infinity } = current;
       // A minute ahead, or a fifth of what is left where that is less.
       dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
       return current;
     } catch (error) {
-      throw new Error(`${what} failed`, { cause: error });
+      const isUsed = current !== undefined && !isAwaited;
+      if (isUsed)
+        logger?.warn({}, `${what} failed: ${messageOf(error)}; the credentials that were read before stay in use`);
+      // Whoever replaced what was good mends it, too: a final error would end the retries of a running operator.
+      const isFinal = wasGood && findError(error, "TerminalError") !== undefined;
+      throw new Error(`${what} failed`, { cause: isFinal ? new Error(messageOf(error)) : error });
     } finally {
       reading = undefined;
       isAwaited = false;
@@ -64,9 +75,14 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   };
 }
 
-/** Reads a bearer token from a file. An empty file is an error, as it is being written: an empty token would make requests anonymous. */
+/**
+ * Reads a bearer token from a file. An empty file is an error, as it is being written: an empty token would make requests anonymous. Throws a
+ * TerminalError if no header may have the token.
+ */
 export async function readTokenFile(file: string): Promise<Credentials> {
-  return { authorization: `Bearer ${checkNotEmpty(file, (await readFile(file, "utf8")).trim())}` };
+  const token = checkNotEmpty(file, (await readFile(file, "utf8")).trim());
+  checkHeaderValue(token, `the token in ${file}`);
+  return { authorization: `Bearer ${token}` };
 }
 
 /** Returns the content of a file; throws if it is empty. */

@@ -5,6 +5,8 @@ import { connect, type AddressInfo } from "node:net";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import { findConnection } from "#runtime/assemble/operator/find-connection.js";
+import { createLogger } from "#runtime/base/logger.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
 import {
@@ -284,6 +286,50 @@ suite("an authentication plugin", (test) => {
     const more = { command: "./nowhere", installHint: "run npm install nowhere" };
     await using other = await load({ kubeconfig: await writePlugin(folder.path, "http://127.0.0.1:1", "", more) });
     assert.match(await failureOf(() => other.get(ConfigMap, ONE)), /nowhere.* ENOENT; run npm install nowhere/);
+  });
+});
+
+suite("a token that no header may have", (test) => {
+  const server = "http://127.0.0.1:1";
+  const bad = "secret\nsecret";
+  const quiet = { logger: createLogger("silent"), signal: new AbortController().signal };
+
+  test("in the token file of a kubeconfig ends the load, with the name of the file", async () => {
+    await using folder = await createTemporaryFolder();
+    const kubeconfig = await writeConfig(join(folder.path, "config"), { server }, { tokenFile: "token" });
+    for (const token of [bad, "secret\u0000", "secret\r\nX-Remote-User: admin"]) {
+      await writeFile(join(folder.path, "token"), token);
+      const failure = await failureOf(() => findConnection(kubeconfig, quiet));
+      assert.match(failure, `the token in ${join(folder.path, "token")} has a line break, a NUL`);
+      assert.not.match(failure, "secret");
+    }
+    await writeFile(join(folder.path, "token"), "fine\r\n");
+    const { authorization } = await (await loadConnection({ kubeconfig })).credentials({ isRejected: false });
+    assert.is(authorization, "Bearer fine");
+  });
+
+  test("from a plugin ends the start of an operator, with the name of the plugin", async () => {
+    await using folder = await createTemporaryFolder();
+    const status = { token: bad };
+    const source = `console.log(${JSON.stringify(JSON.stringify({ kind: "ExecCredential", status }))})`;
+    await writeFile(join(folder.path, "plugin.mjs"), source);
+    const exec = { command: process.execPath, args: [join(folder.path, "plugin.mjs")] };
+    const kubeconfig = await writeConfig(join(folder.path, "config"), { server }, { exec });
+    await using client = await load({ kubeconfig });
+    for (const ask of [() => client.get(ConfigMap, ONE), () => findConnection(kubeconfig, quiet)]) {
+      const failure = await failureOf(ask);
+      assert.match(failure, `the token that ${process.execPath} printed has a line break, a NUL`);
+      assert.not.match(failure, "secret");
+    }
+  });
+
+  test("of a service account fails the first request, with the name of the file", async () => {
+    await using folder = await createTemporaryFolder();
+    const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: "1" };
+    await writeFile(join(folder.path, "token"), bad);
+    await writeFile(join(folder.path, "ca.crt"), "PEM");
+    await using client = clientOf(createInClusterConnection(env, folder.path)!);
+    assert.match(await failureOf(() => client.get(ConfigMap, ONE)), `the token in ${join(folder.path, "token")} has a`);
   });
 });
 

@@ -1,7 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
 import { sleep } from "#runtime/base/clock.js";
-import { messageOf } from "#runtime/base/logger.js";
+import { findError } from "#runtime/base/errors.js";
+import { createLogger, messageOf } from "#runtime/base/logger.js";
 import { createRenewedCredentials, readTokenFile } from "#runtime/client/connect/renewed-credentials.js";
 import type { ReadCredentials } from "#runtime/client/connect/renewed-credentials.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
@@ -41,6 +43,36 @@ suite("a token file", (test) => {
       assert.equal(credentials({ isRejected: false }), of("Bearer a"));
     }
     assert.match(await failureOf(credentials({ isRejected: true })), /reading failed: .* is empty/);
+  });
+});
+
+suite("a token file that is replaced by one that no header may have", (test) => {
+  test("leaves the token before in use, with a warning, and its failure is not final", async () => {
+    await using temporary = await createTemporaryFolder();
+    const file = join(temporary.path, "token");
+    await writeFile(file, "a\n");
+    const warnings: string[] = [];
+    const logger = {
+      ...createLogger("silent"),
+      warn: (_fields: object, message: string) => void warnings.push(message),
+    };
+    const read = () => readTokenFile(file);
+    const credentials = createRenewedCredentials({ what: "reading", read, everyMs: 0, logger });
+    assert.equal(await credentials({ isRejected: false }), of("Bearer a"));
+    await writeFile(file, "secret\nsecret");
+    assert.equal(credentials({ isRejected: false }), of("Bearer a"));
+    await waitFor("the warning", () => warnings.length > 0);
+    assert.match(
+      warnings[0]!,
+      /^reading failed: the token in .* has a line break, .*; the credentials that were read before stay in use$/,
+    );
+    assert.not.match(warnings[0]!, "secret");
+    assert.equal(credentials({ isRejected: false }), of("Bearer a"));
+    const error: unknown = await Promise.resolve(credentials({ isRejected: true })).catch((thrown: unknown) => thrown);
+    assert.match(messageOf(error), /reading failed: the token in .* has a line break/);
+    assert.is(findError(error, "TerminalError"), undefined, "a reconcile is retried");
+    await writeFile(file, "b\n");
+    await waitFor("the new token", async () => (await credentials({ isRejected: false })).authorization === "Bearer b");
   });
 });
 
