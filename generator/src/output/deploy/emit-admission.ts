@@ -149,15 +149,18 @@ function installObjects(operator: string): Document[] {
 
 /** Returns the kinds whose objects carry labels or annotations of the runtime, as `group/plural`. */
 function kindsWrittenBy({ primary, dependents, removed = [] }: ControllerModel, cluster: string | undefined): string[] {
-  const own = dependents.flatMap((dependent) => kindOf(dependent, cluster));
+  const own = dependents.flatMap((dependent) => kindsOf(dependent, cluster));
   const old = removed.filter((each) => each.cluster === cluster).map(({ resource }) => resource);
   return [...(cluster === undefined ? [primary] : []), ...own, ...old].map(({ group, plural }) => `${group}/${plural}`);
 }
 
-function kindOf(dependent: DependentModel, cluster: string | undefined) {
-  // An object that is read by its name carries nothing of the runtime.
-  if (isKubernetes(dependent))
-    return dependent.cluster === cluster && dependent.ref === undefined ? [dependent.resource] : [];
+function kindsOf(dependent: DependentModel, cluster: string | undefined) {
+  if (isKubernetes(dependent)) {
+    // An object that is read by its name carries nothing of the runtime.
+    const own = dependent.cluster === cluster && dependent.ref === undefined ? [dependent.resource] : [];
+    // What has run once is recorded beside the primary, wherever the object is.
+    return dependent.mode === "once" && cluster === undefined ? [...own, STATES.configMap] : own;
+  }
   const { state } = dependent.external;
   if (cluster !== undefined || state === undefined || state.kind === "status") return [];
   return [state.kind === "resource" ? state.resource : STATES[state.kind]];

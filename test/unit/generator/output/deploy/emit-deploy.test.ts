@@ -123,6 +123,11 @@ suite("the manifests that the graph decides", (test) => {
       accounts: ["operator"],
       kinds: ["/secrets", "batch/jobs", "example.com/certificates", "example.com/shops"],
     });
+    // What has run once is recorded in a ConfigMap beside the primary, also if it runs in another cluster.
+    const job = { ...dependentOf("run", kindAt("batch", "CronJob")), mode: "once" as const };
+    assert.equal(policyOf([job]).kinds, ["/configmaps", "batch/cronjobs", "batch/jobs", "example.com/shops"]);
+    assert.equal(policyOf([{ ...job, bulk: {} }]).kinds, policyOf([job]).kinds);
+    assert.equal(policyOf([{ ...job, cluster: "edge" }]).kinds, ["/configmaps", "batch/jobs", "example.com/shops"]);
     const slices = policyOf([dependentOf("slice", kindAt("discovery.k8s.io", "EndpointSlice"))]);
     assert.equal(slices.kinds, [
       ...["/endpoints", "/services", "batch/jobs", "discovery.k8s.io/endpointslices", "example.com/shops"],
