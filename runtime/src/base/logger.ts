@@ -34,8 +34,9 @@ export function withFields(logger: Logger, fieldsOf: () => object): Logger {
 }
 
 /**
- * Returns a logger that writes through another one and never fails; the first failure is a warning of the process. A message or a field of
- * more than 4096 characters is truncated: anyone who may write a custom resource could fill the log otherwise.
+ * Returns a logger that writes through another one and never fails; the first failure is a warning of the process. A message or a text
+ * of more than 4096 characters is truncated, however deep it is in a field, and so is a line with too many of them: anyone who may write a
+ * custom resource could fill the log otherwise.
  */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;
@@ -45,7 +46,7 @@ export function createSafeLogger(logger: Logger): Logger {
     process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
   };
   const at = (level: LineLevel) => (fields: object, message: string) =>
-    callUnawaited(() => logger[level](truncated(fields, 0) as object, truncateText(message)), { onFailure });
+    callUnawaited(() => logger[level](new Truncation().of(fields) as object, truncateText(message)), { onFailure });
   const isLevelEnabled = (level: string) => {
     try {
       return isWritten(logger, level);
@@ -58,23 +59,58 @@ export function createSafeLogger(logger: Logger): Logger {
 }
 
 const MOST_ITEMS = 100;
-const MOST_DEPTH = 4;
+// A pod template is some ten deep; what nests deeper is no object of Kubernetes.
+const MOST_DEPTH = 20;
+const MOST_VALUES = 5_000;
+const MOST_CHARACTERS = 16 * 4096;
 
-/** Returns a field of a log line with its texts and lists truncated; the same value if none is too long. */
-function truncated(value: unknown, depth: number): unknown {
-  if (typeof value === "string") return truncateText(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Error) return messageOf(value).length < value.message.length ? messageOf(value) : value;
-  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-  if (!isPlain || depth > MOST_DEPTH) return value;
-  if (Array.isArray(value)) {
-    const items = value.slice(0, MOST_ITEMS).map((item) => truncated(item, depth + 1));
-    if (value.length > MOST_ITEMS) return [...items, `… ${value.length - MOST_ITEMS} more`];
-    return items.every((item, index) => item === value[index]) ? value : items;
+/** Copies the fields of one log line with their texts and lists truncated. All of a line is limited, and so is the time that it takes. */
+class Truncation {
+  #values = MOST_VALUES;
+  #characters = MOST_CHARACTERS;
+
+  /** Returns a field of the line; the same value if nothing in it is too long. */
+  of(value: unknown, outer: readonly object[] = []): unknown {
+    this.#values--;
+    if (typeof value === "string") return this.#text(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (value instanceof Error) return messageOf(value).length < value.message.length ? messageOf(value) : value;
+    if (ArrayBuffer.isView(value)) return value.byteLength > MOST_SHORT ? `… ${value.byteLength} bytes` : value;
+    // What says itself how it is written, such as a date.
+    if ("toJSON" in value) return value;
+    if (outer.includes(value)) return "[Circular]";
+    if (outer.length > MOST_DEPTH || this.#values <= 0) return "…";
+    const inner = [...outer, value];
+    if (Array.isArray(value)) {
+      const items: unknown[] = value.slice(0, MOST_ITEMS).map((item) => this.of(item, inner));
+      if (value.length > MOST_ITEMS) return [...items, `… ${value.length - MOST_ITEMS} more`];
+      return items.every((item, index) => item === value[index]) ? value : items;
+    }
+    return this.#object(value, inner);
   }
-  const members = Object.entries(value).map(([key, member]) => [key, truncated(member, depth + 1), member] as const);
-  return members.every(([, now, before]) => now === before) ? value : Object.fromEntries(members);
+
+  #object(value: object, inner: readonly object[]): unknown {
+    const entries = Object.entries(value);
+    const members: (readonly [string, unknown])[] = [];
+    for (const [key, member] of entries) {
+      if (this.#values <= 0) break;
+      members.push([key, this.of(member, inner)]);
+    }
+    const isSame = members.length === entries.length && members.every(([, now], at) => now === entries[at]![1]);
+    if (isSame) return value;
+    const left = entries.length - members.length;
+    return Object.fromEntries(left === 0 ? members : [...members, ["…", `${left} more`]]);
+  }
+
+  #text(text: string): string {
+    if (this.#characters <= 0 && text.length > MOST_SHORT) return `… ${text.length} more`;
+    this.#characters -= text.length;
+    return truncateText(text);
+  }
 }
+
+/** Texts that are shown however much a line has: names and numbers. */
+const MOST_SHORT = 64;
 
 /** Returns the message of anything that was thrown, with the messages of its causes, at most 4096 characters; never throws. */
 export function messageOf(error: unknown): string {

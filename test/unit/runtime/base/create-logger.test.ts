@@ -44,6 +44,32 @@ suite("text of others in a log", (test) => {
     assert.is(Number(/… (\d+) more$/.exec(message)![1]) + message.indexOf("…"), 900_000 + "update: ".length);
   });
 
+  test("truncates texts however deep they are in a field, and lines of too many texts or values", () => {
+    const long = "x".repeat(900_000);
+    class Page {
+      readonly spec = { html: long };
+    }
+    const containers = [{ name: "web", env: [{ name: "TEXT", value: long }] }];
+    const primary = { kind: "Page", spec: { template: { spec: { template: { spec: { containers } } } } } };
+    const circular: { self?: object; text: string } = { text: "a" };
+    circular.self = circular;
+    let nested: object = { text: long };
+    for (let depth = 0; depth < 20_000; depth++) nested = { nested };
+    const texts = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`key-${index}`, "x".repeat(4_000)]));
+    const wide = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`key-${index}`, index]));
+    const fields = { primary, page: new Page(), circular, nested, texts, wide, bytes: Buffer.from(long) };
+    for (const [name, field] of Object.entries(fields)) {
+      const { lines, logger } = linesOf("info", "json");
+      createSafeLogger(logger).info({ [name]: field, object: "after" }, "no");
+      assert.ok(lines[0]!.length < 120_000, `${name}: ${lines[0]!.length}`);
+      const line = JSON.parse(lines[0]!) as { readonly [field: string]: unknown };
+      assert.is(line["message"], "no");
+      if (name !== "circular") assert.match(lines[0]!, /… \d+ (more|bytes)|"…"/);
+      if (name === "primary") assert.match(lines[0]!, /"name":"TEXT","value":"x{4056}… 895944 more"/);
+      if (name === "circular") assert.equal(line["circular"], { text: "a", self: "[Circular]" });
+    }
+  });
+
   test("fields that are short reach the logger of the user as they are", () => {
     let seen: object = {};
     const take = (fields: object) => void (seen = fields);
