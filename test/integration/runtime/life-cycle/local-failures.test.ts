@@ -328,6 +328,7 @@ suite("a kind that the operator may not read anywhere", (test) => {
       await sample(a);
       await sample(b);
       await untilValue("one-config", a, "first");
+      await waitFor("the end of its reconcile", () => reconciledOf(second).length > 0);
       assert.equal(reconciledOf(second), [`${a}/one`]);
       await allow(b);
       await untilValue("one-config", b, "first");
