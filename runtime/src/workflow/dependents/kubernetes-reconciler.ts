@@ -10,6 +10,7 @@ import {
 import { messageOf } from "../../base/logger.js";
 import { userCalls } from "../../base/user-calls.js";
 import {
+  DEPENDENT_ITEM,
   DEPENDENT_NAME,
   factsOf,
   hasLink,
@@ -19,6 +20,7 @@ import {
   isWrittenBy,
   labelValueOf,
   LINK_PROOF,
+  linksTo,
   needsProof,
 } from "../../base/primary-link.js";
 import type { ProofKeys } from "../../base/proof-key.js";
@@ -33,6 +35,7 @@ import { deletionOf, hasName, ownsData } from "../definition/workflow-definition
 import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
+import { UnlabelledObjects } from "./unlabelled-objects.js";
 import { againOf, readinessOf, resultOf, unprovenRun, type OnceMemory, type OnceRun } from "./once.js";
 import { referencedKeyOf } from "./referenced-object.js";
 import type { SeenVersions } from "../live-reads.js";
@@ -57,6 +60,7 @@ export class KubernetesReconciler implements DependentReconciler {
   readonly source: KnownObjects;
   readonly capabilities: DependentReconciler["capabilities"];
   readonly objects: LiveObjects;
+  readonly #unlabelled: UnlabelledObjects;
   readonly #options: KubernetesReconcilerOptions;
   readonly #label: string;
   readonly #isGarbageCollected: boolean;
@@ -74,6 +78,7 @@ export class KubernetesReconciler implements DependentReconciler {
     this.#options = options;
     this.#label = labelValueOf(options.controller);
     this.objects = new LiveObjects(options);
+    this.#unlabelled = new UnlabelledObjects(options);
   }
 
   get #isOnce(): boolean {
@@ -147,24 +152,17 @@ export class KubernetesReconciler implements DependentReconciler {
   }
 
   async discover(run: DependentRun, desire: () => Promise<unknown>): Promise<void> {
-    const { operations, bulk, name } = this.#options.definition;
-    const { primary, notes, context } = run;
+    const { operations, bulk } = this.#options.definition;
+    const { primary, notes } = run;
     const nameless = operations?.create !== undefined && bulk === undefined ? this.objects.nameless(primary) : [];
     const { uid = "", deletionTimestamp } = primary.metadata;
     const isOver = deletionTimestamp !== undefined ? !this.#lookedUp.has(uid) : run.isConfirming === true;
     const isCleanup = isOver && !this.#isGarbageCollected;
     if (nameless.length === 0 && !isCleanup) return;
-    let stated: readonly Wanted[];
-    try {
-      stated = this.#completeAll(run, await desire());
-    } catch (error) {
-      if (!isCleanup) throw error;
-      // Most likely it was never created. Its inputs may be gone, which must not keep the primary.
-      const text = `desired() does not tell where the object of dependent "${name}" would be: ${messageOf(error)}`;
-      return context.logger.debug({ dependent: name }, text);
-    }
+    const stated = await this.#statedBy(run, { desire, isCleanup });
+    const { name } = this.#options.definition;
     let isFound = false;
-    for (const { id, item, object } of stated) {
+    for (const { id, item, object } of stated ?? []) {
       if (notes.wishFor(this.objects.place, id) !== undefined) continue;
       const { metadata } = object as Stated;
       const linked = isCleanup ? this.objects.tied(primary, id) : undefined;
@@ -174,9 +172,53 @@ export class KubernetesReconciler implements DependentReconciler {
       isFound = true;
       notes.discovered.add({ dependent: name, item }, { unseen: entry });
     }
+    if (isCleanup && (await this.#discoverUnlabelled(run, { isFresh: stated === undefined }))) isFound = true;
     if (deletionTimestamp === undefined || isFound) return;
     if (this.#lookedUp.size >= MOST_LOOKED_UP) this.#lookedUp.clear();
     this.#lookedUp.add(uid);
+  }
+
+  /** Returns the objects that `desired` states; undefined if it throws in a cleanup. */
+  async #statedBy(
+    run: DependentRun,
+    { desire, isCleanup }: { readonly desire: () => Promise<unknown>; readonly isCleanup: boolean },
+  ): Promise<readonly Wanted[] | undefined> {
+    try {
+      return this.#completeAll(run, await desire());
+    } catch (error) {
+      if (!isCleanup) throw error;
+      // Its inputs may be gone, which must not keep the primary.
+      const { name } = this.#options.definition;
+      const text = `desired() does not tell where the object of dependent "${name}" would be: ${messageOf(error)}`;
+      run.context.logger.debug({ dependent: name }, text);
+      return undefined;
+    }
+  }
+
+  /** Notes the objects of the primary that nothing names any more, and whose label is gone; tells whether there are any. */
+  async #discoverUnlabelled(run: DependentRun, { isFresh }: { readonly isFresh: boolean }): Promise<boolean> {
+    const { definition } = this.#options;
+    const { primary, notes } = run;
+    let isFound = false;
+    // Of a primary that is gone since before the start nothing is known but its links, so that desired() throws as a rule.
+    const found = await this.#unlabelled.find(run, { isFresh: isFresh && run.isPrimaryUnknown !== true });
+    for (const { name, namespace, annotations } of found) {
+      if (notes.wishFor(this.objects.place, keyOf({ name, namespace })) !== undefined) continue;
+      const { annotations: link } = linksTo(primary);
+      const entry = await this.#read(run, {
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        annotations: link,
+      });
+      if (entry === undefined || !(await this.#unlabelled.isLinked(run, entry.object))) continue;
+      isFound = true;
+      const wish = { dependent: definition.name, item: annotations?.[DEPENDENT_ITEM] };
+      const other = notes.discovered.of(wish.dependent, wish.item);
+      if (other === undefined) notes.discovered.add(wish, { unseen: entry });
+      // Under an earlier name of the object.
+      else if (uidOf(other) !== uidOf(entry)) await this.remove(run, entry);
+    }
+    return isFound;
   }
 
   async #read(run: DependentRun, desired: Stated["metadata"]): Promise<DecodedResource | undefined> {

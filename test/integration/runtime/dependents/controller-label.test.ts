@@ -329,3 +329,53 @@ suite("what tells the objects of controllers apart", (test) => {
     assert.is(await next.operator.client.get(Secret, at("none")), undefined);
   });
 });
+
+suite("an object that lost its label, and that nothing states any more", (test) => {
+  /** Items that a page has only while its text is "first". */
+  const items = (namespace: string) =>
+    configMapOf("many", {
+      ...{ bulk: {}, ...ordered },
+      desired: ({ primary: { metadata, spec } }) =>
+        spec.text === "first" ? { k: { metadata: { name: `${metadata.name}-k`, namespace } } } : {},
+    });
+
+  // A namespace that desired() computes is one where a link needs a proof.
+  for (const namespace of ["default", "kube-public"])
+    test(`is deleted with its primary, with one list for all of them, and its copy stays (${namespace})`, async () => {
+      await using server = await startPageServer();
+      const names = ["one", "two", "three"];
+      const atItem = (name: string) => ({ name: `${name}-k`, namespace });
+      const dependents = [items(namespace)];
+      {
+        await using page = await startPages(server, { dependents });
+        for (const name of names) await createPage(page, name);
+        await waitFor("all is made", async () => {
+          const all = await Promise.all(names.map((name) => page.operator.client.get(ConfigMap, atItem(name))));
+          return all.every((each) => each !== undefined);
+        });
+      }
+      await using page = createPageOperator(server, { dependents });
+      const { client } = page.operator;
+      const unlabelled = { metadata: { labels: { [LABEL]: null } } };
+      for (const name of names) {
+        const { metadata } = await client.mergePatch(ConfigMap, atItem(name), unlabelled);
+        const copy = { name: `copy-${name}`, namespace, annotations: metadata.annotations! };
+        await client.create(ConfigMap, { metadata: copy });
+        await client.mergePatch(Page, at(name), { spec: { text: "second" } });
+      }
+      await page.operator.start();
+      await page.quiet();
+      assert.ok(await client.get(ConfigMap, atItem("one")));
+      page.requests.length = 0;
+      for (const name of names) {
+        await client.delete(Page, at(name));
+        await waitFor("the page is gone", async () => (await client.get(Page, at(name))) === undefined);
+      }
+      const lists = page.requests.filter((each) => /^GET \S*\/configmaps /.test(each));
+      assert.is(lists.length, 1);
+      for (const name of names) {
+        assert.is(await client.get(ConfigMap, atItem(name)), undefined);
+        assert.ok(await client.get(ConfigMap, { name: `copy-${name}`, namespace }));
+      }
+    });
+});

@@ -22,6 +22,10 @@ interface Case {
   readonly child: "none" | "home" | "elsewhere";
   /** The condition of the ordered ConfigMap that reads `input`. */
   readonly condition?: "activationCondition" | "reconcilePrecondition" | "deletePostcondition";
+  /** Whether `desired` of the ordered ConfigMap reads `input`. */
+  readonly isComputed?: boolean;
+  /** Whether the ordered ConfigMap is an item of a bulk dependent, whose items the page names. */
+  readonly isItem?: boolean;
   /** Whose data the deletion of the resource reads. */
   readonly external: "none" | "nothing" | "secret" | "input";
   readonly finalizer?: string;
@@ -55,7 +59,7 @@ const childNamespaceOf = ({ id, namespace }: Scene, { child }: Case) =>
   child === "elsewhere" ? `${id}-other` : namespace;
 
 function dependentsOf(world: World, one: Case): object[] {
-  const { secret, child, external, isHeld, condition } = one;
+  const { secret, child, external, isHeld, condition, isComputed = false, isItem = false } = one;
   const input = {
     name: "input",
     resource: ConfigMap.definition,
@@ -78,10 +82,15 @@ function dependentsOf(world: World, one: Case): object[] {
   };
   const childNode = {
     ...{ name: "child", resource: ConfigMap.definition, deletion: "ordered" },
-    dependsOn: condition === undefined ? [] : ["input"],
+    dependsOn: condition === undefined && !isComputed ? [] : ["input"],
     ...(child === "elsewhere" ? { namespace: childNamespaceOf(world.scene, one) } : {}),
     ...(condition === undefined ? {} : { [condition]: conditions[condition] }),
-    desired: () => objectOf("child", {}),
+    ...(isItem ? { bulk: {} } : {}),
+    desired: ({ primary, secondary }: Arguments & { readonly primary: Page }) => {
+      const object = objectOf("child", isComputed ? { on: secondary.input!.data!["on"] } : {});
+      if (!isItem) return object;
+      return primary.spec?.text === "first" ? { child: object } : {};
+    },
   };
   const tokens = {
     secret: ({ secondary }: Arguments) => secondary.secret!.data!["token"] === TOKEN,
@@ -105,7 +114,7 @@ function dependentsOf(world: World, one: Case): object[] {
       service.delete(id);
     },
   };
-  const needsInput = external === "input" || condition !== undefined;
+  const needsInput = external === "input" || condition !== undefined || isComputed;
   return [
     ...(needsInput ? [input] : []),
     ...(secret === "none" ? [] : [secretNode]),
@@ -131,6 +140,12 @@ const COMMANDS = {
     attempt(() => scene.client.mergePatch(ConfigMap, refOf(scene, "input"), { data: { on: "false" } })),
   "delete secret": removeObject(Secret, "secret"),
   "delete child": removeObject(ConfigMap, "child"),
+  "labels are removed": async (world: World, one: Case) => {
+    const ref = { name: "child", namespace: childNamespaceOf(world.scene, one) };
+    await attempt(() => world.scene.client.mergePatch(ConfigMap, ref, { metadata: { labels: null } }));
+  },
+  "the page names no item": ({ scene }: World) =>
+    attempt(() => scene.client.mergePatch(Page, refOf(scene), { spec: { text: "second" } })),
   "a second resource appears": async ({ scene, service }: World) => {
     service.create({ owner: scene.id, item: "", value: "" });
     // The operator did not create it, so it is promised to delete only what it has seen.
@@ -268,6 +283,24 @@ add("deletes an ordered object of a deletePostcondition without its input after 
   ...{ child: "elsewhere", condition: "deletePostcondition" },
   commands: ["stop the operator", "delete page", "delete input", "start the operator"],
 });
+for (const child of ["home", "elsewhere"] as const) {
+  add(`deletes an ordered object without its label, whose desired() reads an input that is gone (${child})`, {
+    ...{ child, isComputed: true },
+    commands: ["stop the operator", "labels are removed", "delete input", "delete page", "start the operator"],
+  });
+  add(`deletes an ordered object that lost its label after the input of desired() was gone (${child})`, {
+    ...{ child, isComputed: true },
+    commands: ["delete input", "labels are removed", "delete page"],
+  });
+  add(`deletes an item that lost its label and is not stated any more (${child})`, {
+    ...{ child, isItem: true },
+    commands: ["stop the operator", "labels are removed", "the page names no item", "start the operator"],
+  });
+}
+add("deletes an item that lost its label while its page was deleted", {
+  ...{ child: "home", isItem: true },
+  commands: ["stop the operator", "labels are removed", "the page names no item", "delete page", "start the operator"],
+});
 add("takes the finalizer off a page that wants nothing that the operator has to delete", {
   ...{ child: "elsewhere", condition: "reconcilePrecondition" },
   commands: ["input turns false"],
@@ -289,6 +322,8 @@ const cases: fc.Arbitrary<Case> = fc
     isHeld: fc.boolean(),
     child: fc.constantFrom("none", "home", "elsewhere"),
     condition: fc.constantFrom(undefined, "activationCondition", "reconcilePrecondition", "deletePostcondition"),
+    isComputed: fc.boolean(),
+    isItem: fc.boolean(),
     external: fc.constantFrom("none", "nothing", "secret", "input"),
     commands: fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Command[])), { minLength: 1, maxLength: 6 }),
   })
