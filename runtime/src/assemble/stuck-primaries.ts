@@ -40,13 +40,16 @@ interface StuckPrimariesOptions {
 /** Finds and reports primaries that wait for a controller which does not see them, and objects of primaries that went without a cleanup. */
 export class StuckPrimaries {
   readonly #options: StuckPrimariesOptions;
-  /** Those with the finalizer that left the selection, by uid; true once they are known to be deleted, and reported. */
+  /** Those that are being deleted, hold the finalizer and are not selected, by uid. */
   readonly #unselected = new Map<string, { readonly primary: KubernetesObject; isReported: boolean }>();
   /** Those that went without a cleanup, by uid. */
   readonly #left = new Map<string, KubernetesObject>();
-  #cancel: (() => void) | undefined;
+  /** The check that comes next. */
+  #next: { readonly dueAt: number; readonly cancel: () => void } | undefined;
   #nextMs = FIRST_CHECK_MS;
   #isChecking = false;
+  /** Whether a living primary holds the finalizer and is not selected: it may be deleted later, which no watch shows. */
+  #mayFollow = false;
 
   constructor(options: StuckPrimariesOptions) {
     this.#options = options;
@@ -76,7 +79,7 @@ export class StuckPrimaries {
   }
 
   close(): void {
-    this.#cancel?.();
+    this.#next?.cancel();
   }
 
   /**
@@ -89,16 +92,11 @@ export class StuckPrimaries {
     const isMarked = hasFinalizer(primary, finalizer);
     // The API server deletes nothing that has a finalizer: the object has only lost what the watch selects.
     if (isMarked && deletionTimestamp === undefined) {
-      if (selector !== undefined) this.#track(primary, FIRST_CHECK_MS);
+      if (selector !== undefined) this.#schedule(FIRST_CHECK_MS);
       return;
     }
     const external = facts.external();
     if (isMarked || external.length > 0 || leftOf(primary).length > 0) void this.#reportLeft(primary, external);
-  }
-
-  #track(primary: KubernetesObject, afterMs: number): void {
-    this.#unselected.set(primary.metadata.uid!, { primary, isReported: false });
-    this.#schedule(afterMs);
   }
 
   /** Takes note of a primary that is selected. */
@@ -106,10 +104,17 @@ export class StuckPrimaries {
     this.#unselected.delete(uid);
   }
 
+  // An earlier check stays, so that a stream of primaries does not put it off.
   #schedule(afterMs: number): void {
-    this.#cancel?.();
-    this.#nextMs = Math.max(FIRST_CHECK_MS, afterMs);
-    this.#cancel = this.#options.clock.schedule(afterMs, () => void this.#check());
+    const { clock } = this.#options;
+    const dueAt = clock.now() + afterMs;
+    if (this.#next !== undefined && this.#next.dueAt <= dueAt) return;
+    this.#next?.cancel();
+    const check = () => {
+      this.#next = undefined;
+      void this.#check();
+    };
+    this.#next = { dueAt, cancel: clock.schedule(afterMs, check) };
   }
 
   async #check(onPage: (page: readonly KubernetesObject[]) => void = () => {}): Promise<void> {
@@ -117,6 +122,7 @@ export class StuckPrimaries {
     this.#isChecking = true;
     const { list, signal, finalizer, isSelected, logger, controller, definition, cleanUp } = this.#options;
     const seen = new Set<string>();
+    this.#mayFollow = false;
     try {
       for await (const page of list(signal)) {
         onPage(page);
@@ -126,13 +132,17 @@ export class StuckPrimaries {
         if (!seen.has(uid) || isSelected(primary)) this.#unselected.delete(uid);
     } catch (error) {
       if (signal.aborted) return;
+      this.#mayFollow = true;
       const what = `${definition.plural} that hold finalizer "${finalizer}" and are not selected were not looked for`;
       logger.warn({ controller }, `${what}: ${messageOf(error)}`);
     } finally {
       this.#isChecking = false;
     }
-    const isOver = this.#unselected.size === 0 && cleanUp === undefined;
-    if (signal.aborted || isOver) return;
+    if (signal.aborted) return;
+    if (this.#unselected.size === 0 && !this.#mayFollow && cleanUp === undefined) {
+      this.#nextMs = FIRST_CHECK_MS;
+      return;
+    }
     const nextMs = this.#nextMs;
     this.#schedule(cleanUp === undefined ? nextMs : Math.min(nextMs, RESPONSIBLE_CHECK_MS));
     this.#nextMs = Math.min(2 * nextMs, LAST_CHECK_MS);
@@ -145,7 +155,10 @@ export class StuckPrimaries {
     if (isSelected(primary)) return;
     const known = this.#unselected.get(uid);
     // Another instance may reconcile it.
-    if (deletionTimestamp === undefined) return;
+    if (deletionTimestamp === undefined) {
+      this.#mayFollow = true;
+      return;
+    }
     if (cleanUp !== undefined) return cleanUp(primary);
     const isSettled = Date.now() - Date.parse(deletionTimestamp) >= SETTLE_MS;
     const isReported = known?.isReported === true || isSettled;
@@ -167,7 +180,7 @@ export class StuckPrimaries {
       // The event of a deletion shows the finalizers that were there before.
       if (!(await isGone(primary, signal))) {
         if (finalizer !== undefined && selector !== undefined && hasFinalizer(primary, finalizer))
-          this.#track(primary, SETTLE_MS);
+          this.#schedule(SETTLE_MS);
         return;
       }
       await sleep(SETTLE_MS, signal, clock);

@@ -85,6 +85,21 @@ suite("primary that is not selected", (test) => {
       await waitFor("nothing is stuck", () => stuckIn(page).count === 0);
     });
 
+  test("is reported if it is deleted after the start of an operator that never selected it", async () => {
+    await using server = await startPageServer();
+    {
+      await using page = await start(server, selected);
+      await createIn(page);
+      await page.operator.stop();
+      await move(server, "b");
+    }
+    await using page = await start(server, selected);
+    await page.quiet();
+    assert.is(stuckIn(page).count, 0);
+    await remove(server);
+    await untilReported(page, "NotSelected", NOT_SELECTED);
+  });
+
   test("is looked for by one list at the start, and only with a selector and a finalizer", async () => {
     await using server = await startPageServer();
     const lists = async (options: PageOperatorOptions) => {
