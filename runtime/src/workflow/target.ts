@@ -228,7 +228,8 @@ export class Target {
         return "unseen";
       }
       if (written !== "absent") await this.#hold(run);
-      if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
+      if (written === "waiting")
+        return { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true };
       if (written === "absent") return { kind: "waiting", for: [name] };
       if (typeof written === "object" && "because" in written)
         return { kind: "waiting", for: [], because: written.because };

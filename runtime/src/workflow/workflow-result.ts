@@ -41,9 +41,10 @@ export type DependentOutcome<Details = ConditionDetails> = {
       }
     /**
      * Other dependents are not ready yet; an item of a bulk dependent is named `dependent[key]`. A read-only dependent without an object waits
-     * for itself. `because` is set if its own object has to be gone first.
+     * for itself. `because` says what else it waits for, such as a watch or the end of a Job; `isHeld`: its own object is being deleted, and has to be
+     * gone first.
      */
-    | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
+    | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string; readonly isHeld?: true }
     /**
      * It must not exist: its own precondition, or that of something it depends on, does not hold. `isGone`: what it depends on can be deleted.
      * `isHeld`: a finalizer or a grace period keeps its object for now.

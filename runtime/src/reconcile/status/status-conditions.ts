@@ -40,7 +40,9 @@ export interface StatusFacts {
   readonly types?: ConditionTypes | undefined;
 }
 
-type Reason = "Paused" | "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
+type Reason =
+  | ("Paused" | "WriteLoop" | "NotRun" | "Ready" | "Failed")
+  | ("NotReady" | "DependencyNotReady" | "Deleting" | "Waiting");
 
 interface Finding {
   /** Default: `False` */
@@ -52,7 +54,7 @@ interface Finding {
 type NamedFinding = Finding & { readonly name: string };
 
 // The reason of `Ready` is the first of these that a dependent has.
-const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
+const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "Waiting", "DependencyNotReady"];
 
 const PAUSED_FINDING: Finding = {
   status: "True",
@@ -120,7 +122,8 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
       if (isSettled(outcome)) return undefined;
       return itemFindingOf(name, outcome) ?? { reason: "NotReady", message: detailOf(outcome) };
     case "waiting":
-      if (outcome.because !== undefined) return { reason: "Deleting", message: outcome.because };
+      if (outcome.because !== undefined)
+        return { reason: outcome.isHeld === true ? "Deleting" : "Waiting", message: outcome.because };
       if (outcome.for.length === 0) return itemFindingOf(name, outcome);
       // A read-only dependent without an object waits for itself.
       if (outcome.for.join() === name) return { reason: "NotReady", message: "does not exist yet" };

@@ -253,7 +253,7 @@ suite("an object that is being deleted", (test) => {
       await running.quiet();
       await space.delete(ConfigMap, "one-a");
       const waiting = await untilOutcome(running, "a", "waiting");
-      assert.equal(waiting, { kind: "waiting", for: [], because: "the object is being deleted" });
+      assert.equal(waiting, { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true });
       assert.equal(outcomeOf(running, "after"), { kind: "waiting", for: ["a"] });
       const writes = writesOf(running).length;
       await space.patch(Sample, "one", { spec: { value: "second" } });

@@ -71,6 +71,17 @@ const failing = () => {
   throw new Error("the service is gone");
 };
 
+/** An object that is created once, for each text of the page, and is ready at once only for the second one. */
+const createdOnce = configMapOf("text", {
+  mode: "once",
+  again: ({ primary }: { primary: Page }) => primary.spec.text,
+  readyPostcondition: isReadyOnceThere as never,
+  desired: ({ primary }) => ({
+    metadata: { name: "one-text" },
+    data: primary.spec.text === "second" ? { done: "yes" } : {},
+  }),
+});
+
 const CASES: { readonly [state: string]: Case } = {
   "an invalid object": {
     event: "Rejected",
@@ -122,6 +133,20 @@ const CASES: { readonly [state: string]: Case } = {
       await kubectl.delete(CHILD);
     },
     leave: (kubectl) => kubectl.patch(CHILD, { metadata: { finalizers: null } }),
+  },
+  "a run that waits for the end of the one before": {
+    event: "Stalled",
+    condition: "Waiting",
+    options: { dependents: [createdOnce] },
+    enter: (kubectl) => kubectl.patch(PAGE, { spec: { text: "second" } }),
+    leave: (kubectl) => kubectl.delete(CHILD),
+  },
+  "a run that was deleted before its end": {
+    event: "Stalled",
+    condition: "NotReady",
+    options: { dependents: [createdOnce] },
+    enter: (kubectl) => kubectl.delete(CHILD),
+    leave: (kubectl) => kubectl.patch(PAGE, { spec: { text: "second" } }),
   },
   "a pause": {
     event: "Paused",

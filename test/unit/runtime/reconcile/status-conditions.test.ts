@@ -67,13 +67,31 @@ suite("status conditions", (test) => {
 
   test("what waits for its own object says what is the matter with that", () => {
     const conditions = conditionsOf({
-      a: { kind: "waiting", for: [], because: "the object is being deleted" },
+      a: { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true },
       b: { kind: "waiting", for: ["b"] },
     });
     assert.equal(brief(conditions), [
       "Ready=False NotReady: a: the object is being deleted; b: does not exist yet",
       "AReady=False Deleting: the object is being deleted",
       "BReady=False NotReady: does not exist yet",
+    ]);
+  });
+
+  test("what waits for anything but other dependents or a deletion says what for", () => {
+    const because = "it is created again when Job home/migration has ended";
+    const item = { kind: "waiting", for: [], because: "the objects in namespace b are unknown" } as const;
+    const bulk = { kind: "unchanged", isReady: false, items: { b: item } } as const;
+    assert.equal(
+      brief(conditionsOf({ a: { kind: "waiting", for: [], because }, b: { kind: "waiting", for: ["a"] } })),
+      [
+        `Ready=False Waiting: a: ${because}; b: waits for a`,
+        `AReady=False Waiting: ${because}`,
+        "BReady=False DependencyNotReady: waits for a",
+      ],
+    );
+    assert.equal(brief(conditionsOf({ bulk }, { isCleanup: true })), [
+      'Ready=False Waiting: bulk: item "b": the objects in namespace b are unknown',
+      'BulkReady=False Waiting: item "b": the objects in namespace b are unknown',
     ]);
   });
 
@@ -110,7 +128,7 @@ suite("status conditions", (test) => {
       messageOf({ kind: "created", isReady: false, items }),
       'item "b": 0 of 1 replicas; 2 of 3 items are not ready',
     );
-    const waiting = { kind: "waiting", for: [], because: "the object is being deleted" } as const;
+    const waiting = { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true } as const;
     assert.is(messageOf({ kind: "waiting", for: [], items: { a: waiting } }), 'item "a": the object is being deleted');
     assert.equal(
       brief(conditionsOf({ bulk: { kind: "unchanged", isReady: false, items: { a: items.a, b: waiting } } })),
