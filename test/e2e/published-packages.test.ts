@@ -12,6 +12,7 @@ import { assert, shared, suite } from "../support/suite.js";
 import { runCommand, userEnvironment } from "./command.js";
 import { findPackageProblems } from "./package-problems.js";
 import { packageNames, packPackages, unpack } from "./packages.js";
+import { createRunnerProject } from "./runner-project.js";
 import { keepMovedObject } from "./moved-dependent.js";
 import { convergeOnePage, CRD, startProjectServer } from "./running-operator.js";
 import { createUserProject, installTools } from "./user-project.js";
@@ -144,6 +145,18 @@ suite("published packages", (test) => {
     },
     LONG,
   );
+
+  const runners = once(async () => createRunnerProject(await packages()));
+  for (const runner of ["vitest", "jest"] as const)
+    test(
+      `the API server starts, watches and simulates in ${runner} while timers and the date are fake`,
+      async () => {
+        const { code, stdout, stderr } = await (await runners()).run(runner);
+        assert.is(code, 0, stdout + stderr);
+        assert.match(stdout + stderr, /Tests.*1 passed/);
+      },
+      LONG,
+    );
 
   for (const [kind, project] of Object.entries(projects))
     test(
