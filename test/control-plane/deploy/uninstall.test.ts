@@ -135,21 +135,16 @@ suite("an operator in a cluster", (test) => {
       await using project = await createDeployFolder();
       await rm(join(project.path, "deploy/crds"), { recursive: true });
       kubectl("create", "namespace", TEAM);
-      const apply = async (folder: string) => {
+      const prune = async (folder: string, ...more: string[]) => {
         const { diagnostics } = await generate({ project: project.path });
         assert.equal(diagnostics, []);
         const allowed = "--prune-allowlist=apiextensions.k8s.io/v1/CustomResourceDefinition";
-        const { status, stdout, stderr } = kubectl(
-          "apply",
-          "--prune",
-          "--all",
-          allowed,
-          "-k",
-          join(project.path, folder),
-        );
+        const path = join(project.path, folder);
+        const { status, stdout, stderr } = kubectl("apply", "--prune", "--all", allowed, ...more, "-k", path);
         assert.is(status, 0, stderr);
-        assert.not.match(stdout, "pruned");
+        return stdout;
       };
+      const apply = async (folder: string) => assert.not.match(await prune(folder), "pruned");
       await apply("deploy");
       done(kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"));
       await createPage();
@@ -164,6 +159,7 @@ suite("an operator in a cluster", (test) => {
       await writeFile(join(project.path, "deploy/crds/kustomization.yaml"), "resources: [../generated/crds]\n");
       await mkdir(join(project.path, "whole"));
       await writeFile(join(project.path, "whole/kustomization.yaml"), "resources: [../deploy/crds, ../deploy]\n");
+      assert.match(await prune("deploy", "--dry-run=server"), "webpages.example.com pruned", "one folder alone");
       await apply("whole");
       assert.is(await statusOf(PAGE), 200);
       kubectl("patch", "webpage", "page", "--type=merge", '-p={"metadata":{"finalizers":null}}');
