@@ -173,7 +173,7 @@ suite("an operator in a cluster", (test) => {
   test(
     "is uninstalled by Helm without its custom resources, whichever goes first, and a second release takes nothing from it",
     async () => {
-      const { kubectl, helm, statusOf, createPage } = await cluster();
+      const { plane, kubectl, helm, statusOf, createPage } = await cluster();
       const install = (name: string, namespace: string, ...more: string[]) =>
         helm("install", name, "deploy", "--namespace", namespace, "--create-namespace", ...more);
       done(install("web", "webpage-system"));
@@ -200,11 +200,26 @@ suite("an operator in a cluster", (test) => {
       );
       assert.is(helm("uninstall", "web", "--namespace=webpage-system").status, 0);
       assert.is(await statusOf(PAGE), 200);
-      kubectl("patch", "webpage", "page", "--type=merge", '-p={"metadata":{"finalizers":null}}');
+      /** Installs the release, and starts a pod of its Deployment. */
+      const start = async () => {
+        const release = async () => done(install("web", "webpage-system"));
+        const replica = await (await deploySample(plane, "webpage", { hasCrds: true, install: release })).start();
+        await replica.untilLogged("leads");
+        return replica;
+      };
+      done(kubectl("delete", "-k", "deploy/crds", "--wait=false"));
+      assert.is(await statusOf(PAGE), 200, "it hangs, as no operator runs");
+      {
+        await using replica = await start();
+        await waitFor("the CRD is gone", async () => (await statusOf(CRD)) === 404, { timeoutMs: 60_000 });
+        await replica.terminate();
+        assert.is(helm("uninstall", "web", "--namespace=webpage-system").status, 0);
+      }
+      // The CRDs go first, while the operator runs.
+      await using _replica = await start();
+      await createPage();
       done(kubectl("delete", "-k", "deploy/crds", "--timeout=50s"));
-      // The CRDs went first.
-      done(install("web", "webpage-system"));
-      done(kubectl("delete", "-k", "deploy/crds", "--timeout=50s"));
+      assert.is(await statusOf(CRD), 404);
       assert.is(helm("uninstall", "web", "--namespace=webpage-system").status, 0);
     },
     { timeoutMs: 200_000 },
