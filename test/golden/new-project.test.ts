@@ -82,7 +82,7 @@ suite("new project", (test) => {
       const begin = (text: string) =>
         spawnSync(text, { cwd: folder.path, env, encoding: "utf8", shell: true, timeout: 60_000 });
       assert.match(command, "--test-timeout=300000");
-      const { status, signal, stdout } = begin(command.replace("--test-timeout=300000", "--test-timeout=3000"));
+      const { status, signal, stdout } = begin(command.replace("--test-timeout=300000", "--test-timeout=6000"));
       assert.equal([status, signal], [1, null], stdout);
       assert.match(
         stdout,
