@@ -1,5 +1,7 @@
 // A function of the user that blocks the event loop: the Lease is not renewed, and the process ends. It is named, and holds up no other primary.
+import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -272,5 +274,27 @@ suite("a function that blocks the event loop", (test) => {
     assert.match(output(), /blocked for [12]\.\d s: desired\(\)/);
     child.kill("SIGTERM");
     assert.is(await ended, 0);
+  });
+});
+
+suite("the watchdog", (test) => {
+  test("takes at most 16 MiB of memory", async () => {
+    // What the thread loads counts, and not what this process has collected or loaded meanwhile.
+    const program = `
+      import { setTimeout as sleep } from "node:timers/promises";
+      import ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
+      import { startWatchdog } from ${JSON.stringify(import.meta.resolve("#runtime/operate/watchdog.js"))};
+      await sleep(300);
+      globalThis.gc();
+      const before = process.memoryUsage.rss();
+      const stop = startWatchdog({ timeoutMs: 20_000, onHang: "report", onBroken() {} });
+      await sleep(1_500);
+      console.log((process.memoryUsage.rss() - before) / 2 ** 20);
+      stop();
+    `;
+    const args = ["--expose-gc", "--input-type=module", "-e", program];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const usedMb = Number(stdout);
+    assert.ok(usedMb > 2 && usedMb < 16, `${stdout} MiB`);
   });
 });
