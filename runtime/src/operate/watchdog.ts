@@ -6,7 +6,7 @@ import { userCalls } from "../base/user-calls.js";
 /** How an operator is watched for endless loops. */
 export interface WatchdogSettings {
   /**
-   * How long the main thread may hang. Default: 0, which is off, as the thread takes 9 MB. At least 1,000. Example: `watchdog: { timeoutMs: 20_000 }`
+   * How long the main thread may hang. Default: 0, which is off, as the thread takes 8 to 13 MB. At least 1,000. Example: `watchdog: { timeoutMs: 20_000 }`
    */
   readonly timeoutMs?: number | undefined;
   /**

@@ -60,7 +60,7 @@ export interface OperatorOptions extends EndpointSettings {
    */
   readonly proofKey?: ProofKeySettings | undefined;
   /**
-   * A thread that names what hangs when the main thread does not return, as in an endless loop. Default: none, as it takes 9 MB. Example:
+   * A thread that names what hangs when the main thread does not return, as in an endless loop. Default: none, as it takes 8 to 13 MB. Example:
    * `watchdog: { timeoutMs: 20_000, onHang: "exit" }`
    */
   readonly watchdog?: WatchdogSettings | undefined;

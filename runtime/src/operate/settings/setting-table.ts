@@ -88,7 +88,7 @@ export const OPERATOR_SETTINGS = settingsIn({
   "watchdog.timeout": {
     type: duration,
     flag: "watchdog-timeout",
-    help: "How long the main thread may hang before a thread of 9 MB names what runs, 0s for no such thread. Default: 0s",
+    help: "How long the main thread may hang before a thread of 8 to 13 MB names what runs, 0s for no such thread. Default: 0s",
   },
   "watchdog.onHang": {
     type: choice("report", "exit"),
