@@ -21,8 +21,7 @@ export interface AdditiveOptions {
 /** Tells whether live contains everything that is desired. */
 export function includes(desired: Value, live: Value, options: AdditiveOptions): boolean {
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
-  if (isAbsent(live))
-    return options.mayLackEmpty === true && (isEmpty(desired) || (options.schema.dropsEmpty && isEmptyValue(desired)));
+  if (isAbsent(live)) return options.mayLackEmpty === true && mayBeLackedEmpty(desired, options.schema);
   if (desired === live) return true;
   if (isJsonObject(desired) && isJsonObject(live))
     return membersOf(desired, live, options).every((name) =>
@@ -128,6 +127,12 @@ function commonSubsequence(all: readonly string[], others: readonly string[]): s
 
 function isAbsent(value: Value): value is null | undefined {
   return value === undefined || value === null;
+}
+
+// A struct is kept although it is empty: `emptyDir: {}` says which source a volume has.
+function mayBeLackedEmpty(desired: JsonValue, schema: SchemaNode): boolean {
+  if (schema.isStruct) return false;
+  return isEmpty(desired) || (schema.dropsEmpty && isEmptyValue(desired));
 }
 
 function isEmpty(value: JsonValue): boolean {

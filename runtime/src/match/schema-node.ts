@@ -23,6 +23,8 @@ export interface SchemaNode {
   readonly isBuiltin: boolean;
   /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
   readonly dropsEmpty: boolean;
+  /** Whether its members are known by name. */
+  readonly isStruct: boolean;
   readonly default: JsonValue | undefined;
   /** In the order of their names. */
   readonly listMapKeys: readonly string[];
@@ -84,6 +86,7 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     isBytes: isBuiltin && resolved?.format === "byte",
     isBuiltin,
     dropsEmpty: isBuiltin && !keepsZero && isMap,
+    isStruct: !isMap,
     default: resolved?.default,
     listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
     property(property) {

@@ -281,6 +281,22 @@ suite("generic matcher", (test) => {
     const live = template({ name: "a", resources: { limits: { cpu: "1" } }, imagePullPolicy: "Always" });
     assert.ok(genericMatcher()(argumentsOf({ metadata: {}, ...desired }, liveOf({}, live))));
   });
+
+  test("of built-in kinds the server keeps a struct that is empty: it may say which form of a union is there", () => {
+    const match = (desired: object, live: object) =>
+      genericMatcher()(
+        argumentsOf(
+          { metadata: {}, spec: { template: { spec: desired } } },
+          liveOf({}, { spec: { template: { spec: live } } }),
+        ),
+      );
+    const volumes = (source: object) => ({ volumes: [{ name: "v", ...source }] });
+    assert.not(match(volumes({ emptyDir: {} }), volumes({ configMap: { name: "c" } })));
+    assert.ok(match(volumes({ emptyDir: {} }), volumes({ emptyDir: { medium: "Memory" } })));
+    assert.not(match({ securityContext: {} }, {}));
+    assert.not(match({ containers: [{ name: "a", securityContext: {} }] }, { containers: [{ name: "a" }] }));
+    assert.ok(match({ nodeSelector: {}, tolerations: [] }, {}));
+  });
 });
 
 suite("the differences that the generic matcher sees", (test) => {
