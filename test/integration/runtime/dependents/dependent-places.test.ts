@@ -1,4 +1,5 @@
 // Where dependents live: other namespaces, no namespace, other clusters.
+import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
@@ -126,6 +127,17 @@ async function startCluster() {
   return { server, connection, client, [Symbol.asyncDispose]: dispose };
 }
 
+/** Returns an address of this machine at which nothing listens. */
+async function freeAddress(): Promise<{ readonly url: string; readonly port: number }> {
+  await using server = await startApiServer({ tls: false });
+  return { url: server.url, port: Number(new URL(server.url).port) };
+}
+
+function clientOf(connection: { readonly url: string; readonly token: string }) {
+  const client = new ApiClient(createConnection(connection));
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
 suite("a dependent in another cluster", (test) => {
   const elsewhere = { cluster: "other", deletion: "ordered" } as const;
   const far = { ...elsewhere, namespace: "default" };
@@ -178,23 +190,38 @@ suite("a dependent in another cluster", (test) => {
     await untilOutcome(running, "missing", "inactive");
   });
 
-  test("is unhealthy while that cluster cannot be reached, and says so", async () => {
+  test("is unhealthy while that cluster cannot be reached, says so, and is made when it can", async () => {
     await using space = await openSpace();
-    const clusters = { other: { url: "http://127.0.0.1:1" } };
+    const { url, port } = await freeAddress();
+    const connection = { url, token: "of-the-other" };
+    const clusters = { other: connection };
     await using running = space.operator([dependentController([configOf("a", far), configOf("near")])], { clusters });
     await running.operator.start();
     const { reason = "" } = await waitFor("the watch is unhealthy", () => {
       const { a, near } = running.operator.controller("sample").health();
       return a?.status === "unhealthy" && near?.status === "healthy" ? a : undefined;
     });
-    assert.match(reason, /cannot watch ConfigMap.v1 in namespace "default" at http:\/\/127.0.0.1:1/);
+    assert.match(reason, /cannot watch ConfigMap.v1 in namespace "default" at http:/);
+    assert.ok(reason.includes(url), reason);
     await space.create(Sample, sample());
     const { waiting } = await waitFor("the primary waits", () => {
       const health = running.operator.health().controllers["sample"];
       return health?.waiting.count === 1 ? health : undefined;
     });
-    assert.match(waiting.primaries[0]!.reason, /http:\/\/127.0.0.1:1/);
+    assert.ok(waiting.primaries[0]!.reason.includes(url), waiting.primaries[0]!.reason);
     assert.equal(running.events, []);
+    await using _ = await startApiServer({ tls: false, port, token: connection.token });
+    await using client = clientOf(connection);
+    const value = async () => (await client.get(ConfigMap, ref))?.data?.["value"];
+    await waitFor("it is made", async () => (await value()) === "first", { timeoutMs: 20_000 });
+    await space.until(ConfigMap, "one-near", () => true);
+    await waitFor("nothing waits, and all is healthy", () => {
+      const { status, controllers } = running.operator.health();
+      return status === "healthy" && controllers["sample"]?.waiting.count === 0;
+    });
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await value(), undefined);
   });
 
   test("may share an event source of the user that watches that cluster", async () => {
