@@ -11,8 +11,7 @@ const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /**
  * Finds the connection as `loadConnection` does, and keeps trying until the signal is aborted: files that are being written are complete a moment
- * later. A kubeconfig that does not exist, or a token that no
- * header may have, is a mistake, and ends the start.
+ * later. A kubeconfig that does not exist, or a token that no header may have, is a mistake, and ends the start.
  */
 export async function findConnection(
   kubeconfig: string | undefined,
