@@ -231,20 +231,31 @@ export class Target {
       if (written === "waiting")
         return { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true };
       if (written === "absent") return { kind: "waiting", for: [name] };
-      if (typeof written === "object" && "because" in written)
+      if (typeof written === "object" && "because" in written) {
+        if (written.untilEnd === true && (await this.#judge(run, wanted)).hasEnded) return this.reconcile(run);
         return { kind: "waiting", for: [], because: written.because };
+      }
       if (typeof written === "object" && "ended" in written) return this.#end(written.ended);
       this.#written = written;
     } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     else await this.#hold(run);
-    const isReady = await this.ask("readyPostcondition", run);
-    const made = wanted && this.#live(run);
-    if (made !== undefined) await reconciler.remember?.(run, wanted!, made, isReady);
+    const { isReady } = await this.#judge(run, wanted);
     const written = this.#written ?? "unchanged";
     // A postponed write leaves the object as it is, and nothing waits for it.
     return typeof written === "string"
       ? { kind: written, isReady }
       : { kind: "unchanged", isReady, postponed: written.postponed };
+  }
+
+  /** Asks whether the object is ready, and keeps that where it has to be known later. */
+  async #judge(
+    run: Run,
+    wanted: Wanted | undefined,
+  ): Promise<{ readonly isReady: boolean; readonly hasEnded: boolean }> {
+    const isReady = await this.ask("readyPostcondition", run);
+    const made = wanted && this.#live(run);
+    if (made === undefined) return { isReady, hasEnded: false };
+    return { isReady, hasEnded: (await this.reconciler.remember?.(run, wanted!, made, isReady)) === true };
   }
 
   // Its readyPostcondition has no object to look at any more.

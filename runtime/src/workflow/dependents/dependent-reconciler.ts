@@ -83,7 +83,7 @@ export type WriteOutcome =
   | "waiting"
   | "absent"
   | { readonly postponed: PostponedWrite }
-  | { readonly because: string }
+  | { readonly because: string; readonly untilEnd?: boolean }
   | EndedObject
   | UnseenObject;
 
@@ -148,8 +148,11 @@ export interface DependentReconciler {
   findAgain?(item: Live, run?: FindRun): Live | undefined;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned, `seen` what `desired` read. */
   write(run: DependentRun, wanted: Wanted, live: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome>;
-  /** Takes note whether the object that was written is ready, if that has to be known when it is gone. Default: it need not be */
-  remember?(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<void>;
+  /**
+   * Takes note whether the object that was written is ready, if that has to be known when it is gone; tells whether the object has ended. Default: it
+   * need not be known
+   */
+  remember?(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<boolean>;
   /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DependentRun, live: Live): Promise<void>;
   /**

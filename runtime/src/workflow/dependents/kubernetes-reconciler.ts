@@ -397,8 +397,10 @@ export class KubernetesReconciler implements DependentReconciler {
     const begun: OnceRun = last?.id === uid ? last : { id: uid, again };
     await this.#keep(primary, key, begun);
     if (begun.again === again) return "unchanged";
-    if (begun.result === undefined)
-      return { because: `it is created again when ${describeObject(live.object, metadata)} has ended` };
+    if (begun.result === undefined) {
+      const because = `it is created again when ${describeObject(live.object, metadata)} has ended`;
+      return { because, untilEnd: true };
+    }
     await this.#prepareDeletion(run, live);
     const options = { cause: this.#causeOf(run), propagationPolicy: "Foreground" } as const;
     await this.#options.writer.delete(this.#target, live.object, options);
@@ -414,9 +416,9 @@ export class KubernetesReconciler implements DependentReconciler {
     if (ended.result !== undefined) await memory!.set(primary, key, ended);
   }
 
-  async remember(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<void> {
+  async remember(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<boolean> {
     const { definition, memory } = this.#options;
-    if (!this.#isOnce) return;
+    if (!this.#isOnce) return false;
     const { primary } = run;
     const key = wanted.item ?? "";
     const object = live.object as KubernetesObject;
@@ -424,10 +426,11 @@ export class KubernetesReconciler implements DependentReconciler {
     const { uid = "" } = object.metadata;
     const isNew = last?.id !== uid;
     const result = resultOf(object, isReady);
-    if (!isNew && (result === undefined || last?.result !== undefined)) return;
+    if (!isNew && (result === undefined || last?.result !== undefined)) return last?.result !== undefined;
     const again = isNew ? await againOf(definition, primary) : last!.again;
     const begun: OnceRun = { id: uid, again, ...result };
     await memory!.set(primary, key, begun);
+    return result !== undefined;
   }
 
   // Also where another client deleted what was kept, or an earlier version kept it elsewhere.

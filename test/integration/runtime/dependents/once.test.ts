@@ -202,7 +202,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "is not interrupted by another value of again",
+    "is not interrupted by another value of again, and runs again when it has ended",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf({ again }, { spec: { suspend: true } })]);
@@ -213,6 +213,35 @@ suite("a Job with mode: once", (test) => {
       await waitFor("it waits", () => outcomeOf(running, "job")?.kind === "waiting");
       await running.quiet();
       assert.is((await space.get(Job, "one-job"))?.metadata.uid, metadata.uid);
+      await space.patch(Job, "one-job", { spec: { suspend: false } });
+      await waitFor(
+        "another Job is there",
+        async () => ((await space.get(Job, "one-job"))?.metadata.uid ?? metadata.uid) !== metadata.uid,
+        COLLECTING,
+      );
+      await untilRecorded(space, "second");
+    },
+    COLLECTING,
+  );
+
+  test(
+    "of a kind other than Job is created again for another value of again once it was ready",
+    async () => {
+      await using space = await openSpace();
+      const isDone = (({ live }: { live: { data?: { done?: string } } }) => live.data?.done === "yes") as never;
+      const once = configOf("setup", { mode: "once", again, readyPostcondition: isDone });
+      await using running = await start(space, [once]);
+      await space.create(Sample, sample());
+      const { metadata } = await space.until(ConfigMap, "one-setup", () => true);
+      await waitFor("it is recorded", () => recordOf(space));
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await waitFor("it waits", () => outcomeOf(running, "setup")?.kind === "waiting");
+      await space.patch(ConfigMap, "one-setup", { data: { done: "yes" } });
+      await waitFor(
+        "another ConfigMap is there",
+        async () => ((await space.get(ConfigMap, "one-setup"))?.metadata.uid ?? metadata.uid) !== metadata.uid,
+        COLLECTING,
+      );
     },
     COLLECTING,
   );
