@@ -210,13 +210,13 @@ suite("a function that blocks the event loop", (test) => {
     const reconciler = "{ reconcile: () => block(2_500) }";
     const watchdog = "watchdog: { timeoutMs: 1_000 },";
     const { child, ended, lines } = run(programOf(server, { before: block, reconciler, options: watchdog }));
-    await waitFor(
-      "it is named afterwards as well",
-      () => lines().filter(({ level }) => level === "error").length === 2,
-    );
-    const [hang, stall] = lines().filter(({ level }) => level === "error");
-    assert.match(hang!.message, /^the main thread has hung for 1 s: the reconciler \(primary "default\/bad"/);
-    assert.match(stall!.message, /^the event loop was blocked for [12]\.\d s: the reconciler/);
+    // The thread and the main thread write beside each other, and on a busy machine the start takes longer than a second, too.
+    const isNamed = (pattern: RegExp) =>
+      lines().some(({ level, message }) => level === "error" && pattern.test(message));
+    const hang = /^the main thread has hung for [12] s: the reconciler \(primary "default\/bad"/;
+    await waitFor("it is named", () => isNamed(hang), { describe: lines });
+    const stall = /^the event loop was blocked for [1-4]\.\d s: the reconciler/;
+    await waitFor("it is named afterwards as well", () => isNamed(stall), { describe: lines });
     child.kill("SIGTERM");
     assert.is(await ended, 0);
   });
