@@ -1,4 +1,5 @@
 import type ts from "typescript";
+import { unwrap } from "./unwrap.js";
 
 /** What a true expression proves of a field of the primary. */
 export interface ProvenField {
@@ -16,7 +17,7 @@ export interface ProvenField {
  */
 export function provenFieldsOf(root: ts.Expression, compiler: typeof ts): ProvenField[] {
   const { SyntaxKind } = compiler;
-  const expression = bare(root, compiler);
+  const expression = unwrap(root, compiler);
   if (compiler.isBinaryExpression(expression)) {
     const { left, right, operatorToken } = expression;
     if (operatorToken.kind === SyntaxKind.AmpersandAmpersandToken)
@@ -30,7 +31,7 @@ export function provenFieldsOf(root: ts.Expression, compiler: typeof ts): Proven
   }
   const doubted = negatedOf(expression, compiler);
   if (doubted !== undefined) {
-    const twice = negatedOf(bare(doubted, compiler), compiler);
+    const twice = negatedOf(unwrap(doubted, compiler), compiler);
     return twice === undefined ? [] : provenFieldsOf(twice, compiler);
   }
   if (isBooleanCall(expression, compiler)) return provenFieldsOf(expression.arguments[0]!, compiler);
@@ -79,10 +80,10 @@ interface Access {
 
 /** Returns the field of the primary that an expression reads; undefined if it reads something else. */
 function accessOf(node: ts.Expression, compiler: typeof ts): Access | undefined {
-  const expression = bare(node, compiler);
+  const expression = unwrap(node, compiler);
   if (compiler.isIdentifier(expression)) return expression.text === "primary" ? { path: [], isWhole: true } : undefined;
   if (compiler.isCallExpression(expression)) {
-    const callee = bare(expression.expression, compiler);
+    const callee = unwrap(expression.expression, compiler);
     return isAccess(callee, compiler) ? partOf(callee.expression, undefined, compiler) : undefined;
   }
   if (!isAccess(expression, compiler)) return undefined;
@@ -113,16 +114,6 @@ function nameIn(
   return compiler.isStringLiteralLike(argumentExpression) ? argumentExpression.text : undefined;
 }
 
-/** Returns an expression without what the compiler alone sees. */
-function bare(node: ts.Expression, compiler: typeof ts): ts.Expression {
-  const isWrapped =
-    compiler.isParenthesizedExpression(node) ||
-    compiler.isNonNullExpression(node) ||
-    compiler.isAsExpression(node) ||
-    compiler.isSatisfiesExpression(node);
-  return isWrapped ? bare(node.expression, compiler) : node;
-}
-
 function negatedOf(node: ts.Expression, compiler: typeof ts): ts.Expression | undefined {
   const isNegated = compiler.isPrefixUnaryExpression(node) && node.operator === compiler.SyntaxKind.ExclamationToken;
   return isNegated ? node.operand : undefined;
@@ -136,7 +127,7 @@ function isBooleanCall(node: ts.Expression, compiler: typeof ts): node is ts.Cal
 
 function constantOf(node: ts.Expression, compiler: typeof ts): Constant | undefined {
   const { SyntaxKind } = compiler;
-  const expression = bare(node, compiler);
+  const expression = unwrap(node, compiler);
   if (compiler.isStringLiteralLike(expression)) return { value: expression.text };
   if (compiler.isNumericLiteral(expression)) return numberOf(Number(expression.text));
   if (compiler.isPrefixUnaryExpression(expression) && expression.operator === SyntaxKind.MinusToken) {

@@ -1,6 +1,7 @@
 import type ts from "typescript";
 import type { SourcePosition } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
+import { unwrap } from "../../model/expression/unwrap.js";
 import type { MemoryFile } from "../conditions/condition-program.js";
 import { createProjectProgram } from "./project-program.js";
 
@@ -77,7 +78,7 @@ function droppedBy(expression: ts.Expression): ts.Expression[] {
   const dropped: ts.Expression[] = [];
   const left = [expression];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const node = unwrapped(next);
+    const node = unwrap(next, compiler);
     if (compiler.isConditionalExpression(node)) left.push(node.whenFalse, node.whenTrue);
     else if (compiler.isBinaryExpression(node)) {
       const { kind } = node.operatorToken;
@@ -100,20 +101,6 @@ function isSettled(node: ts.Expression): boolean {
   );
 }
 
-/** Returns an expression without parentheses and assertions of types around it. */
-function unwrapped(expression: ts.Expression): ts.Expression {
-  let inner = expression;
-  while (
-    compiler.isParenthesizedExpression(inner) ||
-    compiler.isAsExpression(inner) ||
-    compiler.isSatisfiesExpression(inner) ||
-    compiler.isNonNullExpression(inner) ||
-    compiler.isTypeAssertionExpression(inner)
-  )
-    inner = inner.expression;
-  return inner;
-}
-
 function isLogical(kind: ts.SyntaxKind): boolean {
   return [SyntaxKind.AmpersandAmpersandToken, SyntaxKind.BarBarToken, SyntaxKind.QuestionQuestionToken].includes(kind);
 }
@@ -126,9 +113,9 @@ function isDropped(expression: ts.Expression, checker: ts.TypeChecker): boolean 
 
 /** Tells whether a failure of a promise is handled: by `catch`, by the second argument of `then`, or before a `finally`. */
 function isHandled(expression: ts.Expression, checker: ts.TypeChecker): boolean {
-  const call = unwrapped(expression);
+  const call = unwrap(expression, compiler);
   if (!compiler.isCallExpression(call)) return false;
-  const method = unwrapped(call.expression);
+  const method = unwrap(call.expression, compiler);
   if (!compiler.isPropertyAccessExpression(method)) return false;
   const isHandler = (handler: ts.Expression | undefined) =>
     handler !== undefined && isCallable(checker.getTypeAtLocation(handler));

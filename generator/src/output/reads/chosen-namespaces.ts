@@ -1,18 +1,19 @@
 import type ts from "typescript";
 import type { Diagnostic } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/expression/library.js";
+import { unwrap } from "../../model/expression/unwrap.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { foreignNamespace } from "../../model/rules/rights/foreign-namespace.js";
 import { dependentNamesOf } from "../controller-names.js";
 import { PrimaryChoices } from "./code/chosen-by-primary.js";
-import { constantOf, functionOf, isFunctionNode, resolveFunction, unwrap } from "./code/functions.js";
+import { constantOf, functionOf, isFunctionNode, resolveFunction } from "./code/functions.js";
 import { plainTextOf } from "./code/plain-text.js";
 import { fieldOf, objectsReturnedBy } from "./code/returned-objects.js";
 import type { SourceProgram } from "./code/source-program.js";
 
 const compiler = loadLibrary("typescript");
 
-/** The namespace of the primary, as a name is told by its parts. */
+/** How `plainTextOf` writes the namespace of the primary. */
 export const OWN_NAMESPACE = "${primary.metadata.namespace}";
 
 interface Code {
@@ -90,7 +91,7 @@ class StatedNamespaces {
   }
 
   #objectsOf(expression: ts.Expression, seen: Set<ts.Node>): ts.ObjectLiteralExpression[] {
-    const plain = unwrap(expression);
+    const plain = unwrap(expression, compiler);
     if (seen.has(plain)) return [];
     seen.add(plain);
     if (compiler.isObjectLiteralExpression(plain)) return [plain];

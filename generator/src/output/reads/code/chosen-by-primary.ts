@@ -4,7 +4,8 @@
 // returns comes from all that it is called with. A choice between constants, `spec.isLarge ? "a" : "b"`, is none of the author's.
 import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
-import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
+import { unwrap } from "../../../model/expression/unwrap.js";
+import { isFunctionNode, resolveFunction, type FunctionNode } from "./functions.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
@@ -47,7 +48,7 @@ export class PrimaryChoices {
       const given = parameter.dotDotDotToken === undefined ? call.arguments.slice(index, index + 1) : call.arguments;
       this.#note(parameter, given);
     });
-    const callee = unwrap(call.expression);
+    const callee = unwrap(call.expression, compiler);
     const object = compiler.isPropertyAccessExpression(callee) ? [callee.expression] : [];
     const callbacks = call.arguments.flatMap((argument) => resolveFunction(argument, this.#program) ?? []);
     const values = call.arguments.filter((argument) => resolveFunction(argument, this.#program) === undefined);
@@ -59,7 +60,7 @@ export class PrimaryChoices {
   /** Tells whether the value of an expression comes from a field that the author of the primary writes. */
   decide(node: ts.Node): boolean {
     if (compiler.isTypeNode(node)) return false;
-    const plain = compiler.isExpression(node) ? unwrap(node) : node;
+    const plain = compiler.isExpression(node) ? unwrap(node, compiler) : node;
     const path = compiler.isExpression(plain) ? this.#pathOf(plain) : undefined;
     if (path !== undefined) return isChosen(path);
     if (isFunctionNode(plain)) return this.#once(plain, () => returnsOf(plain).some((result) => this.decide(result)));
@@ -107,7 +108,7 @@ export class PrimaryChoices {
 
   /** Returns where in what the runtime calls the function with a value stands. */
   #pathOf(expression: ts.Expression): readonly string[] | undefined {
-    const plain = unwrap(expression);
+    const plain = unwrap(expression, compiler);
     if (compiler.isIdentifier(plain)) {
       const declaration = this.#program.declarationOf(plain);
       return declaration === undefined ? undefined : this.#pathOfDeclaration(declaration);

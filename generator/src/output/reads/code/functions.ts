@@ -1,5 +1,6 @@
 import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
+import { unwrap } from "../../../model/expression/unwrap.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
@@ -17,19 +18,9 @@ export function isFunctionNode(node: ts.Node): node is FunctionNode {
   );
 }
 
-/** Returns an expression without what only the compiler reads: parentheses, `as`, `satisfies`, `!`. */
-export function unwrap(expression: ts.Expression): ts.Expression {
-  return compiler.isParenthesizedExpression(expression) ||
-    compiler.isAsExpression(expression) ||
-    compiler.isSatisfiesExpression(expression) ||
-    compiler.isNonNullExpression(expression)
-    ? unwrap(expression.expression)
-    : expression;
-}
-
 /** Returns the function that an expression stands for; undefined if that cannot be told. */
 export function resolveFunction(expression: ts.Expression, program: SourceProgram): FunctionNode | undefined {
-  const plain = unwrap(expression);
+  const plain = unwrap(expression, compiler);
   if (isFunctionNode(plain)) return plain;
   if (compiler.isPropertyAccessExpression(plain)) return memberFunctionOf(plain, program);
   return compiler.isIdentifier(plain) ? functionOf(program.declarationOf(plain), program) : undefined;
@@ -46,7 +37,7 @@ function memberFunctionOf(access: ts.PropertyAccessExpression, program: SourcePr
   const member = object.properties.find((property) => property.name?.getText() === name.text);
   if (member === undefined) return undefined;
   if (compiler.isMethodDeclaration(member)) return member;
-  const value = compiler.isPropertyAssignment(member) ? unwrap(member.initializer) : undefined;
+  const value = compiler.isPropertyAssignment(member) ? unwrap(member.initializer, compiler) : undefined;
   return value !== undefined && isFunctionNode(value) ? value : undefined;
 }
 
@@ -63,7 +54,7 @@ export function functionOf(declaration: ts.Declaration | undefined, program: Sou
 export function constantOf(declaration: ts.Declaration): ts.Expression | undefined {
   if (!compiler.isVariableDeclaration(declaration) || declaration.initializer === undefined) return undefined;
   const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
-  return isConstant ? unwrap(declaration.initializer) : undefined;
+  return isConstant ? unwrap(declaration.initializer, compiler) : undefined;
 }
 
 /** Returns what a function returns, if that is one expression in any case. */

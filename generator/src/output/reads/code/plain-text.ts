@@ -1,7 +1,8 @@
 // What a text is made of, as far as that is plain to see: other texts, and fields of the primary.
 import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
-import { constantOf, resolveFunction, resultOf, unwrap, type FunctionNode } from "./functions.js";
+import { unwrap } from "../../../model/expression/unwrap.js";
+import { constantOf, resolveFunction, resultOf, type FunctionNode } from "./functions.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
@@ -50,7 +51,7 @@ class Reader {
   }
 
   read(expression: ts.Expression): Plain | undefined {
-    const plain = unwrap(expression);
+    const plain = unwrap(expression, compiler);
     if (compiler.isStringLiteralLike(plain)) return { kind: "text", template: plain.text.replaceAll("$", () => "$$") };
     if (compiler.isTemplateExpression(plain)) return this.#readTemplate(plain);
     if (compiler.isBinaryExpression(plain)) return this.#readSum(plain);

@@ -1,6 +1,7 @@
 import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
-import { isFunctionNode, unwrap, type FunctionNode } from "./functions.js";
+import { unwrap } from "../../../model/expression/unwrap.js";
+import { isFunctionNode, type FunctionNode } from "./functions.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -21,7 +22,7 @@ function returnedIn(node: ts.Node): ts.ObjectLiteralExpression[] {
 }
 
 function literalsOf(expression: ts.Expression): ts.ObjectLiteralExpression[] {
-  const plain = unwrap(expression);
+  const plain = unwrap(expression, compiler);
   if (compiler.isConditionalExpression(plain)) return [...literalsOf(plain.whenTrue), ...literalsOf(plain.whenFalse)];
   return compiler.isObjectLiteralExpression(plain) ? [plain] : [];
 }

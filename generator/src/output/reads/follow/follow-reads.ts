@@ -5,6 +5,7 @@
 // spread, returned, stored, or given another type - somebody may read all of it.
 import type ts from "typescript";
 import { loadLibrary } from "../../../model/expression/library.js";
+import { unwrap } from "../../../model/expression/unwrap.js";
 import type { FieldPath } from "../../../model/schema/schema-path.js";
 import {
   constantOf,
@@ -12,7 +13,6 @@ import {
   parametersOf,
   resolveFunction,
   takesMore,
-  unwrap,
   type FunctionNode,
 } from "../code/functions.js";
 import { listMethodOf } from "./list-methods.js";
@@ -191,7 +191,7 @@ export class ReadFollower {
     if (method === undefined) return this.#escape(list, call);
     if (method.looksAt) this.#look(list.of, call);
     const [callback] = call.arguments;
-    const inline = callback === undefined ? undefined : unwrap(callback);
+    const inline = callback === undefined ? undefined : unwrap(callback, compiler);
     const callee = callback === undefined ? undefined : resolveFunction(callback, this.#program);
     if (method.parameters.length > 0) {
       if (callee === undefined || takesMore(callee)) return this.#escape(list, callback ?? call);
@@ -296,7 +296,7 @@ export class ReadFollower {
 
 /** Returns the text that an expression is: a literal, or a constant that is one. */
 function textOf(expression: ts.Expression, program: SourceProgram): string | undefined {
-  const plain = unwrap(expression);
+  const plain = unwrap(expression, compiler);
   if (compiler.isStringLiteralLike(plain)) return plain.text;
   const declaration = compiler.isIdentifier(plain) ? program.declarationOf(plain) : undefined;
   const constant = declaration === undefined ? undefined : constantOf(declaration);
