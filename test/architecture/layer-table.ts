@@ -229,7 +229,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "@gen-operator/schema",
         "@gen-operator/schema/cel",
       ],
-      types: ["json"],
+      types: ["http", "json"],
     },
     // Which of them run beside a server, and their start.
     simulated: { values: ["simulate"], types: ["x509"] },

@@ -4,14 +4,13 @@ import {
   ServerResponse,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type OutgoingHttpHeaders,
   type Server,
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { shownWarnings } from "./answer/warning-headers.js";
-import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import type { Answer, ApiRequest, LocalAnswer, LocalRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./requests/resource-path.js";
 import { StreamConnection, type StreamTarget } from "./stream-connection.js";
 import { certificateOf } from "./peer-certificate.js";
@@ -43,14 +42,6 @@ export interface ListenerOptions {
   onStream?(stream: StreamConnection, request: ApiRequest): void;
   /** Told of every stream that has ended. */
   onStreamEnd?(request: ApiRequest): void;
-}
-
-/** A request that needs no socket; `path` has its query. */
-export interface LocalRequest {
-  method: string;
-  path: string;
-  headers: OutgoingHttpHeaders;
-  body: string | undefined;
 }
 
 /** The only part of the server that knows sockets. */
@@ -142,7 +133,7 @@ export class Listener {
   }
 
   /** Answers a request of this process, as if it had come through a socket; for anything but watches. */
-  async ask({ method, path, headers, body = "" }: LocalRequest): Promise<{ status: number; text: string }> {
+  async ask({ method, path, headers, body = "" }: LocalRequest): Promise<LocalAnswer> {
     await this.#nextTurn();
     if (this.#server === undefined) throw new Error("the server does not listen");
     const given = { method, url: path, headers: headers as IncomingHttpHeaders };

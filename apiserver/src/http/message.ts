@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import type { ClientCertificate } from "../identity/client-certificate.js";
 import type { StreamSink } from "../read/stream-sink.js";
 import type { ResourcePath } from "./requests/resource-path.js";
@@ -17,6 +17,20 @@ export interface ApiRequest {
   body: Buffer;
   /** What admission adds to the entry of the request in the audit log; the first value of a key counts. */
   auditAnnotations: Map<string, string>;
+}
+
+/** A request of a client in the same process, which needs no socket; `path` has its query. */
+export interface LocalRequest {
+  method: string;
+  path: string;
+  headers: OutgoingHttpHeaders;
+  body: string | undefined;
+}
+
+/** The answer to it. */
+export interface LocalAnswer {
+  status: number;
+  text: string;
 }
 
 /** An answer that is complete. */

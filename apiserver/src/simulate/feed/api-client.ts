@@ -1,7 +1,8 @@
-// The simulated controllers speak to the server as any client does: HTTP, JSON, a bearer token. Those of the embedded server hand it their requests
-// without a socket: with thousands of Pods, half of the time would go into HTTP and TLS.
+// The simulated controllers are API clients: HTTP, JSON, a bearer token. In the embedded server their requests skip the socket, as HTTP and TLS take
+// a fifth of the CPU.
 import * as http from "node:http";
 import * as https from "node:https";
+import type { LocalAnswer, LocalRequest } from "../../http/message.js";
 import { readLines } from "./read-lines.js";
 
 /** What is needed to speak to an API server. */
@@ -11,15 +12,7 @@ export interface Connection {
   /** The authority's certificate as PEM; absent for plain HTTP and for well-known authorities. */
   ca?: string;
   /** Answers requests in this process. Without it they go over the network, as watches always do. */
-  ask?: (request: AskedRequest) => Promise<{ status: number; text: string }>;
-}
-
-/** A request as the server reads it: `path` has its query. */
-export interface AskedRequest {
-  method: string;
-  path: string;
-  headers: http.OutgoingHttpHeaders;
-  body: string | undefined;
+  ask?: (request: LocalRequest) => Promise<LocalAnswer>;
 }
 
 /** A request; `body` is sent as JSON. */
@@ -92,7 +85,7 @@ export function createApiClient(connection: Connection, { unref = false }: { unr
       outgoing.once("response", done);
       outgoing.end(data);
     });
-  const overNetwork = async (request: ApiRequest): Promise<{ status: number; text: string }> => {
+  const overNetwork = async (request: ApiRequest): Promise<LocalAnswer> => {
     const response = await open(request, requestAgent);
     return { status: response.statusCode ?? 500, text: await readText(response) };
   };
