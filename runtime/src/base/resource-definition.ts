@@ -37,7 +37,7 @@ export interface ResourceClass<Resource extends KubernetesObject = KubernetesObj
   create(init: NewResource<Input, Resource>): Unstored<Resource>;
 }
 
-/** The metadata of an object that may not be stored yet, from those of a stored one: they say where it is. */
+/** The metadata of an object before it is created: its name, and the namespace if its kind is namespaced. */
 export type UnstoredMeta<Metadata extends ObjectMeta> = [Metadata["namespace"]] extends [undefined]
   ? ClusterMeta
   : [Metadata["namespace"]] extends [string]
@@ -45,7 +45,7 @@ export type UnstoredMeta<Metadata extends ObjectMeta> = [Metadata["namespace"]] 
     : ObjectMeta;
 
 /**
- * An object of which nothing says that the API server has stored it, such as one that `create` or `parse` of a class returns: its metadata may
+ * An object that need not exist in the API server, such as one that `create` or `parse` of a class returns: its metadata may
  * lack `uid`, `resourceVersion`, `creationTimestamp` and `generation`.
  */
 export type Unstored<Resource extends KubernetesObject> = {

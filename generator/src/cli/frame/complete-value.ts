@@ -7,7 +7,7 @@ import { isRecord } from "../../input/yaml/json.js";
 
 /** An unfinished command line. */
 interface Line {
-  /** The words before the one that is completed. */
+  /** The preceding words of the command line. */
   readonly before: readonly string[];
   readonly project: string;
 }

@@ -33,7 +33,7 @@ function textOf(fields: readonly string[]): string {
   return `.${fields.join(".")}`;
 }
 
-/** Returns the paths that there are beside one that certainly leads to no field; undefined if it may lead to one. */
+/** Returns the fields that exist in place of one that does not; undefined if the path may lead to a field. */
 function fieldsInstead(
   schema: Schema,
   [first, ...rest]: readonly string[],

@@ -111,7 +111,7 @@ function literalOf(value: string | number | boolean): string {
   return typeof value === "string" ? printText(value) : String(value);
 }
 
-// A field of which something is known has its own place: an object that is there says less than a field in it.
+// What is known of a nested field replaces what is known of the object around it: that the object is present follows from it.
 function add(fields: ProvenFields, [name = "", ...rest]: readonly string[], type: TypeNode): void {
   const known = fields.get(name);
   if (rest.length === 0) {

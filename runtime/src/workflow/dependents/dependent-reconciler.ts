@@ -74,7 +74,7 @@ export interface EndedObject {
 
 /**
  * What a write did. Nothing is written if the object is still being deleted (`waiting`), if somebody else creates it (`absent`), for a reason of its
- * own (`because`), or if `desired` has not seen the object that the write would replace (`unseen`).
+ * own (`because`; with `untilEnd` the object is written once it has ended), or if `desired` has not seen the object that the write would replace (`unseen`).
  */
 export type WriteOutcome =
   | "created"

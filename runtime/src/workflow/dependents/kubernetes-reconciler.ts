@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isAbsent, isApiError, isImmutableError, TerminalError, type ApiError } from "../../base/errors.js";
+import { isImmutableError, TerminalError, type ApiError } from "../../base/errors.js";
 import {
   describeObject,
   isTerminating,
@@ -24,7 +24,7 @@ import {
   needsProof,
 } from "../../base/primary-link.js";
 import type { ProofKeys } from "../../base/proof-key.js";
-import { isReachable, type ResourceDefinition } from "../../base/resource-definition.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import { uidOf, type DecodedResource } from "../../base/decoded-resource.js";
@@ -35,7 +35,7 @@ import { deletionOf, hasName, ownsData } from "../definition/workflow-definition
 import { completeDesired, desiredItemsOf } from "./desired-object.js";
 import { argumentsOf, type DependentReconciler, type DependentRun, type FindRun } from "./dependent-reconciler.js";
 import type { HoldRun, Live, Wanted, WriteOutcome } from "./dependent-reconciler.js";
-import { UnlabelledObjects } from "./unlabelled-objects.js";
+import { isUnserved, UnlabelledObjects } from "./unlabelled-objects.js";
 import { againOf, readinessOf, resultOf, unprovenRun, type OnceMemory, type OnceRun } from "./once.js";
 import { referencedKeyOf } from "./referenced-object.js";
 import type { SeenVersions } from "../live-reads.js";
@@ -226,10 +226,7 @@ export class KubernetesReconciler implements DependentReconciler {
     try {
       return await writer.findOwn(this.#target, desired, this.#causeOf(run));
     } catch (error) {
-      const isKindMissing = isApiError(error, 404) && !isAbsent(error);
-      // A kind that is served in no version has no objects.
-      const { resource } = definition;
-      if (isKindMissing && !isReachable(resource, await this.client.servedVersions(resource))) return undefined;
+      if (await isUnserved(definition.resource, { error, client: this.client })) return undefined;
       throw error;
     }
   }

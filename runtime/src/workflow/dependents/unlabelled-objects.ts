@@ -4,7 +4,7 @@ import { isAbsent, isApiError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import { DEPENDENT_NAME, isOriginal, isWrittenBy, LINK_PROOF, linksOf, provenLinkOf } from "../../base/primary-link.js";
 import type { ProofKeys } from "../../base/proof-key.js";
-import { isReachable } from "../../base/resource-definition.js";
+import { isReachable, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { hasName, type KubernetesDependent } from "../definition/workflow-definition.js";
 import type { DependentRun } from "./dependent-reconciler.js";
@@ -27,6 +27,15 @@ interface Listed {
   readonly begunAt: number;
   /** The few objects that the watch does not show, by the links to their primaries. */
   readonly byLink: ReadonlyMap<string, readonly ObjectMeta[]>;
+}
+
+/** Tells whether a request failed because the API server serves a kind in no version: then there are no objects of it. */
+export async function isUnserved(
+  resource: ResourceDefinition,
+  { error, client }: { readonly error: unknown; readonly client: ApiClient },
+): Promise<boolean> {
+  if (!isApiError(error, 404) || isAbsent(error)) return false;
+  return !isReachable(resource, await client.servedVersions(resource));
 }
 
 /** Finds, for cleanups, the objects of one dependent that have a proven link to a primary, and no label. */
@@ -95,9 +104,7 @@ export class UnlabelledObjects {
           for (const { metadata } of page)
             if (this.#isOwn(metadata) && !source.cache.has(keyOf(metadata))) unseen.set(keyOf(metadata), metadata);
     } catch (error) {
-      const isKindMissing = isApiError(error, 404) && !isAbsent(error);
-      // A kind that is served in no version has no objects.
-      if (!isKindMissing || isReachable(resource, await client().servedVersions(resource))) throw error;
+      if (!(await isUnserved(resource, { error, client: client() }))) throw error;
     }
     return [...unseen.values()];
   }
