@@ -1,10 +1,10 @@
-import { setInterval, setTimeout } from "./real-time.js";
 import { readFile } from "node:fs/promises";
 import { printableText } from "@gen-operator/schema";
-import { hintOf } from "./did-you-mean.js";
 import yargs from "yargs";
-import { readTokenFile } from "./identity/tokens/token-file.js";
-import { startApiServer, type ApiServer } from "./server.js";
+import { hintOf } from "./did-you-mean.js";
+import { readTokenFile } from "./identity/authenticator.js";
+import { setInterval, setTimeout } from "./real-time.js";
+import { type ApiServer, startApiServer } from "./server.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 
 /** Runs the command line; prints one line, `ready URL`, once the server answers, or on standard error why it does not. */

@@ -1,6 +1,6 @@
 /** The time as the server tells it. Only where a fault has shifted it does it differ from that of the machine. */
-import { machineTime } from "./real-time.js";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { machineTime } from "./real-time.js";
 
 const shift = new AsyncLocalStorage<number>();
 

@@ -1,45 +1,47 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
-import { machineTime } from "./real-time.js";
 import { AdmissionChain } from "./admission/admission-chain.js";
 import { MutatingPolicies } from "./admission/policy/mutating-policies.js";
 import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
 import { WebhookAdmission } from "./admission/webhook-admission.js";
-import { checkNames } from "./did-you-mean.js";
-import { withShiftedTime } from "./clock.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
-import { publishClientAuthorities } from "./bootstrap/client-authorities.js";
-import { createFirstObjects } from "./bootstrap/first-objects.js";
+import { createFirstObjects, publishClientAuthorities } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
+import { withShiftedTime } from "./clock.js";
+import { checkNames } from "./did-you-mean.js";
 import { internalError, tooLarge } from "./errors/status-error.js";
-import { answerWithFaults } from "./faults/fault-endpoint.js";
-import { faultControlOf, kindOf } from "./faults/fault-control.js";
-import type { AskedFor } from "./faults/fault-scope.js";
-import { FaultRequests } from "./faults/fault-requests.js";
-import { checkRule, FaultRules, type FaultControl, type FaultRule } from "./faults/faults.js";
+import { FaultRequests, faultControlOf, kindOf } from "./faults/fault-control.js";
+import {
+  type AskedFor,
+  type FaultControl,
+  type FaultRule,
+  FaultRules,
+  answerWithFaults,
+  checkRule,
+} from "./faults/fault-injection.js";
 import { WatchFaults } from "./faults/watch-faults.js";
-import { renderFailure } from "./http/answer/render.js";
 import { AuditLog } from "./http/audit-log.js";
-import { Listener } from "./http/listener.js";
-import { holdProcess } from "./http/process-hold.js";
-import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
-import type { Authorized } from "./http/requests/authorize-request.js";
-import { answerRequest } from "./http/requests/endpoint.js";
-import { RequestMetrics } from "./http/requests/request-metrics.js";
-import { verbOf } from "./http/requests/request-verb.js";
-import { adminTokenOf } from "./identity/tokens/admin-token.js";
-import { createIdentity } from "./identity/identity.js";
-import { writePrivateFile } from "./identity/kubeconfig.js";
-import type { Secrets } from "./identity/secrets.js";
-import { servingCertificateOf } from "./identity/serving-certificate.js";
-import type { StaticUser } from "./identity/tokens/token-file.js";
-import { createAccesses, type Accesses, type CertificateAccess, type UserAccess } from "./identity/user-access.js";
+import { type Authorized, answerRequest } from "./http/endpoint.js";
+import { Listener, holdProcess } from "./http/listener.js";
+import { RequestMetrics } from "./http/metrics.js";
+import { renderFailure } from "./http/representation.js";
+import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "./http/request-info.js";
+import { type StaticUser, createIdentity } from "./identity/authenticator.js";
+import { type Secrets, adminTokenOf, servingCertificateOf } from "./identity/secrets.js";
+import {
+  type Accesses,
+  type CertificateAccess,
+  type UserAccess,
+  createAccesses,
+  writePrivateFile,
+} from "./identity/user-access.js";
 import type { JsonObject } from "./json.js";
-import type { DataFolder } from "./persistence/data-folder.js";
+import { machineTime } from "./real-time.js";
 import { Registry } from "./registry/registry.js";
-import { checkSimulated, isSimulated, startSimulationOf, type Simulated, type Simulation } from "./simulated.js";
-import { putOwnStatus } from "./write/managed-fields.js";
+import { type Simulated, type Simulation, checkSimulated, isSimulated, startSimulationOf } from "./simulated.js";
+import type { DataFolder } from "./storage/data-folder.js";
 import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
+import { putOwnStatus } from "./write/managed-fields.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
@@ -118,17 +120,54 @@ export interface ApiServer extends UserAccess, AsyncDisposable {
 
 const MAX_RECORDS = 10_000;
 const DEFAULT_HOST = "127.0.0.1";
-const OPTIONS: Record<keyof ApiServerOptions, true> = {
-  ...{ port: true, host: true, certificateNames: true, unref: true, tls: true, token: true, as: true, users: true },
-  ...{ clientCa: true, crds: true, objects: true, simulate: true, serviceAccountAdmission: true, faults: true },
-  ...{ auditLog: true, dataDir: true, onFailure: true, historyLimit: true },
+/** What an option may be, in words. */
+type OptionType = readonly [words: string, is: (value: unknown) => boolean];
+
+const TEXT: OptionType = ["a text that is not empty", (value) => typeof value === "string" && value !== ""];
+const FLAG: OptionType = ["true or false", (value) => typeof value === "boolean"];
+const listOf = ([, is]: OptionType, many: string): OptionType => [
+  `a list of ${many}`,
+  (value) => Array.isArray(value) && value.every(is),
+];
+const RECORD: OptionType = ["an object", (value) => typeof value === "object" && value !== null];
+const FILE_OR_OBJECT: OptionType = ["a file or an object", (value) => TEXT[1](value) || RECORD[1](value)];
+const integer = (least: number, most: number): OptionType => [
+  `a whole number from ${least} to ${most}`,
+  (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
+];
+
+const OPTIONS: Record<keyof ApiServerOptions, OptionType> = {
+  port: integer(0, 65_535),
+  ...{ host: TEXT, certificateNames: listOf(TEXT, "texts"), unref: FLAG, tls: FLAG },
+  token: ["a text without spaces", (value) => typeof value === "string" && /^\S+$/.test(value)],
+  ...{ as: TEXT, users: listOf(RECORD, "users") },
+  clientCa: [
+    "certificates in PEM",
+    (value) => typeof value === "string" && value.includes("-----BEGIN CERTIFICATE-----"),
+  ],
+  ...{ crds: listOf(FILE_OR_OBJECT, "files and objects"), objects: listOf(FILE_OR_OBJECT, "files and objects") },
+  simulate: ["true, false, a list of controllers or options", (value) => FLAG[1](value) || RECORD[1](value)],
+  ...{ serviceAccountAdmission: FLAG, faults: listOf(RECORD, "rules"), auditLog: TEXT, dataDir: TEXT },
+  onFailure: ["a function", (value) => typeof value === "function"],
+  historyLimit: integer(1, Number.MAX_SAFE_INTEGER),
 };
 
-/** Throws an Error for what is misspelt, before anything is started. */
+/** Throws an Error for what is misspelt or has the wrong type, before anything is started. */
 async function checkOptions(options: ApiServerOptions): Promise<void> {
   checkNames(options, { known: Object.keys(OPTIONS), what: "option" });
+  for (const [name, value] of Object.entries(options)) {
+    const [words, is] = OPTIONS[name as keyof ApiServerOptions];
+    if (value !== undefined && !is(value))
+      throw new Error(
+        `invalid value ${name === "token" ? "" : `${describe(value)} `}of option ${name}: must be ${words}`,
+      );
+  }
   for (const rule of options.faults ?? []) checkRule(rule);
   await checkSimulated(options.simulate);
+}
+
+function describe(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }
 
 /** For what the certificate is valid beside the loopback. */
@@ -141,10 +180,8 @@ const ANY_HOST = [DEFAULT_HOST, "localhost", "0.0.0.0", "::", "::1"];
 /** Starts a server. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   await checkOptions(options);
-  if (options.token !== undefined && !/^\S+$/.test(options.token))
-    throw new Error("the option token has to be text without spaces");
   if (options.dataDir === undefined) return startOn(undefined, options);
-  const { DataFolder } = await import("./persistence/data-folder.js");
+  const { DataFolder } = await import("./storage/data-folder.js");
   return startOn(await DataFolder.open(options.dataDir), options);
 }
 

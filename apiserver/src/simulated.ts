@@ -1,5 +1,5 @@
 import type { Connection, SimulatedController, Simulation, SimulationOptions } from "./simulate/index.js";
-import type { ServingCertificate } from "./x509/serving-certificate.js";
+import type { ServingCertificate } from "./x509/authority.js";
 
 /** What runs beside a server: everything, nothing, these controllers, or what the options say. */
 export type Simulated = boolean | readonly SimulatedController[] | SimulationOptions;

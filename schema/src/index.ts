@@ -3,8 +3,10 @@ export type { Schema, ValidationRule } from "./values/schema.js";
 
 // Texts
 export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/addresses.js";
+export { exactJson, int64Json, int64Number, mayHaveLongIntegers, parseExactJson } from "./texts/exact-json.js";
 export { hasFormat, isKnownFormat } from "./texts/formats.js";
 export { generateName, NAME_CHARACTERS } from "./texts/generate-name.js";
+export { findWrongRequirements, isLabelKey, type LabelRequirement } from "./texts/label-selector.js";
 export { findPatternProblem, hasMatch } from "./texts/pattern.js";
 export { MOST_CHARACTERS, printableJson, printableLine, printableText, truncateText } from "./texts/printable.js";
 export { quote } from "./texts/quote.js";

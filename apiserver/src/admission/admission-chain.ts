@@ -1,6 +1,4 @@
-import { accessDenied } from "../identity/rbac/access.js";
-import { checkEscalation } from "../identity/rbac/escalation.js";
-import type { Authorizer } from "../identity/rbac/authorizer.js";
+import { type Authorizer, accessDenied, checkEscalation } from "../identity/authorizer.js";
 import { isReview } from "../identity/reviews.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
@@ -8,19 +6,19 @@ import { checkServiceAccount, setServiceAccount } from "./accounts/service-accou
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { checkSigner } from "./certificate-signers.js";
 import { checkCertificateSubject } from "./certificate-subject.js";
-import { checkClaimGrowth } from "./limits/claim-growth.js";
-import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
-import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
-import type { ValidatingPolicies } from "./policy/validating-policies.js";
-import { checkParamRights } from "./policy/param-rights.js";
-import { chargeQuotas, type PutStatus } from "./limits/resource-quotas.js";
-import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { setDefaultClass } from "./classes/default-classes.js";
 import { checkOneDefault, setPriority } from "./classes/priority.js";
 import { checkRuntimeClass, setRuntimeClass } from "./classes/runtime-class.js";
+import { checkClaimGrowth } from "./limits/claim-growth.js";
+import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
+import { type PutStatus, chargeQuotas } from "./limits/resource-quotas.js";
+import { checkPodSecurity } from "./pod-security/pod-security.js";
 import { checkResize } from "./pods/resize.js";
 import { checkSimulation } from "./pods/simulation.js";
 import { setTolerations } from "./pods/tolerations.js";
+import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
+import { checkParamRights } from "./policy/param-rights.js";
+import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import { setTopologyLabels } from "./topology-labels.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 

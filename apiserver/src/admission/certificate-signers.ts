@@ -1,8 +1,8 @@
 // What the admission plugins CertificateApproval and CertificateSigning do: who approves a request or signs it needs that right for its signer.
 import { forbidden } from "../errors/status-error.js";
-import type { Authorizer } from "../identity/rbac/authorizer.js";
-import { deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
-import { refOfWrite, type AdmittedWrite } from "./admission.js";
+import type { Authorizer } from "../identity/authorizer.js";
+import { type JsonObject, deepEqual, objectAt, stringAt } from "../json.js";
+import { type AdmittedWrite, refOfWrite } from "./admission.js";
 
 const GROUP = "certificates.k8s.io";
 

@@ -2,7 +2,7 @@
 import { forbidden } from "../errors/status-error.js";
 import { MASTERS } from "../identity/user.js";
 import { objectAt, stringAt } from "../json.js";
-import { resourceRefOf } from "../object/object-key.js";
+import { resourceRefOf } from "../object/names.js";
 import { organizationsOf, parseSigningRequest } from "../x509/signing-request.js";
 import type { AdmittedWrite } from "./admission.js";
 

@@ -1,7 +1,7 @@
 import { selectorMatches } from "../builtin/rules/field-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { isNamespace } from "../object/finalizers.js";
+import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
+import { isNamespace } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { AdmittedWrite } from "./admission.js";

@@ -1,5 +1,5 @@
 // What the admission plugin PodTopologyLabels does: a Pod that gets a node gets the labels that say where the node is.
-import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import type { AdmittedWrite } from "./admission.js";
 

@@ -1,21 +1,20 @@
-import { forbidden, internalError, StatusError } from "../errors/status-error.js";
-import type { Authorizer } from "../identity/rbac/authorizer.js";
-import type { JsonObject, JsonValue } from "../json.js";
-import { compareText, deepEqual, isObject } from "../json.js";
+import { StatusError, forbidden, internalError } from "../errors/status-error.js";
+import type { Authorizer } from "../identity/authorizer.js";
+import { type JsonObject, type JsonValue, compareText, deepEqual, isObject } from "../json.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
 import { PendingConversion, settled } from "../pending-conversion.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { ResourceStore } from "../storage/resource-store.js";
+import type { ResourceStore } from "../storage/store.js";
 import type { WebhookClient } from "../webhooks/webhook-client.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { matchWrite } from "./match-write.js";
 import { conditionExpressionsOf } from "./policy/expressions.js";
 import { evaluateConditions } from "./policy/match-conditions.js";
 import { reviewOf } from "./review.js";
-import { readVerdict, type Verdict } from "./webhook-answer.js";
-import { webhooksOf, type Webhook } from "./webhook.js";
+import { type Verdict, readVerdict } from "./webhook-answer.js";
+import { type Webhook, webhooksOf } from "./webhook.js";
 
 /** A webhook that wants to see a write, and the resource in the version in which it does. */
 interface Called {

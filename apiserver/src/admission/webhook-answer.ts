@@ -1,11 +1,9 @@
-import { BodySyntaxError } from "../decode/body-syntax-error.js";
-import { NumberRangeError } from "../decode/check-limits.js";
-import { parseJson } from "../decode/parse-body.js";
-import { quote } from "../errors/quote.js";
-import { statusError, type StatusDetails, type StatusError } from "../errors/status-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { checkGiven, readReply } from "../webhooks/read-reply.js";
-import type { WebhookReply } from "../webhooks/webhook-client.js";
+import { NumberRangeError, parseJson } from "../decode/body.js";
+import { BodySyntaxError } from "../errors/decode-errors.js";
+import { quote } from "../errors/go-format.js";
+import { type StatusDetails, type StatusError, statusError } from "../errors/status-error.js";
+import { type JsonObject, type JsonValue, arrayAt, objectAt, stringAt } from "../json.js";
+import { type WebhookReply, checkGiven, readReply } from "../webhooks/webhook-client.js";
 
 const REVIEW_KIND = "AdmissionReview";
 const REVIEW_VERSION = "admission.k8s.io/v1";

@@ -1,5 +1,5 @@
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { matchConditionsOf, type MatchCondition } from "./policy/match-conditions.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { type MatchCondition, matchConditionsOf } from "./policy/match-conditions.js";
 
 /** One webhook of a configuration; https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
 export interface Webhook {

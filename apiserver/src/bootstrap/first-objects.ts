@@ -1,9 +1,14 @@
-import type { JsonObject } from "../json.js";
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { objectsAt } from "../builtin/read-path.js";
+import { type JsonObject, clone, deepEqual } from "../json.js";
+import { keyOf } from "../object/names.js";
+import { metadataOf, now } from "../object/object-meta.js";
+import { packageFile } from "../package-file.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { createFirstRoles } from "./first-roles.js";
-import { createObject } from "../write/create.js";
 import { ownContext } from "../write/write-context.js";
+import { createObject, updateObject } from "../write/write-object.js";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -50,4 +55,54 @@ function kubernetesService(): JsonObject {
     metadata: { name: "kubernetes", labels: { component: "apiserver", provider: "kubernetes" } },
     spec: { clusterIP: "10.0.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] },
   };
+}
+
+// Recorded from a real server: all roles and bindings that it has from its start.
+const ROLES_FILE = packageFile("data/kubernetes-1.36-roles.json");
+const GROUP = "rbac.authorization.k8s.io";
+const KINDS = {
+  clusterroles: "ClusterRole",
+  clusterrolebindings: "ClusterRoleBinding",
+  roles: "Role",
+  rolebindings: "RoleBinding",
+} as const;
+type Plural = keyof typeof KINDS;
+
+/** Creates the roles and bindings that every cluster has, unless they are there. They are put where they belong as they were recorded. */
+function createFirstRoles(registry: Registry): void {
+  const recorded = JSON.parse(readFileSync(ROLES_FILE, "utf8")) as Record<Plural, JsonObject[]>;
+  const time = now();
+  for (const plural of Object.keys(KINDS) as Plural[]) {
+    const resource = registry.find({ group: GROUP, version: "v1", plural });
+    for (const object of recorded[plural]) {
+      const { name, namespace, ...rest } = metadataOf(object) as { name: string; namespace?: string };
+      const key = keyOf({ namespace, name });
+      if (resource?.store.get(key) !== undefined) continue;
+      const place = namespace === undefined ? { name } : { name, namespace };
+      const managedFields = objectsAt(rest, "managedFields").map((entry) => ({ ...entry, time }));
+      const metadata = { ...place, uid: randomUUID(), creationTimestamp: time, ...rest, managedFields };
+      resource?.store.put(key, { kind: KINDS[plural], apiVersion: `${GROUP}/v1`, ...object, metadata });
+    }
+  }
+}
+
+const NAMESPACE = "kube-system";
+const NAME = "extension-apiserver-authentication";
+
+/**
+ * Writes down for API servers of others whose certificates prove who a client is: in PEM, in a ConfigMap that a Role lets them read.
+ *
+ * https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/
+ */
+export async function publishClientAuthorities(registry: Registry, authorities: readonly string[]): Promise<void> {
+  const data = { "client-ca-file": authorities.map((pem) => `${pem.trim()}\n`).join("") };
+  const maps = registry.find({ group: "", version: "v1", plural: "configmaps" }) as ServedResource;
+  const context = ownContext(registry, maps, NAMESPACE);
+  const present = maps.store.get(keyOf({ namespace: NAMESPACE, name: NAME }))?.object;
+  if (present === undefined) {
+    await createObject(context, { kind: "ConfigMap", apiVersion: "v1", metadata: { name: NAME }, data });
+  } else if (!deepEqual(present["data"], data)) {
+    const change = (live: JsonObject) => ({ object: { ...clone(live), data }, isTracked: false });
+    await updateObject(context, { name: NAME, subresource: "", isPut: false, change });
+  }
 }

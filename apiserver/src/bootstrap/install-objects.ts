@@ -1,13 +1,12 @@
-import { setImmediate } from "../real-time.js";
 import { readFile } from "node:fs/promises";
-import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { isDefinition } from "../object/definition-cleanup.js";
-import { apiVersionOf, keyOf } from "../object/object-key.js";
+import { type JsonObject, arrayAt, clone, isObject, objectAt, stringAt } from "../json.js";
+import { isDefinition } from "../object/conditions.js";
+import { apiVersionOf, keyOf } from "../object/names.js";
+import { setImmediate } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { createObject } from "../write/create.js";
-import { updateObject } from "../write/update.js";
-import { ownContext, type WriteContext } from "../write/write-context.js";
+import { type WriteContext, ownContext } from "../write/write-context.js";
+import { createObject, updateObject } from "../write/write-object.js";
 import { yamlLibrary } from "../yaml-library.js";
 
 /** Objects, or a file of YAML or JSON that has some. */

@@ -1,11 +1,11 @@
 // What Kubernetes finds when it decodes an object into the Go type of a built-in kind: members that the type does not have,
 // and the first value that does not fit.
 import { goTypeOf } from "../errors/go-format.js";
-import { isObject, type JsonObject, type JsonValue } from "../json.js";
-import { numberTextsIn } from "../number-texts.js";
-import { goFieldOf, type GoField } from "./go-types.js";
+import { numberTextsIn } from "../exact-numbers.js";
+import { type JsonObject, type JsonValue, isObject } from "../json.js";
+import { type GoField, goFieldOf } from "./go-types.js";
 import type { TextType } from "./scalar-text.js";
-import { schemaNode, shortName, type SchemaNode } from "./schema-node.js";
+import { type SchemaNode, schemaNode, shortName } from "./schema-node.js";
 import type { ServedType } from "./served-type.js";
 
 /** The result of decoding an object, which is not changed. */

@@ -1,9 +1,9 @@
 // Brings an object of a built-in kind into the form that Kubernetes' own types give it: members that the type does not have, nulls,
 // and zeros that mean "absent" are dropped; quantities and times are written canonically.
-import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, isObject, setMember } from "../json.js";
 import { decimalText } from "./decode.js";
 import { isQuantity } from "./scalar-text.js";
-import { schemaNode, type Property, type SchemaNode } from "./schema-node.js";
+import { type Property, type SchemaNode, schemaNode } from "./schema-node.js";
 import { typeFactsOf } from "./type-facts.js";
 
 // Go tells an empty list or map from an absent one until the object is stored. JSON does not show the mark, and copies by spreading keep it.

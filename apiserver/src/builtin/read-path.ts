@@ -1,4 +1,4 @@
-import { isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, isObject, memberOf } from "../json.js";
 
 /** Reads a member deep inside an object. */
 export function at(object: JsonObject, path: string): JsonValue | undefined {

@@ -1,7 +1,7 @@
-import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { isIntOrString, isQuantity, textTypeOf, type TextType } from "./scalar-text.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
+import { type TextType, isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
 import { builtinSchemas, connectSchemas, resolveSchema } from "./schemas.js";
-import { typeFactsOf, type TypeFacts } from "./type-facts.js";
+import { type TypeFacts, typeFactsOf } from "./type-facts.js";
 
 /** A member that a struct declares. */
 export interface Property {

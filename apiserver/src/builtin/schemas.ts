@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { JsonObject } from "../json.js";
-import { arrayAt, isObject, memberOf, stringAt } from "../json.js";
+import { type JsonObject, arrayAt, isObject, memberOf, stringAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 
 const SCHEMAS_FILE = packageFile("data/kubernetes-1.36-schemas.json");

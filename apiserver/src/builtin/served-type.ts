@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { JsonObject } from "../json.js";
-import { arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 import { builtinSchemas, schemaNameOf } from "./schemas.js";
-import { builtinStrategy, customStrategy, type Strategy } from "./strategy.js";
+import { type Strategy, builtinStrategy, customStrategy } from "./strategy.js";
 import { compareVersions } from "./versions.js";
 
 export type { Strategy } from "./strategy.js";

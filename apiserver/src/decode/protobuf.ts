@@ -3,9 +3,11 @@
  *
  * They are turned into JSON. Go writes fields that are zero, too; what JSON would leave out is left out where built-in kinds are decoded.
  */
-import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
-import { BodySyntaxError } from "./body-syntax-error.js";
-import { messageNameOf, messageOf } from "./protobuf-messages.js";
+import { readFileSync } from "node:fs";
+import { schemaNameOf } from "../builtin/schemas.js";
+import { BodySyntaxError } from "../errors/decode-errors.js";
+import { type JsonObject, type JsonValue, isObject, setMember } from "../json.js";
+import { packageFile } from "../package-file.js";
 
 /** Begins every body in protobuf. */
 export const MAGIC = Buffer.from("k8s\0");
@@ -166,4 +168,31 @@ function fieldsOf(bytes: number | Buffer): Field[] {
 
 function broken(problem: string): BodySyntaxError {
   return new BodySyntaxError(problem, "protobuf");
+}
+
+const MESSAGES_FILE = packageFile("data/kubernetes-1.36-protobuf.json");
+const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
+/**
+ * A message: by field number the name and type of each field. `list` and `map` stand before the type of their values, `inline` before that of
+ * a message whose fields belong to the outer one in JSON.
+ */
+type Message = Readonly<Record<string, string>>;
+
+let memoisedMessages: Readonly<Record<string, Message>> | undefined;
+
+/** Gives the message of a name such as `io.k8s.api.core.v1.Pod`. */
+function messageOf(name: string): Message | undefined {
+  memoisedMessages ??= JSON.parse(readFileSync(MESSAGES_FILE, "utf8")) as Readonly<Record<string, Message>>;
+  return Object.hasOwn(memoisedMessages, name) ? memoisedMessages[name] : undefined;
+}
+
+/** Gives the name of the message of a kind; undefined for a kind that is not built in. */
+function messageNameOf(apiVersion: string, kind: string): string | undefined {
+  // Clients name it by the group of what they delete.
+  if (kind === "DeleteOptions") return DELETE_OPTIONS;
+  const slash = apiVersion.indexOf("/");
+  const group = slash === -1 ? "" : apiVersion.slice(0, slash);
+  const name = schemaNameOf({ group, version: apiVersion.slice(slash + 1), kind });
+  return name === undefined || messageOf(name) === undefined ? undefined : name;
 }

@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { brotliDecompressSync } from "node:zlib";
 import { builtinSchemas } from "../builtin/schemas.js";
-import { objectAt, type JsonObject } from "../json.js";
+import { type JsonObject, objectAt } from "../json.js";
 import { packageFile } from "../package-file.js";
-import { GIT_VERSION } from "./version.js";
+import { GIT_VERSION } from "./groups.js";
 
 /** A document and the hash of its content. */
 export interface OpenApiDocument {

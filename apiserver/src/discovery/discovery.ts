@@ -1,15 +1,20 @@
 import { createHash } from "node:crypto";
 import type { ServedType } from "../builtin/served-type.js";
-import { MEDIA_TYPES } from "../errors/media-types.js";
-import { notAcceptable } from "../errors/status-error.js";
+import { MEDIA_TYPES, notAcceptable } from "../errors/status-error.js";
 import type { JsonObject } from "../json.js";
-import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
-import { groupsOf, type Group } from "./groups.js";
-import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";
+import {
+  AGGREGATED_TYPE,
+  type Group,
+  aggregatedDiscovery,
+  coreVersions,
+  groupDescription,
+  groupList,
+  groupsOf,
+  resourceList,
+  versionInfo,
+} from "./groups.js";
 import { openApiDocument, openApiIndex } from "./openapi.js";
-import { swaggerDocument } from "./swagger.js";
-import { swaggerProtobuf } from "./swagger-protobuf.js";
-import { versionInfo } from "./version.js";
+import { swaggerDocument, swaggerProtobuf } from "./swagger.js";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/*", "*/*"]);
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";

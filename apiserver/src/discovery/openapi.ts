@@ -1,18 +1,9 @@
 // OpenAPI v3: the recorded documents of the built-in kinds, and those of the group versions that definitions add.
 import { createHash } from "node:crypto";
-import type { ServedType } from "../builtin/served-type.js";
-import { isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
-import { builtinDocument, builtinHashes, describedSchemas, type OpenApiDocument } from "./builtin-documents.js";
-import { customPaths, PATH_SCHEMAS, SCALE_SCHEMA } from "./custom-paths.js";
-import {
-  DELETE_OPTIONS,
-  deleteOptionsSchema,
-  LIST_META,
-  listSchema,
-  OBJECT_META,
-  publishedSchema,
-  REFERENCE,
-} from "./custom-schemas.js";
+import type { CustomOrigin, ServedType } from "../builtin/served-type.js";
+import { decodedVersions } from "../builtin/versions.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt } from "../json.js";
+import { type OpenApiDocument, builtinDocument, builtinHashes, describedSchemas } from "./builtin-documents.js";
 import type { Group, GroupVersion } from "./groups.js";
 
 /** Lists the documents of all group versions. */
@@ -94,6 +85,285 @@ function addReferencedBy(schemas: JsonObject, node: JsonValue): void {
   if (Array.isArray(node)) for (const item of node) addReferencedBy(schemas, item);
   if (!isObject(node)) return;
   const reference = memberOf(node, "$ref");
-  if (typeof reference === "string") addReferenced(schemas, [reference.slice(REFERENCE.length)]);
+  if (typeof reference === "string") addReferenced(schemas, [reference.slice(SCHEMAS.length)]);
   for (const member of Object.values(node)) addReferencedBy(schemas, member);
+}
+
+// The paths of custom resources as kube-apiserver publishes them, without the descriptions of parameters.
+
+const SCHEMAS = "#/components/schemas/";
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+/** The schemas that paths refer to, besides the schema of the kind. */
+const PATH_SCHEMAS: readonly string[] = ["DeleteOptions", "Patch", "Status"].map((name) => META + name);
+/** The schema of the subresource `scale`. */
+const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
+
+const TYPES: Record<string, string> = {
+  ...{ allowWatchBookmarks: "boolean", sendInitialEvents: "boolean", watch: "boolean", force: "boolean" },
+  ...{ ignoreStoreReadErrorWithClusterBreakingPotential: "boolean", orphanDependents: "boolean" },
+  ...{ limit: "integer", timeoutSeconds: "integer", gracePeriodSeconds: "integer" },
+};
+const OF_LIST = [
+  ...["allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "pretty", "resourceVersion"],
+  ...["resourceVersionMatch", "sendInitialEvents", "shardSelector", "timeoutSeconds", "watch"],
+];
+const OF_LIST_IN_NAMESPACE = OF_LIST.filter((name) => name !== "pretty");
+const OF_WRITE = ["dryRun", "fieldManager", "fieldValidation"];
+const OF_DELETE = [
+  ...["dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents"],
+  "propagationPolicy",
+];
+const PATCHES = ["apply-patch+yaml", "json-patch+json", "merge-patch+json"].map((type) => `application/${type}`);
+const DESCRIPTIONS: Record<string, string> = { "200": "OK", "201": "Created", "202": "Accepted" };
+
+interface Operation {
+  verb: string;
+  action: string;
+  description: string;
+  parameters?: readonly string[];
+  /** The schema of the body, and its content types unless they are JSON and YAML. */
+  body?: { schema: string; types?: readonly string[]; isOptional?: true };
+  answers: string[];
+  schema: string;
+}
+
+/** Gives the paths of a custom resource, where its group version is at `root` and its schema has this name. */
+function customPaths(type: ServedType, { root, schema }: { root: string; schema: string }): JsonObject {
+  const { kind, plural, namespaced, group, version } = type;
+  const scope = namespaced ? "Namespaced" : "";
+  const tag = `${camelCase(group)}_${version}`;
+  const prefix = `${upperFirst(camelCase(group))}${upperFirst(version)}`;
+  const gvk = { group, version, kind };
+  const operation = ({ verb, action, description, parameters, body, answers, schema }: Operation, id: string) => ({
+    tags: [tag],
+    description,
+    operationId: verb + prefix + id,
+    ...(parameters === undefined ? {} : { parameters: parameters.map(inQuery) }),
+    ...(body === undefined ? {} : { requestBody: bodyOf(body) }),
+    responses: {
+      ...Object.fromEntries(
+        answers.map((code) => [code, { description: DESCRIPTIONS[code] ?? "", content: contentOf(schema) }]),
+      ),
+      "401": { description: "Unauthorized" },
+    },
+    "x-kubernetes-action": action,
+    "x-kubernetes-group-version-kind": gvk,
+  });
+  const list = { verb: "list", action: "list", description: `list objects of kind ${kind}`, answers: ["200"] };
+  const listed = { ...list, schema: `${schema}List` };
+  const collection = `${root}/${namespaced ? "namespaces/{namespace}/" : ""}${plural}`;
+  const inNamespace = namespaced ? [NAMESPACE] : [];
+  const objectParameters = [inPath("name", `name of the ${kind}`), ...inNamespace, inQuery("pretty")];
+  const body = { schema };
+  const ofObject = (below: string, shown: string): JsonObject => {
+    const id = `${scope}${kind}${upperFirst(below)}`;
+    const what = `${below === "" ? "" : `${below} of `}the specified ${kind}`;
+    const patched = { schema: `${META}Patch`, types: PATCHES };
+    const common = { schema: shown, answers: ["200"] };
+    const written = { ...common, body: { schema: shown }, answers: ["200", "201"] };
+    return {
+      get: operation(
+        { ...common, verb: "read", action: "get", description: `read ${what}`, parameters: ["resourceVersion"] },
+        id,
+      ),
+      put: operation(
+        { ...written, verb: "replace", action: "put", description: `replace ${what}`, parameters: OF_WRITE },
+        id,
+      ),
+      ...(below === "" ? { delete: operation(deletion(kind), id) } : {}),
+      patch: operation(
+        {
+          ...{ ...common, body: patched, verb: "patch", action: "patch", description: `partially update ${what}` },
+          parameters: [...OF_WRITE, "force"],
+        },
+        id,
+      ),
+      parameters: objectParameters,
+    };
+  };
+  const subresources = type.subresources.filter(({ name }) => name === "status" || name === "scale");
+  return {
+    ...(namespaced
+      ? {
+          [`${root}/${plural}`]: {
+            get: operation(listed, `${kind}ForAllNamespaces`),
+            parameters: OF_LIST.map(inQuery),
+          },
+        }
+      : {}),
+    [collection]: {
+      get: operation({ ...listed, parameters: OF_LIST_IN_NAMESPACE }, scope + kind),
+      post: operation(
+        {
+          ...{ verb: "create", action: "post", description: `create a ${kind}`, parameters: OF_WRITE, body, schema },
+          answers: ["200", "201", "202"],
+        },
+        scope + kind,
+      ),
+      delete: operation(
+        {
+          ...{ verb: "delete", action: "deletecollection", description: `delete collection of ${kind}` },
+          ...{ parameters: OF_LIST_IN_NAMESPACE, answers: ["200"], schema: `${META}Status` },
+        },
+        `Collection${scope}${kind}`,
+      ),
+      parameters: [...inNamespace, inQuery("pretty")],
+    },
+    [`${collection}/{name}`]: ofObject("", schema),
+    ...Object.fromEntries(
+      subresources.map(({ name }) => [
+        `${collection}/{name}/${name}`,
+        ofObject(name, name === "scale" ? SCALE_SCHEMA : schema),
+      ]),
+    ),
+  };
+}
+
+function deletion(kind: string): Operation {
+  return {
+    ...{ verb: "delete", action: "delete", description: `delete a ${kind}`, parameters: OF_DELETE },
+    body: { schema: `${META}DeleteOptions`, isOptional: true },
+    answers: ["200", "202"],
+    schema: `${META}Status`,
+  };
+}
+
+function bodyOf({ schema, types, isOptional }: NonNullable<Operation["body"]>): JsonObject {
+  return { content: contentOf(schema, types), ...(isOptional === true ? {} : { required: true }) };
+}
+
+function contentOf(schema: string, types: readonly string[] = ["application/json", "application/yaml"]): JsonObject {
+  return Object.fromEntries(types.map((type) => [type, { schema: { $ref: SCHEMAS + schema } }]));
+}
+
+function inQuery(name: string): JsonObject {
+  return { name, in: "query", schema: { type: TYPES[name] ?? "string", uniqueItems: true } };
+}
+
+function inPath(name: string, description: string): JsonObject {
+  return { name, in: "path", description, required: true, schema: { type: "string", uniqueItems: true } };
+}
+
+const NAMESPACE = inPath("namespace", "object name and auth scope, such as for teams and projects");
+
+/** `example.com` as `exampleCom`. */
+function camelCase(group: string): string {
+  return group.replace(/[^A-Za-z0-9]+([A-Za-z0-9])/g, (_, first: string) => first.toUpperCase());
+}
+
+function upperFirst(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+// kube-apiserver publishes the schema of a custom resource with apiVersion, kind and metadata, and adds a schema for its list.
+
+/** The schema of the metadata of objects. */
+const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/** The schema of the options of a deletion. */
+const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+/** The schema of the metadata of lists. */
+const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+
+// What kubectl explain shows of these fields (Kubernetes 1.36).
+const CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+const TYPE_META = {
+  apiVersion: {
+    type: "string",
+    description:
+      "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the " +
+      `latest internal value, and may reject unrecognized values. More info: ${CONVENTIONS}#resources`,
+  },
+  kind: {
+    type: "string",
+    description:
+      "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the " +
+      `client submits requests to. Cannot be updated. In CamelCase. More info: ${CONVENTIONS}#types-kinds`,
+  },
+};
+const METADATA = {
+  description: `Standard object's metadata. More info: ${CONVENTIONS}#metadata`,
+  allOf: [{ $ref: SCHEMAS + OBJECT_META }],
+};
+const EMBEDDED = {
+  apiVersion: {
+    type: "string",
+    description:
+      "apiVersion defines the versioned schema of this representation of an object. " +
+      `More info: ${CONVENTIONS}#resources`,
+  },
+  kind: {
+    type: "string",
+    description:
+      "kind is a string value representing the type of this object. In CamelCase. " +
+      `More info: ${CONVENTIONS}#types-kinds`,
+  },
+  metadata: METADATA,
+};
+
+/** Returns the schema of the options of a deletion, of its part that the documents of built-in kinds have, too. */
+function deleteOptionsSchema(common: JsonObject): JsonObject {
+  const kinds = decodedVersions().map(({ group, version }) => ({ group, kind: "DeleteOptions", version }));
+  return { ...common, "x-kubernetes-group-version-kind": kinds };
+}
+
+/** Returns the schema of a kind of custom resources. */
+function publishedSchema({ group, version, kind }: ServedType, custom: CustomOrigin): JsonObject {
+  const schema = completed(custom.schema) as JsonObject;
+  return {
+    ...schema,
+    type: "object",
+    properties: { ...objectAt(schema, "properties"), ...TYPE_META, metadata: METADATA },
+    "x-kubernetes-group-version-kind": [{ group, version, kind }],
+    ...selectableFieldsOf(custom),
+  };
+}
+
+/** Returns the schema of the lists of a kind, whose own schema has this name. */
+function listSchema(type: ServedType, custom: CustomOrigin, itemName: string): JsonObject {
+  const { group, version, listKind, kind, plural } = type;
+  const item = { $ref: SCHEMAS + itemName };
+  const gvk = { "x-kubernetes-group-version-kind": [{ group, version, kind: listKind }] };
+  return {
+    description: `${listKind} is a list of ${kind}`,
+    type: "object",
+    required: ["items"],
+    properties: {
+      ...TYPE_META,
+      metadata: {
+        description: `Standard list metadata. More info: ${CONVENTIONS}#types-kinds`,
+        allOf: [{ $ref: SCHEMAS + LIST_META }],
+      },
+      items: { description: `List of ${plural}. More info: ${CONVENTIONS}`, type: "array", items: item },
+    },
+    ...gvk,
+    ...selectableFieldsOf(custom),
+  };
+}
+
+function selectableFieldsOf({ version }: CustomOrigin): JsonObject {
+  const fields = (arrayAt(version, "selectableFields") ?? []).filter(isObject);
+  if (fields.length === 0) return {};
+  const paths = fields.map(({ jsonPath }) => ({ fieldPath: String(jsonPath).replace(/^\./, "") }));
+  return { "x-kubernetes-selectable-fields": paths };
+}
+
+/** A copy in which embedded resources have the fields of every resource, and what may be a number or text says so. */
+function completed(schema: JsonValue): JsonValue {
+  if (!isObject(schema)) return schema;
+  const { properties, items, additionalProperties } = schema;
+  const copy: JsonObject = { ...schema };
+  if (isObject(properties))
+    copy["properties"] = Object.fromEntries(Object.entries(properties).map(([name, node]) => [name, completed(node)]));
+  if (items !== undefined) copy["items"] = completed(items);
+  if (additionalProperties !== undefined) copy["additionalProperties"] = completed(additionalProperties);
+  if (schema["x-kubernetes-int-or-string"] === true && schema["anyOf"] === undefined && schema["allOf"] === undefined)
+    copy["anyOf"] = [{ type: "integer" }, { type: "string" }];
+  if (schema["x-kubernetes-embedded-resource"] !== true) return copy;
+  const required = (arrayAt(schema, "required") ?? []).map(String);
+  const missing = ["kind", "apiVersion"].filter((name) => !required.includes(name));
+  return {
+    ...copy,
+    properties: { ...objectAt(copy, "properties"), ...EMBEDDED },
+    required: [...required, ...missing],
+  };
 }

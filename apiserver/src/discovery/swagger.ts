@@ -1,10 +1,11 @@
 // OpenAPI v2, for clients that know no v3: the definitions of all kinds, and the paths that say what may be done with each.
 import { isDeepStrictEqual } from "node:util";
-import { arrayAt, isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
-import type { Group } from "./groups.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt } from "../json.js";
+import { delimited, integerField, textField, varint } from "../protobuf-writer.js";
+import { yamlLibrary } from "../yaml-library.js";
 import { BEARER } from "./builtin-documents.js";
+import { GIT_VERSION, type Group } from "./groups.js";
 import { openApiDocuments } from "./openapi.js";
-import { GIT_VERSION } from "./version.js";
 
 const SCHEMAS = "#/components/schemas/";
 const DEFINITIONS = "#/definitions/";
@@ -144,3 +145,161 @@ function schemasInVersion2(schemas: JsonObject): JsonObject {
 }
 
 const LEFT_OUT = ["default", "anyOf", "not"];
+
+// OpenAPI v2 in protobuf, as gnostic's messages: what kubectl before 1.27 and the OpenAPISchema() of client-go ask for.
+// https://github.com/google/gnostic-models/blob/main/openapiv2/OpenAPIv2.proto
+
+/** What a field holds; `[]` stands for several, `Named<…>` for the members of an object, each with its name. */
+type FieldType = string;
+/** The fields of a message by the members of an object. */
+type Message = Readonly<Record<string, readonly [number: number, type: FieldType]>>;
+
+// The messages as far as Kubernetes uses them, each with its members in the order of their numbers; "" is any member whose name begins with `x-`.
+const MESSAGES: Readonly<Record<string, Message>> = {
+  Document: {
+    ...{ swagger: [1, "text"], info: [2, "Info"], paths: [8, "Paths"], definitions: [9, "Named<Schema>"] },
+    ...{ parameters: [10, "Named<Parameter>"], security: [12, "Named<Texts>[]"] },
+    securityDefinitions: [13, "Named<SecurityDefinition>"],
+  },
+  Info: { title: [1, "text"], version: [2, "text"] },
+  PathItem: {
+    ...{ get: [2, "Operation"], put: [3, "Operation"], post: [4, "Operation"], delete: [5, "Operation"] },
+    ...{ options: [6, "Operation"], head: [7, "Operation"], patch: [8, "Operation"] },
+    parameters: [9, "ParametersItem[]"],
+  },
+  Operation: {
+    ...{ tags: [1, "text[]"], summary: [2, "text"], description: [3, "text"], operationId: [5, "text"] },
+    ...{ produces: [6, "text[]"], consumes: [7, "text[]"], parameters: [8, "ParametersItem[]"] },
+    ...{ responses: [9, "Responses"], schemes: [10, "text[]"], deprecated: [11, "bool"], "": [13, "any"] },
+  },
+  Reference: { $ref: [1, "text"] },
+  BodyParameter: {
+    ...{ description: [1, "text"], name: [2, "text"], in: [3, "text"], required: [4, "bool"] },
+    ...{ schema: [5, "Schema"], "": [6, "any"] },
+  },
+  QueryParameter: {
+    ...{ required: [1, "bool"], in: [2, "text"], description: [3, "text"], name: [4, "text"] },
+    ...{ type: [6, "text"], format: [7, "text"], uniqueItems: [20, "bool"], "": [23, "any"] },
+  },
+  PathParameter: {
+    ...{ required: [1, "bool"], in: [2, "text"], description: [3, "text"], name: [4, "text"] },
+    ...{ type: [5, "text"], format: [6, "text"], uniqueItems: [19, "bool"], "": [22, "any"] },
+  },
+  Response: { description: [1, "text"], schema: [2, "SchemaItem"], "": [5, "any"] },
+  Schema: {
+    ...{ $ref: [1, "text"], format: [2, "text"], title: [3, "text"], description: [4, "text"], default: [5, "yaml"] },
+    ...{ multipleOf: [6, "double"], maximum: [7, "double"], exclusiveMaximum: [8, "bool"] },
+    ...{ minimum: [9, "double"], exclusiveMinimum: [10, "bool"], maxLength: [11, "int"], minLength: [12, "int"] },
+    ...{ pattern: [13, "text"], maxItems: [14, "int"], minItems: [15, "int"], uniqueItems: [16, "bool"] },
+    ...{ maxProperties: [17, "int"], minProperties: [18, "int"], required: [19, "text[]"], enum: [20, "yaml[]"] },
+    ...{ additionalProperties: [21, "Additional"], type: [22, "Texts"], items: [23, "Items"] },
+    ...{ allOf: [24, "Schema[]"], properties: [25, "Named<Schema>"], example: [30, "yaml"], "": [31, "any"] },
+  },
+  ApiKey: { type: [1, "text"], name: [2, "text"], in: [3, "text"], description: [4, "text"] },
+};
+
+/** Encodes an OpenAPI v2 document. */
+export function swaggerProtobuf(document: JsonObject): Buffer {
+  written.clear();
+  return Buffer.concat(partsOf("Document", document));
+}
+
+function partsOf(name: string, value: JsonValue): Buffer[] {
+  const message = MESSAGES[name];
+  if (message === undefined) return wrapped(name, value);
+  if (!isObject(value)) return [];
+  return Object.entries(message).flatMap(([member, [number, type]]) => {
+    if (member === "") return extensionsOf(number, value);
+    const given = value[member];
+    if (given === undefined) return [];
+    if (!type.endsWith("[]")) return fieldOf(number, type, given);
+    return (Array.isArray(given) ? given : []).flatMap((each) => fieldOf(number, type.slice(0, -2), each));
+  });
+}
+
+// Messages that JSON shows without their members.
+function wrapped(name: string, value: JsonValue): Buffer[] {
+  const [, of] = /^Named<(.*)>$/.exec(name) ?? [];
+  if (of !== undefined) return namedOf(1, of, value);
+  switch (name) {
+    case "Paths":
+      return namedOf(2, "PathItem", value);
+    case "Responses":
+      return namedOf(1, "ResponseValue", value);
+    case "SchemaItem":
+      return fieldOf(1, "Schema", value);
+    case "ResponseValue":
+      return fieldOf(1, "Response", value);
+    case "Texts":
+      return [value].flat().flatMap((text) => fieldOf(1, "text", text));
+    case "Items":
+      return [value].flat().flatMap((item) => fieldOf(1, "Schema", item));
+    case "Additional":
+      return typeof value === "boolean" ? fieldOf(2, "bool", value) : fieldOf(1, "Schema", value);
+    case "ParametersItem":
+      return isObject(value) && "$ref" in value ? fieldOf(2, "Reference", value) : fieldOf(1, "Parameter", value);
+    case "Parameter":
+      return isIn(value, "body") ? fieldOf(1, "BodyParameter", value) : fieldOf(2, "NonBodyParameter", value);
+    case "NonBodyParameter":
+      return isIn(value, "query") ? fieldOf(3, "QueryParameter", value) : fieldOf(4, "PathParameter", value);
+    case "SecurityDefinition":
+      return fieldOf(2, "ApiKey", value);
+    default:
+      throw new Error(`there is no message ${name}`);
+  }
+}
+
+function isIn(parameter: JsonValue, place: string): boolean {
+  return isObject(parameter) && parameter["in"] === place;
+}
+
+function namedOf(number: number, type: FieldType, members: JsonValue): Buffer[] {
+  if (!isObject(members)) return [];
+  return Object.entries(members).flatMap(([name, value]) =>
+    delimited(number, [...fieldOf(1, "text", name), ...fieldOf(2, type, value)]),
+  );
+}
+
+function extensionsOf(number: number, object: JsonObject): Buffer[] {
+  return Object.entries(object)
+    .filter(([name]) => name.startsWith("x-"))
+    .flatMap(([name, value]) => delimited(number, [...fieldOf(1, "text", name), ...fieldOf(2, "yaml", value)]));
+}
+
+// A text that is empty and a number that is 0 are left out.
+function fieldOf(number: number, type: FieldType, value: JsonValue): Buffer[] {
+  switch (type) {
+    case "text":
+      return value === "" ? [] : textField(number, String(value));
+    case "bool":
+      return value === true ? integerField(number, 1) : [];
+    case "int":
+      return value === 0 ? [] : integerField(number, Number(value));
+    case "double":
+      return value === 0 ? [] : [varint(number * 8 + 1), doubleOf(Number(value))];
+    case "yaml":
+      return delimited(number, fieldOf(2, "text", yamlOf(value)));
+    default:
+      return delimited(number, partsOf(type, value));
+  }
+}
+
+function doubleOf(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return bytes;
+}
+
+// The same few values stand at thousands of places.
+const written = new Map<string, string>();
+
+function yamlOf(value: JsonValue): string {
+  const json = JSON.stringify(value);
+  const known = written.get(json);
+  if (known !== undefined) return known;
+  const text = yamlLibrary().stringify(value, { lineWidth: 0, indentSeq: false, singleQuote: true });
+  // Go writes an empty text in quotes of the other kind.
+  const yaml = text.replace(/(^|: |- )''$/gm, '$1""');
+  written.set(json, yaml);
+  return yaml;
+}

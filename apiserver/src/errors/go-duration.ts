@@ -1,4 +1,4 @@
-import { quote } from "./quote.js";
+import { quote } from "./go-format.js";
 
 const UNITS = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
 const MAX_INTEGER = 2n ** 63n - 1n;

@@ -1,1 +1,3 @@
+export { quote } from "@gen-operator/schema";
+
 export { floatText, goFormat, goTypeOf } from "@gen-operator/schema/definitions";

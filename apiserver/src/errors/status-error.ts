@@ -1,6 +1,6 @@
 // Every failure that a resource endpoint answers. The texts are those of Kubernetes 1.36: clients and people match on them.
-import { fieldErrorPath, fieldErrorText, type FieldError } from "./field-error.js";
-import { quote } from "./quote.js";
+import { type FieldError, fieldErrorPath, fieldErrorText } from "./field-error.js";
+import { quote } from "./go-format.js";
 
 /** One of several reasons for a failure. */
 export interface StatusCause {
@@ -296,3 +296,6 @@ function named({ resource, group, name }: ResourceRef): string {
 function qualified(name: string, group: string): string {
   return group === "" ? name : `${name}.${group}`;
 }
+
+/** What objects are written in, in the order in which a real server lists them. */
+export const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];

@@ -1,11 +1,25 @@
-import { sleep } from "../real-time.js";
-import { expired } from "../errors/status-error.js";
+import { parseObjectBody } from "../decode/body.js";
+import { hintOf } from "../did-you-mean.js";
+import { StatusError, badRequest, expired, statusError } from "../errors/status-error.js";
 import type { Listener } from "../http/listener.js";
-import type { ApiRequest } from "../http/message.js";
+import { renderFailure } from "../http/representation.js";
+import type { Answer, ApiRequest } from "../http/request-info.js";
 import type { StreamConnection } from "../http/stream-connection.js";
+import { MASTERS, type UserInfo } from "../identity/user.js";
+import { type JsonObject, type JsonValue, isObject } from "../json.js";
+import { setImmediate, sleep } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
-import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
-import { checkScope, type DisturbedWatches, type FaultControl, type FaultRules } from "./faults.js";
+import {
+  type ActiveFault,
+  type AskedFor,
+  type DisturbedWatches,
+  type FaultControl,
+  type FaultRule,
+  type FaultRules,
+  type FaultScope,
+  checkScope,
+  isInScope,
+} from "./fault-injection.js";
 import type { Disturbance, WatchFaults } from "./watch-faults.js";
 
 /** Returns what makes a server misbehave. */
@@ -78,4 +92,207 @@ export function kindOf({ group, version, kind }: { group: string; version: strin
 
 function kindOnly(kind: string): AskedFor {
   return { path: "", namespace: undefined, kind: () => kind, user: () => undefined };
+}
+
+// The control of faults over HTTP, for tests that run in another process or another language.
+
+const ROOT = "/faults";
+const SCOPE_MEMBERS: Readonly<Record<string, string>> = {
+  path: 'text, or { "pattern": … } for a regular expression',
+  kind: "text",
+  namespace: "text",
+  user: "text",
+};
+const RULE_MEMBERS: Readonly<Record<string, string>> = {
+  verb: "text or a list of texts",
+  ...SCOPE_MEMBERS,
+  after: "number",
+  times: "number",
+  delayMs: "number",
+  answer: "object",
+  forbid: "boolean",
+  hang: "boolean",
+  disconnect: "boolean",
+  loseAnswer: "boolean",
+  cutAnswer: "boolean",
+  stale: "boolean",
+};
+const WATCH_FAULTS = "cut, end, expire, hold, silence, duplicate or reorder";
+
+type Held = { rule: JsonObject; active: ActiveFault } | { watches: JsonObject; disturbed: DisturbedWatches };
+
+/** Answers what lies below `/faults`, to the administrator alone; no rule affects it. */
+export class FaultRequests {
+  readonly #faults: FaultControl;
+  readonly #held = new Map<string, Held>();
+  #last = 0;
+
+  constructor(faults: FaultControl) {
+    this.#faults = faults;
+  }
+
+  /** Returns the answer; undefined for every other path. */
+  answer(request: ApiRequest, user: () => UserInfo | undefined): Answer | undefined {
+    const { path } = request;
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return undefined;
+    try {
+      if (user()?.groups.includes(MASTERS) !== true) {
+        throw statusError({ code: 403, reason: "Forbidden", message: "faults: only the administrator may make them" });
+      }
+      return this.#answer(request, path.slice(ROOT.length + 1));
+    } catch (error) {
+      return renderFailure(error instanceof StatusError ? error : badRequest((error as Error).message), {
+        isPretty: false,
+      });
+    }
+  }
+
+  #answer(request: ApiRequest, name: string): Answer {
+    const { method } = request;
+    if (method === "GET" && name === "") return json(200, { faults: this.#list() });
+    if (method === "DELETE") return name === "" ? this.#clear() : this.#remove(name);
+    if (method !== "POST")
+      throw statusError({ code: 405, reason: "MethodNotAllowed", message: `faults: no ${method} here` });
+    const body = bodyOf(request);
+    switch (name) {
+      case "":
+        return this.#add(body);
+      case "watches":
+        return this.#watches(body);
+      case "tokens":
+        return this.#tokens(body);
+      case "compact":
+        checkMembers(body, { kind: "text" });
+        this.#faults.compact(body);
+        return json(200, {});
+      case "clock":
+        checkMembers(body, { aheadMs: "number" });
+        this.#faults.shiftClock(Number(body["aheadMs"] ?? 0));
+        return json(200, {});
+      case "restart":
+        // After the answer, which the restart would break.
+        setImmediate(() => void this.#faults.restart({ downMs: Number(body["downMs"] ?? 0) }));
+        return json(202, {});
+      default:
+        throw statusError({
+          code: 404,
+          reason: "NotFound",
+          message: `faults: ${name} is not known; there are watches, tokens, compact, clock, restart`,
+        });
+    }
+  }
+
+  #add(rule: JsonObject): Answer {
+    const active = this.#faults.add(ruleOf(rule));
+    return this.#keep({ rule, active });
+  }
+
+  #keep(held: Held): Answer {
+    const id = String(++this.#last);
+    this.#held.set(id, held);
+    return json(201, { id });
+  }
+
+  #list(): JsonObject[] {
+    return [...this.#held].map(([id, held]) =>
+      "rule" in held ? { id, rule: held.rule, hits: held.active.hits } : { id, watches: held.watches },
+    );
+  }
+
+  #clear(): Answer {
+    this.#held.clear();
+    this.#faults.clear();
+    return json(200, {});
+  }
+
+  #remove(id: string): Answer {
+    const held = this.#held.get(id);
+    if (held === undefined) throw statusError({ code: 404, reason: "NotFound", message: `faults: there is no ${id}` });
+    this.#held.delete(id);
+    if ("rule" in held) held.active.remove();
+    else held.disturbed.release();
+    return json(200, {});
+  }
+
+  #watches(body: JsonObject): Answer {
+    checkMembers(body, { do: WATCH_FAULTS, ...SCOPE_MEMBERS, at: "now or next-event" });
+    const { do: what, at, ...given } = body;
+    const scope = scopeOf(given);
+    const disturbed = (watches: DisturbedWatches): Answer => this.#keep({ watches: body, disturbed: watches });
+    switch (what) {
+      case "cut":
+        return json(200, {
+          watches: this.#faults.cutWatches({ ...scope, at: at === "next-event" ? "next-event" : "now" }),
+        });
+      case "end":
+        return json(200, { watches: this.#faults.endWatches(scope) });
+      case "expire":
+        return json(200, { watches: this.#faults.expireWatches(scope) });
+      case "hold":
+        return disturbed(this.#faults.holdWatches(scope));
+      case "silence":
+        return disturbed(this.#faults.silenceWatches(scope));
+      case "duplicate":
+        return disturbed(this.#faults.duplicateEvents(scope));
+      case "reorder":
+        return disturbed(this.#faults.reorderEvents(scope));
+      default:
+        throw badRequest(`faults: do has to be ${WATCH_FAULTS}${hintOf(String(what), WATCH_FAULTS.split(/, | or /))}`);
+    }
+  }
+
+  #tokens(body: JsonObject): Answer {
+    checkMembers(body, { refuse: "boolean", replace: "text" });
+    const { refuse, replace } = body;
+    if (typeof refuse === "boolean") this.#faults.refuseTokens(refuse);
+    if (typeof replace === "string") this.#faults.replaceToken(replace);
+    return json(200, {});
+  }
+}
+
+function ruleOf(given: JsonObject): FaultRule {
+  checkMembers(given, RULE_MEMBERS);
+  return scopeOf(given);
+}
+
+function scopeOf(given: JsonObject): FaultScope {
+  const { path, ...rest } = given;
+  const pattern = pathOf(path);
+  return { ...(rest as FaultScope), ...(pattern === undefined ? {} : { path: pattern }) };
+}
+
+function pathOf(path: JsonValue | undefined): string | RegExp | undefined {
+  if (path === undefined || typeof path === "string") return path;
+  const pattern = isObject(path) ? path["pattern"] : undefined;
+  if (typeof pattern !== "string") throw badRequest(`faults: path has to be ${RULE_MEMBERS["path"] ?? ""}`);
+  return new RegExp(pattern);
+}
+
+function checkMembers(given: JsonObject, known: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(given)) {
+    const wanted = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (wanted === undefined) {
+      const names = Object.keys(known);
+      throw badRequest(
+        `faults: ${JSON.stringify(name)} is not known; there are ${names.join(", ")}${hintOf(name, names)}`,
+      );
+    }
+    const type = typeof value === "string" ? "text" : typeof value;
+    if (["text", "number", "boolean", "object"].includes(wanted) && (type !== wanted || value === null)) {
+      throw badRequest(
+        `faults: ${name} has to be ${wanted === "text" ? "a text" : `a ${wanted}`}, not ${JSON.stringify(value)}`,
+      );
+    }
+  }
+}
+
+function bodyOf({ body, headers }: ApiRequest): JsonObject {
+  if (body.length === 0) return {};
+  const { value } = parseObjectBody(body, headers["content-type"]);
+  if (!isObject(value)) throw badRequest("faults: the body has to be an object");
+  return value;
+}
+
+function json(status: number, value: JsonObject): Answer {
+  return { kind: "answer", status, contentType: "application/json", body: `${JSON.stringify(value)}\n` };
 }

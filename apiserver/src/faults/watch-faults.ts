@@ -1,7 +1,6 @@
-import { clearTimeout, setTimeout } from "../real-time.js";
 import type { LineFilter, StreamConnection } from "../http/stream-connection.js";
-import { isInScope, type AskedFor, type FaultScope } from "./fault-scope.js";
-import type { DisturbedWatches } from "./faults.js";
+import { clearTimeout, setTimeout } from "../real-time.js";
+import { type AskedFor, type DisturbedWatches, type FaultScope, isInScope } from "./fault-injection.js";
 
 /** What is done to the lines of a watch. */
 export type Disturbance = "hold" | "silence" | "duplicate" | "reorder";

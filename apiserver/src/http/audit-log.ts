@@ -1,12 +1,11 @@
-import { machineTime } from "../real-time.js";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream, type WriteStream } from "node:fs";
+import { type WriteStream, createWriteStream } from "node:fs";
+import { type UserInfo, userObject } from "../identity/user.js";
 import type { JsonObject } from "../json.js";
-import { userObject, type UserInfo } from "../identity/user.js";
-import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
-import type { Authorized } from "./requests/authorize-request.js";
-import { verbOf } from "./requests/request-verb.js";
+import { machineTime } from "../real-time.js";
+import type { Authorized } from "./endpoint.js";
+import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "./request-info.js";
 
 /** What became of a request. */
 export interface Audited {

@@ -1,21 +1,27 @@
+import type { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import {
-  createServer as createHttpServer,
-  ServerResponse,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type Server,
+  ServerResponse,
+  createServer as createHttpServer,
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { shownWarnings } from "./answer/warning-headers.js";
-import type { Answer, ApiRequest, LocalAnswer, LocalRequest, StreamAnswer } from "./message.js";
-import { parseResourcePath } from "./requests/resource-path.js";
-import { StreamConnection, type StreamTarget } from "./stream-connection.js";
-import { certificateOf } from "./peer-certificate.js";
+import { TLSSocket } from "node:tls";
+import type { ClientCertificate } from "../identity/authenticator.js";
 import { setImmediate } from "../real-time.js";
-import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
+import {
+  type Answer,
+  type ApiRequest,
+  type LocalAnswer,
+  type LocalRequest,
+  type StreamAnswer,
+  parseResourcePath,
+} from "./request-info.js";
+import { StreamConnection, type StreamTarget, acceptWebSocket, isWebSocketRequest } from "./stream-connection.js";
 
 const LOOPBACK = "127.0.0.1";
 const WILDCARDS = ["0.0.0.0", "::"];
@@ -27,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const LOCAL_REQUESTS_PER_TURN = 8;
 
 /** What the listener needs from the server behind it. */
-export interface ListenerOptions {
+interface ListenerOptions {
   port: number;
   /** The address to listen on. */
   host: string;
@@ -301,4 +307,79 @@ function quoted(text: string): string {
   // Header values are Latin-1 without control characters.
   const safe = text.replace(/[^\x20-\xff]/g, " ");
   return `"${safe.replace(/["\\]/g, "\\$&")}"`;
+}
+
+// It stays the same for all requests of a connection.
+const known = new WeakMap<Socket, ClientCertificate>();
+
+/** Returns the certificate that the client of a connection has shown. */
+function certificateOf(socket: Socket): ClientCertificate | undefined {
+  if (!(socket instanceof TLSSocket)) return undefined;
+  const before = known.get(socket);
+  if (before !== undefined) return before;
+  const peer = socket.getPeerX509Certificate();
+  if (peer === undefined) return undefined;
+  const certificate = readCertificate(peer, socket.authorized);
+  known.set(socket, certificate);
+  return certificate;
+}
+
+function readCertificate(peer: X509Certificate, isTrusted: boolean): ClientCertificate {
+  const { CN, O } = peer.toLegacyObject().subject as { CN?: string | string[]; O?: string | string[] };
+  return {
+    isTrusted,
+    commonName: [CN ?? ""].flat().at(-1) ?? "",
+    organizations: [O ?? []].flat(),
+    validFrom: new Date(peer.validFrom),
+    validTo: new Date(peer.validTo),
+    fingerprint: peer.fingerprint256.replaceAll(":", "").toLowerCase(),
+  };
+}
+
+// The limits of kube-apiserver's endpoints/filters/warning.go, in code points.
+const MAX_TOTAL = 4 * 1024;
+const MAX_SHORTENED = 256;
+
+/** Returns the texts that an answer shows as `Warning` headers: each once, and all of them shortened when they are too long together. */
+function shownWarnings(texts: readonly string[]): string[] {
+  const distinct = [...new Set(texts)].filter((text) => text !== "");
+  if (lengthOf(distinct.join("")) <= MAX_TOTAL) return distinct;
+  const shown: string[] = [];
+  let total = 0;
+  for (const text of distinct) {
+    if (total >= MAX_TOTAL) break;
+    const shortened = [...text].slice(0, MAX_SHORTENED).join("");
+    shown.push(shortened);
+    total += lengthOf(shortened);
+  }
+  return shown;
+}
+
+function lengthOf(text: string): number {
+  return [...text].length;
+}
+
+// An open server keeps its process alive. A test that forgot to close it would hang without a word, so the word is said when nothing else is left.
+
+const open = new Set<Listener>();
+
+/** Lets a listener keep the process alive, and says so on standard error where nothing else does, until the returned function is called. */
+export function holdProcess(listener: Listener): () => void {
+  if (open.size === 0) process.on("beforeExit", tell);
+  open.add(listener);
+  return () => {
+    if (!open.delete(listener) || open.size > 0) return;
+    process.off("beforeExit", tell);
+  };
+}
+
+function tell(): void {
+  for (const listener of open) {
+    listener.ref();
+    process.stderr.write(
+      `the API server at ${listener.url} keeps this process alive: call its close(), or start it with unref: true\n`,
+    );
+  }
+  open.clear();
+  process.off("beforeExit", tell);
 }

@@ -1,11 +1,21 @@
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
-import { unauthorized } from "../errors/status-error.js";
-import { isValid, userOfCertificate, type ClientCertificate } from "./client-certificate.js";
+import { serverTime } from "../clock.js";
+import { badRequest, unauthorized } from "../errors/status-error.js";
+import type { Registry } from "../registry/registry.js";
+import { type AccessAttributes, Authorizer, accessDenied } from "./authorizer.js";
 import type { Secrets } from "./secrets.js";
-import type { ServiceAccountTokens } from "./tokens/service-account-tokens.js";
-import type { StaticUser } from "./tokens/token-file.js";
-import { ADMIN_USER, ANONYMOUS, AUTHENTICATED, type UserInfo } from "./user.js";
+import { ServiceAccountTokens } from "./service-account-tokens.js";
+import {
+  ADMIN_USER,
+  ANONYMOUS,
+  AUTHENTICATED,
+  MASTERS,
+  type UserInfo,
+  authenticatedUser,
+  serviceAccountOf,
+} from "./user.js";
 
 const EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
@@ -13,7 +23,7 @@ const TOKEN_OF = "token-of/";
 const USER_OF = "user-of/";
 
 /** What a client shows of itself. */
-export interface Shown {
+interface Shown {
   readonly headers: IncomingHttpHeaders;
   readonly certificate?: ClientCertificate | undefined;
 }
@@ -96,4 +106,212 @@ function tokenOf(headers: IncomingHttpHeaders, warnings: string[]): string | und
 
 function infoOf({ name, uid, groups = [] }: StaticUser): UserInfo {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups: [...new Set([...groups, AUTHENTICATED])] };
+}
+
+/** Who the users of a server are, and what they may do. */
+export interface Identity {
+  readonly tokens: ServiceAccountTokens;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+}
+
+/** Makes what knows the users of a server whose objects the registry has. */
+export function createIdentity(
+  registry: Registry,
+  { adminToken, secrets, users }: { adminToken: string; secrets: Secrets; users: readonly StaticUser[] },
+): Identity {
+  const tokens = new ServiceAccountTokens(registry, secrets);
+  return {
+    tokens,
+    authenticator: new Authenticator({ adminToken, tokens, secrets, users }),
+    authorizer: new Authorizer(registry),
+  };
+}
+
+/** A certificate that a client showed when it connected. */
+export interface ClientCertificate {
+  /** False if no authority of the server has signed it. */
+  readonly isTrusted: boolean;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly validFrom: Date;
+  readonly validTo: Date;
+  /** The SHA-256 of the certificate, in lower-case hexadecimal digits. */
+  readonly fingerprint: string;
+}
+
+/** Tells whether a certificate proves anything now. */
+function isValid({ isTrusted, validFrom, validTo }: ClientCertificate): boolean {
+  const now = serverTime();
+  return isTrusted && validFrom <= now && now <= validTo;
+}
+
+/** Returns the user that a valid certificate names: the common name, in the groups of the organizations; undefined if it names none. */
+function userOfCertificate({ commonName, organizations, fingerprint }: ClientCertificate): UserInfo | undefined {
+  if (commonName === "") return undefined;
+  const extra = { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] };
+  return { username: commonName, groups: [...new Set([...organizations, AUTHENTICATED])], extra };
+}
+
+/** A user with a token that does not change. */
+export interface StaticUser {
+  readonly name: string;
+  readonly token: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+}
+
+/**
+ * Reads users in the form of kube-apiserver's `--token-auth-file`: lines of `token,user,uid,"group1,group2"`.
+ *
+ * @throws with the number of a line that has too few columns.
+ */
+export async function readTokenFile(file: string): Promise<StaticUser[]> {
+  const text = await readFile(file, "utf8");
+  return text.split(/\r?\n/).flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const [token = "", name = "", uid = "", groups = "", ...more] = columnsOf(line);
+    if (token === "" || name === "")
+      throw new Error(`${file}:${index + 1}: expected the columns token, user name, user uid and, in quotes, groups`);
+    const listed = [groups, ...more].flatMap((group) => group.split(",")).filter((group) => group !== "");
+    return [{ token, name, ...(uid === "" ? {} : { uid }), groups: listed }];
+  });
+}
+
+// RFC 4180, but for line breaks in quotes.
+function columnsOf(line: string): string[] {
+  const columns = line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,]*))/g);
+  return [...columns].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain?.trim() ?? "");
+}
+
+const EXTRA = "impersonate-extra-";
+const AUTHENTICATION = "authentication.k8s.io";
+// Only who may impersonate without constraints may be one of the administrators.
+const AS_MASTER: AccessAttributes = {
+  verb: "impersonate:user-info",
+  group: AUTHENTICATION,
+  resource: "groups",
+  subresource: "",
+  namespace: "",
+  name: MASTERS,
+};
+
+/**
+ * Returns the user that a request is made for: who sends it, or who its `Impersonate-` headers name.
+ *
+ * https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+ *
+ * @throws 400 for groups or a uid without a name, 403 if the sender may not impersonate that user.
+ */
+export function impersonate(
+  sender: UserInfo,
+  { headers, attributes }: { headers: IncomingHttpHeaders; attributes: AccessAttributes },
+  authorizer: Authorizer,
+): UserInfo {
+  const username = valuesOf(headers, "impersonate-user")[0] ?? "";
+  const groups = valuesOf(headers, "impersonate-group");
+  const uid = valuesOf(headers, "impersonate-uid")[0];
+  const extra = extraOf(headers);
+  if (username === "") {
+    if (groups.length === 0 && uid === undefined && extra === undefined) return sender;
+    const extras = Object.entries(extra ?? {}).map(([key, values]) => `${JSON.stringify(key)}:${goTexts(values)}`);
+    const shown = extras.length === 0 ? "(nil)" : `{${extras.join(", ")}}`;
+    throw badRequest(
+      `requested &user.DefaultInfo{Name:"", UID:"${uid ?? ""}", Groups:${goTexts(groups)}, Extra:map[string][]string${shown}} ` +
+        "without impersonating a user name",
+    );
+  }
+  const wanted = { username, groups, uid, extra };
+  const refused =
+    firstRefused(sender, constrained(wanted, attributes), authorizer) ??
+    (groups.includes(MASTERS) ? AS_MASTER : undefined);
+  if (refused !== undefined && firstRefused(sender, unconstrained(wanted), authorizer) !== undefined) {
+    throw accessDenied(sender, refused);
+  }
+  return {
+    ...(username === ANONYMOUS.username ? anonymousUser(groups) : authenticatedUser(username, groups)),
+    ...(uid === undefined ? {} : { uid }),
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function anonymousUser(groups: readonly string[]): UserInfo {
+  return { username: ANONYMOUS.username, groups: [...new Set([...groups, ...ANONYMOUS.groups])] };
+}
+
+// As Go prints a slice.
+function goTexts(texts: readonly string[]): string {
+  return texts.length === 0 ? "[]string(nil)" : `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
+}
+
+interface Wanted {
+  username: string;
+  groups: readonly string[];
+  uid: string | undefined;
+  extra: Record<string, string[]> | undefined;
+}
+
+function firstRefused(
+  sender: UserInfo,
+  asked: AccessAttributes[],
+  authorizer: Authorizer,
+): AccessAttributes | undefined {
+  return asked.find((attributes) => !authorizer.decide(sender, attributes).allowed);
+}
+
+// Both the kind of user and what is done as them have to be allowed: KEP-5284, on by default since 1.36.
+function constrained(wanted: Wanted, attributes: AccessAttributes): AccessAttributes[] {
+  const { username, groups } = wanted;
+  const account = serviceAccountOf(username);
+  const node = /^system:node:(.+)$/.exec(username)?.[1];
+  const mode = account !== undefined ? "serviceaccount" : node !== undefined ? "arbitrary-node" : "user-info";
+  const on = { ...attributes, verb: `impersonate-on:${mode}:${attributes.verb}` };
+  const none = { verb: `impersonate:${mode}`, group: AUTHENTICATION, subresource: "", namespace: "" };
+  if (account !== undefined) return [on, { ...none, resource: "serviceaccounts", ...account }];
+  if (node !== undefined) return [on, { ...none, resource: "nodes", name: node }];
+  return [
+    on,
+    { ...none, resource: "users", name: username },
+    ...groups.map((name) => ({ ...none, resource: "groups", name })),
+    ...detailsOf(wanted, none),
+  ];
+}
+
+function unconstrained(wanted: Wanted): AccessAttributes[] {
+  const account = serviceAccountOf(wanted.username);
+  const none = { verb: "impersonate", group: "", subresource: "", namespace: "" };
+  return [
+    account === undefined
+      ? { ...none, resource: "users", name: wanted.username }
+      : { ...none, resource: "serviceaccounts", ...account },
+    ...wanted.groups.map((name) => ({ ...none, resource: "groups", name })),
+    ...detailsOf(wanted, { ...none, group: AUTHENTICATION }),
+  ];
+}
+
+function detailsOf(
+  { uid, extra }: Wanted,
+  none: { verb: string; group: string; subresource: string; namespace: string },
+): AccessAttributes[] {
+  return [
+    ...(uid === undefined ? [] : [{ ...none, resource: "uids", name: uid }]),
+    ...Object.entries(extra ?? {}).flatMap(([key, values]) =>
+      values.map((name) => ({ ...none, resource: "userextras", subresource: key, name })),
+    ),
+  ];
+}
+
+// Node joins repeated headers that it does not know; groups have no commas.
+function valuesOf(headers: IncomingHttpHeaders, name: string): string[] {
+  const value = headers[name];
+  if (value === undefined) return [];
+  return Array.isArray(value) ? value : value.split(", ");
+}
+
+function extraOf(headers: IncomingHttpHeaders): Record<string, string[]> | undefined {
+  const names = Object.keys(headers).filter((name) => name.startsWith(EXTRA));
+  if (names.length === 0) return undefined;
+  return Object.fromEntries(
+    names.map((name) => [decodeURIComponent(name.slice(EXTRA.length)), valuesOf(headers, name)]),
+  );
 }

@@ -1,16 +1,16 @@
 /** The kinds that are questions: they are answered and not stored. */
-import { checkExpression, checkValueCount } from "../builtin/rules/field-rules.js";
+import { checkExpression, checkValueCount, isSelectorOperator } from "../builtin/rules/field-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { invalidError, requiredError, type FieldError } from "../errors/field-error.js";
-import { quote } from "../errors/quote.js";
+import { type FieldError, invalidError, requiredError } from "../errors/field-error.js";
+import { quote } from "../errors/go-format.js";
 import { badRequest, invalid } from "../errors/status-error.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { now } from "../object/object-meta.js";
-import { ignoredSelectors } from "./ignored-selectors.js";
-import type { Identity } from "./identity.js";
-import type { AccessAttributes, PolicyRule } from "./rbac/policy-rule.js";
-import { ISSUER } from "./tokens/service-account-tokens.js";
-import { userObject, type UserInfo } from "./user.js";
+import { checkSelectorSyntax } from "../read/selectors.js";
+import type { Identity } from "./authenticator.js";
+import type { AccessAttributes, PolicyRule } from "./authorizer.js";
+import { ISSUER } from "./service-account-tokens.js";
+import { type UserInfo, userObject } from "./user.js";
 
 const INVALID = "invalid bearer token";
 const KINDS = new Set([
@@ -23,7 +23,7 @@ const KINDS = new Set([
 ]);
 
 /** Who answers a review, and for whom. */
-export interface ReviewContext {
+interface ReviewContext {
   readonly user: UserInfo;
   readonly identity: Identity;
   /** The namespace of the path. */
@@ -205,4 +205,44 @@ function tokenReview(token: string, { identity }: ReviewContext): JsonObject {
     return { user: {}, error: detail === undefined ? INVALID : `[${INVALID}, ${detail}]` };
   }
   return { authenticated: true, user: userObject(user), audiences: [ISSUER] };
+}
+
+// Selectors in questions about rights that are not understood: they are left out, and the answer says so.
+
+/** Says which selectors of a question are ignored; undefined if none is. */
+function ignoredSelectors(attributes: JsonObject | undefined): string | undefined {
+  const texts = ["fieldSelector", "labelSelector"].flatMap((name) => {
+    const ignored = ignoredPart(name, objectAt(attributes, name) ?? {});
+    return ignored === undefined ? [] : [`spec.resourceAttributes.${name} ${ignored} due to parse error`];
+  });
+  return texts.length === 0 ? undefined : texts.join("; ");
+}
+
+function ignoredPart(name: string, selector: JsonObject): "ignored" | "partially ignored" | undefined {
+  const raw = stringAt(selector, "rawSelector") ?? "";
+  if (raw !== "") return isReadable(name, raw) ? undefined : "ignored";
+  const requirements = (arrayAt(selector, "requirements") ?? []).filter(isObject);
+  const isUnderstood = name === "labelSelector" ? isLabelRequirement : isFieldRequirement;
+  const understood = requirements.filter(isUnderstood).length;
+  if (understood === requirements.length) return undefined;
+  return understood === 0 ? "ignored" : "partially ignored";
+}
+
+function isReadable(name: string, selector: string): boolean {
+  try {
+    checkSelectorSyntax({ labelSelector: "", fieldSelector: "", [name]: selector });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isLabelRequirement({ operator = "" }: JsonObject): boolean {
+  return isSelectorOperator(operator);
+}
+
+// Of fields one value can be asked for.
+function isFieldRequirement(requirement: JsonObject): boolean {
+  const isOfValues = ["In", "NotIn"].includes(String(requirement["operator"]));
+  return isOfValues && arrayAt(requirement, "values")?.length === 1;
 }

@@ -1,11 +1,11 @@
-import { issueCertificate, subjectOf } from "../x509/authority.js";
-import type { ServingCertificate } from "../x509/serving-certificate.js";
+import { randomUUID } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { type ServingCertificate, issueCertificate, subjectOf } from "../x509/authority.js";
 import type { Authenticator } from "./authenticator.js";
-import { kubeconfigOf } from "./kubeconfig.js";
 import { authenticatedUser } from "./user.js";
 
 /** How a client reaches a server. */
-export interface ServerAccess {
+interface ServerAccess {
   readonly url: string;
   /** The authority of the serving certificate in PEM; absent without TLS. */
   readonly ca?: string;
@@ -25,7 +25,7 @@ export interface CertificateAccess extends ServerAccess {
 }
 
 /** Which groups a user is in. */
-export interface UserOptions {
+interface UserOptions {
   groups?: readonly string[];
 }
 
@@ -60,4 +60,60 @@ export function createAccesses(
       return { ...server, ...issued, kubeconfig: kubeconfigOf({ ...server, credentials: issued }) };
     },
   };
+}
+
+const NAME = "gen-operator";
+
+/** What a user shows to a server: a token, or a certificate and its key in PEM. */
+type Credentials = { token: string } | { certificate: string; key: string };
+
+/** Builds the text of a kubeconfig that logs in with these credentials. */
+function kubeconfigOf(server: { url: string; credentials: Credentials; ca?: string }): string {
+  return [
+    "apiVersion: v1",
+    "kind: Config",
+    "clusters:",
+    `  - name: ${NAME}`,
+    "    cluster:",
+    `      server: ${server.url}`,
+    ...(server.ca === undefined ? [] : [`      certificate-authority-data: ${base64(server.ca)}`]),
+    "users:",
+    `  - name: ${NAME}`,
+    "    user:",
+    ...credentialLines(server.credentials).map((line) => `      ${line}`),
+    "contexts:",
+    `  - name: ${NAME}`,
+    "    context:",
+    `      cluster: ${NAME}`,
+    `      user: ${NAME}`,
+    "      namespace: default",
+    `current-context: ${NAME}`,
+    "",
+  ].join("\n");
+}
+
+function credentialLines(credentials: Credentials): string[] {
+  // A given token may look like a number.
+  if ("token" in credentials) return [`token: ${JSON.stringify(credentials.token)}`];
+  const { certificate, key } = credentials;
+  return [`client-certificate-data: ${base64(certificate)}`, `client-key-data: ${base64(key)}`];
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+/**
+ * Writes a file with mode 0600, also if it existed with wider permissions. An existing file is replaced instead of written through, so the target
+ * of a symbolic link does not change.
+ */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(temporary, text, { mode: 0o600, flag: "wx" });
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
 }

@@ -1,8 +1,8 @@
-import { arrayAt, isObject, objectAt, type JsonObject } from "../json.js";
-import { now } from "./object-meta.js";
+import { type JsonObject, arrayAt, isObject, objectAt } from "../json.js";
+import { finalizersOf, metadataOf, now } from "./object-meta.js";
 
 /** One entry of `status.conditions`. */
-export interface Condition {
+interface Condition {
   type: string;
   status: "True" | "False";
   reason?: string;
@@ -33,4 +33,31 @@ export function conditionOf(object: JsonObject, type: string): JsonObject | unde
 /** True if the object has the condition with status True. */
 export function hasCondition(object: JsonObject, type: string): boolean {
   return conditionOf(object, type)?.["status"] === "True";
+}
+
+/** Holds a definition until its objects are gone. */
+export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
+
+/** Marks a definition that is about to be deleted so that its objects go first. */
+export function holdDefinition(crd: JsonObject): void {
+  const finalizers = finalizersOf(crd);
+  if (finalizers.includes(CLEANUP_FINALIZER)) return;
+  metadataOf(crd)["finalizers"] = [...finalizers, CLEANUP_FINALIZER];
+  setCondition(
+    crd,
+    terminating(
+      "InstanceDeletionPending",
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    ),
+  );
+}
+
+/** True for the type of definitions themselves. */
+export function isDefinition(type: { group: string; plural: string }): boolean {
+  return type.group === "apiextensions.k8s.io" && type.plural === "customresourcedefinitions";
+}
+
+/** Builds the condition of a definition that is being deleted. */
+export function terminating(reason: string, message: string): Condition {
+  return { type: "Terminating", status: "True", reason, message };
 }

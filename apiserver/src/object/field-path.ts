@@ -1,5 +1,5 @@
 /** Paths such as `.metadata.labels`, made of the names of fields only. */
-import { isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, isObject, memberOf, setMember } from "../json.js";
 
 /** Returns the value at a path. */
 export function valueAtPath(object: JsonObject, path: string): JsonValue | undefined {

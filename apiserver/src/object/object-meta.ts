@@ -1,22 +1,22 @@
 /** Checks of `metadata`, the same for every type. Texts are those of Kubernetes 1.36. */
-import { checkManagers } from "../builtin/rules/manager-names.js";
-import { serverTime, timestampOf } from "../clock.js";
 import { checkAnnotations, checkLabels, checkNotNegative } from "../builtin/rules/field-rules.js";
+import { checkManagers } from "../builtin/rules/manager-names.js";
 import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../errors/field-error.js";
-import { quote } from "../errors/quote.js";
+import { serverTime, timestampOf } from "../clock.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../errors/field-error.js";
+import { quote } from "../errors/go-format.js";
 import {
+  type JsonObject,
+  type JsonValue,
   arrayAt,
   deepEqual,
   isObject,
   memberOf,
   objectAt,
   stringAt,
-  type JsonObject,
-  type JsonValue,
 } from "../json.js";
-import { checkName, type NameRule } from "./names.js";
+import { type NameRule, checkName } from "./names.js";
 
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
@@ -240,4 +240,40 @@ function checkFinalizer(name: string, path: string): FieldError[] {
 /** Returns the present time as Kubernetes stores it: UTC in whole seconds. */
 export function now(): string {
   return timestampOf(serverTime());
+}
+
+const FOREGROUND = "foregroundDeletion";
+const ORPHAN = "orphan";
+
+/** What happens to the dependents of a deleted object. */
+export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
+
+/** Returns everything that holds an object; a namespace is also held by the list in its spec. */
+export function holdersOf(type: ServedType, object: JsonObject): string[] {
+  const ofNamespace = isNamespace(type) ? (arrayAt(objectAt(object, "spec"), "finalizers") ?? []) : [];
+  return [...finalizersOf(object), ...(ofNamespace as string[])];
+}
+
+/** True for the type Namespace. */
+export function isNamespace(type: ServedType): boolean {
+  return type.group === "" && type.plural === "namespaces";
+}
+
+/** Returns the finalizers of an object that is deleted with a policy; garbage collection acts on them. */
+export function finalizersForDeletion(
+  type: ServedType,
+  object: JsonObject,
+  policy: PropagationPolicy | undefined,
+): string[] {
+  const { defaultPropagation } = type.strategy;
+  const present = finalizersOf(object);
+  if (defaultPropagation === undefined) return present;
+  const kept = present.find((name) => name === FOREGROUND || name === ORPHAN);
+  const wanted = policy === undefined ? (kept ?? finalizerOf(defaultPropagation)) : finalizerOf(policy);
+  const others = present.filter((name) => name === wanted || (name !== FOREGROUND && name !== ORPHAN));
+  return wanted === undefined || others.includes(wanted) ? others : [...others, wanted];
+}
+
+function finalizerOf(policy: PropagationPolicy): string | undefined {
+  return { Foreground: FOREGROUND, Orphan: ORPHAN, Background: undefined }[policy];
 }

@@ -1,6 +1,6 @@
 import { builtinSchemas, resolveSchema } from "../builtin/schemas.js";
 import { typeFactsOf } from "../builtin/type-facts.js";
-import { isObject, objectAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, isObject, objectAt } from "../json.js";
 
 const zeros = new Map<string, JsonObject>();
 

@@ -2,9 +2,9 @@
 // says it in other words than the JSON decoder and does not name the field.
 import { base64Problem } from "../builtin/decode.js";
 import { goFieldOf } from "../builtin/go-types.js";
-import { schemaNode, type SchemaNode } from "../builtin/schema-node.js";
+import { type SchemaNode, schemaNode } from "../builtin/schema-node.js";
 import { goTypeOf } from "../errors/go-format.js";
-import { isObject, sortedJson, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, isObject, sortedJson, stringAt } from "../json.js";
 
 /**
  * Says why an object does not fit the type of a named built-in schema; undefined if it does. Go takes an integer that is too large for its type without

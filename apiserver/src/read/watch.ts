@@ -5,17 +5,19 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
-import { clearTimeout, setInterval, setTimeout } from "../real-time.js";
-import type { ListOptions } from "../decode/options/list-options.js";
-import { StatusError, tooLargeResourceVersion, type Status } from "../errors/status-error.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { type ListOptions, checkResourceVersion } from "../decode/options.js";
+import { type Status, StatusError, tooLargeResourceVersion } from "../errors/status-error.js";
+import { type JsonObject, objectAt } from "../json.js";
+import { apiVersionOf } from "../object/names.js";
+import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
+import { clearTimeout, setInterval, setTimeout } from "../real-time.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { StoreEvent } from "../storage/history.js";
+import type { StoreEvent } from "../storage/store.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { presentObjects } from "./list.js";
-import { checkResourceVersion } from "./resource-version.js";
-import { parseSelection, type Selection } from "./selection.js";
-import type { StreamSink } from "./stream-sink.js";
+import { type Selection, parseSelection } from "./selectors.js";
 
 /** How the events of a watch are written. */
 export interface EventWriter {
@@ -24,7 +26,7 @@ export interface EventWriter {
 }
 
 /** What a watch looks at. */
-export interface WatchRequest {
+interface WatchRequest {
   resource: ServedResource;
   namespace: string | undefined;
   options: ListOptions;
@@ -223,4 +225,66 @@ class Watch {
     this.#unsubscribe?.();
     for (const timer of this.#timers) clearTimeout(timer);
   }
+}
+
+const INITIAL_EVENTS_END = { "k8s.io/initial-events-end": "true" };
+const writers = new WeakMap<ServedResource, EventWriter>();
+
+/** Returns the writer of plain JSON events, which all watches of a resource share. */
+export function jsonEventWriter(resource: ServedResource): EventWriter {
+  let writer = writers.get(resource);
+  if (writer === undefined) writers.set(resource, (writer = createEventWriter(resource)));
+  return writer;
+}
+
+function createEventWriter(resource: ServedResource): EventWriter {
+  // Every watch writes an event before the next event comes, so remembering one line is enough.
+  let last: { type: string; object: StoredObject; line: Buffer } | undefined;
+  return {
+    write(type, object) {
+      if (last?.object === object && last.type === type) return last.line;
+      const line = Buffer.from(`{"type":"${type}","object":${resource.jsonOf(object)}}\n`);
+      last = { type, object, line };
+      return line;
+    },
+    writeBookmark: (revision, options) => eventLine("BOOKMARK", bookmarkOf(resource, revision, options)),
+  };
+}
+
+/** Builds one line of a watch. */
+export function eventLine(type: string, object: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify({ type, object })}\n`);
+}
+
+// Inside kube-apiserver the number of their Pods is no pointer.
+const COUNTED_KINDS = new Set(["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"]);
+
+function emptyObjectOf({ schemaName, kind }: ServedType): JsonObject {
+  const zero = schemaName === undefined ? {} : zeroObjectOf(schemaName);
+  return COUNTED_KINDS.has(kind) ? { ...zero, spec: { replicas: 0, ...objectAt(zero, "spec") } } : zero;
+}
+
+/** Builds the object of a bookmark, which has a revision and else what Go shows of an object without members. */
+export function bookmarkOf(
+  { type }: ServedResource,
+  revision: number,
+  { endsInitialEvents }: { endsInitialEvents: boolean },
+): JsonObject {
+  const annotations = endsInitialEvents ? { annotations: INITIAL_EVENTS_END } : {};
+  return {
+    ...emptyObjectOf(type),
+    kind: type.kind,
+    apiVersion: apiVersionOf(type),
+    metadata: { resourceVersion: String(revision), ...annotations },
+  };
+}
+
+/** Where a stream writes its lines. */
+export interface StreamSink {
+  /** Queues lines that are made only when the client is ready to take them, such as the initial state of a watch. */
+  sendLazily(lines: Iterable<Buffer>): void;
+  /** Queues one line; a client that is too far behind is disconnected. */
+  send(line: Buffer): void;
+  /** Ends the answer properly after everything that is queued. */
+  end(): void;
 }

@@ -1,6 +1,6 @@
 import { NODE_PORTS, type Ranges } from "../builtin/rules/services/allocation-rules.js";
-import { arrayAt, isObject, objectAt, type JsonObject } from "../json.js";
-import type { ResourceStore } from "../storage/resource-store.js";
+import { type JsonObject, arrayAt, isObject, objectAt } from "../json.js";
+import type { ResourceStore } from "../storage/store.js";
 
 /** Gives out addresses and ports that no other Service has. */
 export interface Allocator {

@@ -3,29 +3,30 @@ import { keepVerdicts, stampConditions } from "../builtin/defaults/configuration
 import { defaultBuiltin } from "../builtin/defaults/defaults.js";
 import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { holdGated, keepObservedGenerations, selectOwnLabels } from "../builtin/defaults/pod-preparation.js";
-import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
-import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { forgetInternalTraffic } from "../builtin/defaults/service-defaults.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
+import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
 import { checkAsked, doubleNodePort, healthPortProblem } from "../builtin/rules/services/allocation-rules.js";
-import { validateBuiltin } from "../builtin/rules/validate.js";
 import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
+import { validateBuiltin } from "../builtin/rules/validate.js";
+import { checkPart } from "../builtin/rules/workload/part-rules.js";
 import { builtinSchemas } from "../builtin/schemas.js";
-import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { type ServedType, hasBuiltinSchema } from "../builtin/served-type.js";
 import { kindWarnings, nameWarnings } from "../builtin/warnings/kind-warnings.js";
 import { statusWarnings } from "../builtin/warnings/network-warnings.js";
 import { podWarnings } from "../builtin/warnings/pod-warnings.js";
 import { serviceWarnings } from "../builtin/warnings/service-warnings.js";
-import { quote } from "../errors/quote.js";
+import { type FieldError, invalidError } from "../errors/field-error.js";
+import { quote } from "../errors/go-format.js";
 import { badRequest, internalError, invalid, plainError } from "../errors/status-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
-import { kindRefOf } from "../object/object-key.js";
-import { metadataOf, now } from "../object/object-meta.js";
-import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
+import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
+import { kindRefOf } from "../object/names.js";
+import { isStandardFinalizer, isTerminating, metadataOf, now } from "../object/object-meta.js";
+import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import type { Allocator } from "./allocator.js";
 import type { TypeRules } from "./type-rules.js";
-import { unevaluatedWarnings } from "./unevaluated.js";
 
 // The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
 const NEEDS_UID = new Set([
@@ -125,4 +126,48 @@ function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
   if (time !== undefined && (isSamePhase || time !== oldTime)) return;
   const own = isSamePhase ? oldTime : now();
   if (own !== undefined) volume["status"] = { ...status, lastPhaseTransitionTime: own };
+}
+
+/** Returns the rules of Namespaces, given what they have in common with other built-in kinds. */
+export function namespaceRules(common: TypeRules): TypeRules {
+  return {
+    ...common,
+    validate: (object, live) => [...common.validate(object, live), ...checkFinalizers(object, () => FINALIZERS)],
+    validatePart: (object, _live, subresource) =>
+      subresource === "finalize" ? checkFinalizers(object, (index) => `${FINALIZERS}[${index}]`) : undefined,
+    validateStatus: (object) => checkPhase(object),
+  };
+}
+
+const FINALIZERS = "spec.finalizers";
+
+function checkFinalizers(object: JsonObject, pathOf: (index: number) => string): FieldError[] {
+  const finalizers = (arrayAt(objectAt(object, "spec"), "finalizers") ?? []).map(String);
+  return finalizers.flatMap((name, index) => {
+    const path = pathOf(index);
+    const errors = qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
+    if (name.includes("/") || isStandardFinalizer(name)) return errors;
+    const detail = "name is neither a standard finalizer name nor is it fully qualified";
+    return [...errors, invalidError(path, name, detail)];
+  });
+}
+
+function checkPhase(object: JsonObject): FieldError[] {
+  const phase = stringAt(objectAt(object, "status"), "phase") ?? "";
+  const wanted = isTerminating(object) ? "Terminating" : "Active";
+  if (phase === "" || phase === wanted) return [];
+  const state = isTerminating(object) ? "not empty" : "empty";
+  return [invalidError("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` is ${state}`)];
+}
+
+// What a real server itself would act on, and this one does not: by `plural.group`. What a controller of another process does is not
+// told: a server without controllers is what kube-apiserver is, too.
+const KINDS: Readonly<Record<string, string>> = {
+  "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",
+};
+
+/** Names what a kind asks of the server and the server does not do, for `Warning` headers. */
+function unevaluatedWarnings(type: ServedType): string[] {
+  const ofKind = KINDS[`${type.plural}.${type.group}`];
+  return ofKind === undefined ? [] : [`${type.kind}: ${ofKind}`];
 }

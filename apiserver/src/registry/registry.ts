@@ -1,17 +1,14 @@
-import { builtinTypes, type ServedType } from "../builtin/served-type.js";
-import { builtinConversion, storageNameOf } from "./conversion.js";
-import { customConversion, type AskWebhook } from "./custom-conversion.js";
-import { customRules } from "../definitions/custom-rules.js";
-import { definitionRules } from "../definitions/definition-rules.js";
-import { isDefinition } from "../object/definition-cleanup.js";
-import { isNamespace } from "../object/finalizers.js";
-import { resourceNameOf } from "../object/object-key.js";
-import type { ResourceStore } from "../storage/resource-store.js";
-import { Store } from "../storage/store.js";
-import { createAllocator, type Allocator } from "./allocator.js";
-import { builtinRules } from "./builtin-rules.js";
-import { scalerRules } from "./scaler-conversion.js";
-import { namespaceRules } from "./namespace-rules.js";
+import { type ServedType, builtinTypes } from "../builtin/served-type.js";
+import { isDefinition } from "../object/conditions.js";
+import { resourceNameOf } from "../object/names.js";
+import { isNamespace } from "../object/object-meta.js";
+import { type ResourceStore, Store } from "../storage/store.js";
+import { type Allocator, createAllocator } from "./allocator.js";
+import { builtinConversion, scalerRules, storageNameOf } from "./builtin-conversion.js";
+import { builtinRules, namespaceRules } from "./builtin-rules.js";
+import { type AskWebhook, customConversion } from "./custom-conversion.js";
+import { customRules } from "./custom-rules.js";
+import { definitionRules } from "./definition-rules.js";
 import { ServedResource } from "./served-resource.js";
 
 /** Everything that is served: the types, by the paths under which they are found, and their objects. */
@@ -99,9 +96,12 @@ export class Registry {
         rulesOf: (other) => (other === type ? rules : customRules(other)),
         ask: this.#ask,
       }),
+      definition: () => this.store.resource(DEFINITIONS).get(resourceNameOf(type)),
     });
   }
 }
+
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 
 function pathOf({ group, version, plural }: { group: string; version: string; plural: string }): string {
   return `${group}/${version}/${plural}`;

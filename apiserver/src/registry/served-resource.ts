@@ -1,10 +1,11 @@
 import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
+import { type LongIntegers, integersOfDefaults } from "../exact-numbers.js";
 import type { JsonObject } from "../json.js";
-import { apiVersionOf } from "../object/object-key.js";
-import type { ResourceStore } from "../storage/resource-store.js";
+import { apiVersionOf } from "../object/names.js";
+import { PendingConversion, knownFormOrThrow } from "../pending-conversion.js";
+import type { ResourceStore } from "../storage/store.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { knownFormOrThrow, PendingConversion } from "../pending-conversion.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Between the form in which a resource is stored and the form of one of its versions. */
@@ -32,6 +33,7 @@ export class ServedResource {
   readonly store: ResourceStore;
   readonly #rulesOf: () => TypeRules;
   readonly #conversion: Conversion | undefined;
+  readonly #definitionOf: () => StoredObject | undefined;
   readonly #views = new WeakMap<StoredObject, StoredObject>();
   readonly #loading = new WeakMap<StoredObject, Promise<void>>();
   readonly #typeMetaLength: number;
@@ -43,16 +45,25 @@ export class ServedResource {
     /** Makes the rules on first use: most types of a server are never used. */
     rules: () => TypeRules;
     conversion?: Conversion;
+    /** Returns the definition of a custom type as it is stored. */
+    definition?: () => StoredObject | undefined;
   }) {
     this.type = options.type;
     this.store = options.store;
     this.#rulesOf = options.rules;
     this.#conversion = options.conversion;
+    this.#definitionOf = options.definition ?? (() => undefined);
     this.#typeMetaLength = JSON.stringify({ kind: this.type.kind, apiVersion: apiVersionOf(this.type) }).length;
   }
 
   get rules(): TypeRules {
     return (this.#rules ??= this.#rulesOf());
+  }
+
+  /** The integers of defaults that their values have rounded, where they are in objects. */
+  get integersOfDefaults(): LongIntegers | undefined {
+    const integers = this.#definitionOf()?.integers;
+    return integers === undefined ? undefined : integersOfDefaults(integers);
   }
 
   /** Whether forms of objects have to be asked for: what needs them throws a PendingConversion then. */
@@ -68,7 +79,7 @@ export class ServedResource {
       if (this.#isAskedFor(stored)) throw this.#pending([stored]);
       const before = stored.object;
       const object = this.#conversion.fromStored(before);
-      view = object === before ? stored : stored.as(object);
+      view = object === before ? stored : stored.as(object, this.#sources);
       this.#views.set(stored, view);
     }
     return view;
@@ -130,7 +141,12 @@ export class ServedResource {
   async #load(missing: readonly StoredObject[]): Promise<void> {
     const { webhook } = this.#conversion as Conversion;
     const forms = await (webhook as WebhookForms).fromStored(missing.map(({ object }) => object));
-    missing.forEach((stored, index) => this.#views.set(stored, stored.as(forms[index] as JsonObject)));
+    missing.forEach((stored, index) => this.#views.set(stored, stored.as(forms[index] as JsonObject, this.#sources)));
+  }
+
+  get #sources(): readonly LongIntegers[] {
+    const { integersOfDefaults: integers } = this;
+    return integers === undefined ? [] : [integers];
   }
 
   /** Returns an object of this version as JSON text. */

@@ -1,6 +1,6 @@
 import type { FieldError } from "../errors/field-error.js";
 import type { JsonObject } from "../json.js";
-import type { MergeType } from "../ssa/types/merge-type.js";
+import type { MergeType } from "../ssa/type-model.js";
 
 /** What a kind demands of its objects; built-in kinds and custom resources implement it differently. */
 export interface TypeRules {

@@ -1,10 +1,10 @@
 // The controllers by their names, each with what it needs.
-import { createSigning } from "./certificates/signing.js";
-import { createEventExpiry } from "./events/event-expiry.js";
+import { createSigning } from "./certificates.js";
+import { createEventExpiry } from "./event-expiry.js";
 import type { Controller } from "./feed/controller.js";
 import { createCronJobs } from "./jobs/cron-jobs.js";
 import { createJobs } from "./jobs/jobs.js";
-import { createNamespaceContents } from "./namespaces/namespace-contents.js";
+import { createNamespaceContents } from "./namespace-contents.js";
 import { createNodes } from "./pods/node.js";
 import { createPods } from "./pods/pods.js";
 import { createAutoscalers } from "./policies/autoscalers.js";
@@ -12,11 +12,9 @@ import { createClusterRoles } from "./policies/cluster-roles.js";
 import { createDisruptionBudgets } from "./policies/disruption-budgets.js";
 import { createPolicyTypes } from "./policies/policy-types.js";
 import { createQuotas } from "./policies/quotas.js";
-import { createEndpointSlices } from "./services/endpoint-slices.js";
-import { createEndpoints } from "./services/endpoints.js";
+import { createEndpointSlices, createEndpoints } from "./services/endpoints.js";
 import { createLoadBalancers } from "./services/load-balancers.js";
-import { createClaims } from "./volumes/claims.js";
-import { createVolumes } from "./volumes/volumes.js";
+import { createClaims, createVolumes } from "./volumes.js";
 import { createDaemonSets } from "./workloads/daemon-sets.js";
 import { createDeployments } from "./workloads/deployments.js";
 import { createReplicaSets } from "./workloads/replica-sets.js";
@@ -46,7 +44,7 @@ export type KindController =
 /** A controller that can be simulated. */
 export type SimulatedController = KindController | "garbage-collection" | "namespaces";
 
-// Each reconciles objects of its own type, which `Controller` knows as any object.
+// Each controller has its own object type, so the table cannot name one.
 const CONTROLLERS: Record<KindController, () => unknown[]> = {
   pods: () => [createPods(), createNodes()],
   deployments: () => [createDeployments()],

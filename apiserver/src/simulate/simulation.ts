@@ -1,20 +1,20 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
 // and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
+import { checkNames, hintOf } from "../did-you-mean.js";
 import { machineTime } from "../real-time.js";
 import type { KeyedCertificate } from "../x509/authority.js";
-import { checkNames, hintOf } from "../did-you-mean.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
-import { createEventRecorder, type EventRecorder } from "./events/event-recorder.js";
+import { type EventRecorder, createEventRecorder } from "./event-recorder.js";
 import { type ApiClient, type Connection, createApiClient } from "./feed/api-client.js";
-import { startCluster } from "./feed/cluster.js";
 import { type ClusterFeedOptions, startClusterFeed } from "./feed/cluster-feed.js";
-import { createControllers, type ControllerContext, type Controllers } from "./feed/controller.js";
-import { createGarbageCollection } from "./garbage/garbage-collection.js";
-import { createNamespaceDeletion } from "./namespaces/namespace-deletion.js";
+import { startCluster } from "./feed/cluster.js";
+import { type ControllerContext, type Controllers, createControllers } from "./feed/controller.js";
+import { createGarbageCollection } from "./garbage-collection.js";
+import { createNamespaceDeletion } from "./namespace-deletion.js";
 import { registerNode } from "./pods/node.js";
 import { writeServerEndpoints } from "./services/kubernetes-service.js";
-import { createDefaultClass } from "./volumes/claims.js";
+import { createDefaultClass } from "./volumes.js";
 
 /** Which controllers run, and how. */
 export interface SimulationOptions {

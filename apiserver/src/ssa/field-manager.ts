@@ -1,21 +1,39 @@
 // The entrance to server-side apply: turns a write into an object with the managedFields that it leaves.
-import { badRequest, plainError } from "../errors/status-error.js";
-import { clone, deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { capUpdaters } from "./cap-managers.js";
-import { applyConflictOf } from "./conflict.js";
-import { FieldSet } from "./fields/field-set.js";
-import { KUBECTL, syncLastApplied, withoutLastApplied } from "./last-applied.js";
+import { quote } from "../errors/go-format.js";
+import { type StatusError, applyConflict, badRequest, plainError } from "../errors/status-error.js";
 import {
+  type JsonObject,
+  type JsonValue,
+  canonicalJson,
+  clone,
+  compareText,
+  deepEqual,
+  isObject,
+  objectAt,
+  stringAt,
+} from "../json.js";
+import { FieldSet } from "./field-set.js";
+import {
+  type ManagedState,
+  type ManagerIdentity,
+  UNMANAGED,
+  capUpdaters,
   decodeManagedFields,
   encodeManagedFields,
   identityOf,
-  UNMANAGED,
-  type ManagedState,
-  type ManagerIdentity,
+  parseIdentity,
 } from "./managers.js";
-import { checkValue, typedErrorText } from "./types/check-value.js";
-import type { MergeType } from "./types/merge-type.js";
-import { applyOwned, UnfitVersion, updateOwned, type ApplyOutcome, type OwnedWrite, type Owners } from "./updater.js";
+import type { MergeType } from "./type-model.js";
+import { checkValue, compareValuesOf, fieldSetOf, typedErrorText } from "./typed-value.js";
+import {
+  type ApplyOutcome,
+  type OwnedWrite,
+  type OwnerConflict,
+  type Owners,
+  UnfitVersion,
+  applyOwned,
+  updateOwned,
+} from "./updater.js";
 
 /** A write and who does it. */
 export interface ManagedWrite {
@@ -41,7 +59,7 @@ export interface ManagedWrite {
 }
 
 /** A server-side apply. */
-export interface ManagedApply extends ManagedWrite {
+interface ManagedApply extends ManagedWrite {
   config: JsonObject;
   force: boolean;
   /** Completes the merged object, which it may change: defaults and conversions of the kind. */
@@ -49,7 +67,7 @@ export interface ManagedApply extends ManagedWrite {
 }
 
 /** Any other create or update. */
-export interface ManagedUpdate extends ManagedWrite {
+interface ManagedUpdate extends ManagedWrite {
   object: JsonObject;
 }
 
@@ -278,4 +296,92 @@ function withoutTime(entry: JsonValue | undefined): JsonValue | undefined {
 function withoutVersion(object: JsonObject): JsonObject {
   const { resourceVersion: _, managedFields: __, ...metadata } = objectAt(object, "metadata") ?? {};
   return { ...object, metadata };
+}
+
+// kubectl used to apply on the client and keep what it applied in an annotation. When its server-side apply meets such an object,
+// what the annotation covers counts as kubectl's own, and the annotation is kept in step.
+
+/** The only manager for which any of this counts. */
+const KUBECTL = "kubectl";
+
+const ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+/** Takes the fields that last-applied covers out of conflicts; those are kubectl's to change. */
+function withoutLastApplied(
+  conflicts: readonly OwnerConflict[],
+  { live, apiVersion, type }: { live: JsonObject; apiVersion: string; type: MergeType },
+): OwnerConflict[] {
+  const covered = coveredFields(live, apiVersion, type);
+  if (covered === undefined) return [...conflicts];
+  return conflicts
+    .map(({ manager, fields }) => ({ manager, fields: fields.difference(covered) }))
+    .filter(({ fields }) => !fields.isEmpty);
+}
+
+/** Writes the applied configuration into the annotation, if the object has it; removes it if it gets too large. */
+function syncLastApplied(object: JsonObject, config: JsonObject): void {
+  const annotations = objectAt(objectAt(object, "metadata"), "annotations");
+  if (annotations === undefined || !stringAt(annotations, ANNOTATION)) return;
+  annotations[ANNOTATION] = lastAppliedOf(config);
+  const size = Object.entries(annotations).reduce((sum, [key, value]) => sum + bytesOf(key) + bytesOf(value), 0);
+  if (size > MAX_ANNOTATIONS_BYTES) delete annotations[ANNOTATION];
+}
+
+function coveredFields(live: JsonObject, apiVersion: string, type: MergeType): FieldSet | undefined {
+  const text = stringAt(objectAt(objectAt(live, "metadata"), "annotations"), ANNOTATION);
+  const applied = text === undefined ? undefined : parseObject(text);
+  if (applied?.["apiVersion"] !== apiVersion) return undefined;
+  if (checkValue(type, applied, { allowsDuplicates: false }).length > 0) return undefined;
+  const { modified, added, removed } = compareValuesOf(type, applied, live);
+  return fieldSetOf(type, applied).difference(modified).difference(added).difference(removed);
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    // People edit annotations; one that is no JSON covers nothing.
+    return undefined;
+  }
+}
+
+function lastAppliedOf(config: JsonObject): string {
+  const applied = clone(config);
+  const metadata = objectAt(applied, "metadata");
+  const annotations = objectAt(metadata, "annotations");
+  if (annotations !== undefined && metadata !== undefined) {
+    delete annotations[ANNOTATION];
+    if (Object.keys(annotations).length === 0) delete metadata["annotations"];
+  }
+  return `${canonicalJson(applied)}\n`;
+}
+
+function bytesOf(value: JsonValue): number {
+  return typeof value === "string" ? Buffer.byteLength(value) : 0;
+}
+
+/** Builds the 409 of an apply that would change fields of other managers. */
+function applyConflictOf(conflicts: readonly OwnerConflict[]): StatusError {
+  const sorted = [...conflicts].sort((a, b) => compareText(a.manager, b.manager));
+  const groups = sorted.map(({ manager, fields }) => ({ manager: managerText(manager), paths: fields.paths() }));
+  const causes = groups.flatMap(({ manager, paths }) =>
+    paths.map((field) => ({ reason: "FieldManagerConflict", message: `conflict with ${manager}`, field })),
+  );
+  const [only] = causes;
+  if (causes.length === 1 && only !== undefined) {
+    return applyConflict(`Apply failed with 1 conflict: ${only.message}: ${only.field}`, causes);
+  }
+  const lines = groups.flatMap(({ manager, paths }) => [
+    `conflicts with ${manager}:`,
+    ...paths.map((path) => `- ${path}`),
+  ]);
+  return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join("\n")}`, causes);
+}
+
+function managerText(identity: string): string {
+  const { manager, operation, apiVersion, subresource } = parseIdentity(identity);
+  const on = subresource === "" ? "" : ` with subresource ${quote(subresource)}`;
+  return `${quote(manager)}${on}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }

@@ -1,6 +1,6 @@
 // metadata.managedFields as owners and back.
-import { compareText, isObject, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "./fields/fields-v1.js";
+import { type JsonObject, type JsonValue, compareText, isObject, stringAt } from "../json.js";
+import { FieldSet, decodeFieldsV1, encodeFieldsV1 } from "./field-set.js";
 import type { OwnedFields, Owners } from "./updater.js";
 
 /** The owners of an object and when each of them last changed something. */
@@ -62,7 +62,7 @@ export function encodeManagedFields({ owners, times }: ManagedState): JsonObject
 }
 
 /** Compares two entries of metadata.managedFields by their place in it. */
-export function compareEncoded(a: JsonObject, b: JsonObject): number {
+function compareEncoded(a: JsonObject, b: JsonObject): number {
   const textOf = (entry: JsonObject, key: string): string => stringAt(entry, key) ?? "";
   return (
     compareText(textOf(a, "operation"), textOf(b, "operation")) ||
@@ -72,7 +72,7 @@ export function compareEncoded(a: JsonObject, b: JsonObject): number {
 }
 
 /** Tells RFC 3339 times apart by the second; no time is the first. */
-export function secondsOf(time: string | undefined): number {
+function secondsOf(time: string | undefined): number {
   const milliseconds = time === undefined ? 0 : Date.parse(time);
   return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000);
 }
@@ -110,4 +110,74 @@ function decodeEntry(entry: JsonValue): { identity: string; owned: OwnedFields; 
     // Whatever is wrong inside fieldsV1, the entry is unreadable.
     return undefined;
   }
+}
+
+const MAX_UPDATERS = 10;
+const BUCKET = "ancient-changes";
+
+/** Merges the oldest updaters of a version into one when there are too many; appliers are never merged. */
+export function capUpdaters(state: ManagedState): ManagedState {
+  const owners = new Map(state.owners);
+  const times = new Map(state.times);
+  const updaters = [...owners].filter(([, owned]) => !owned.isApplied).map(([identity]) => identity);
+  let count = updaters.length;
+  if (count <= MAX_UPDATERS) return state;
+
+  updaters.sort((a, b) => secondsOf(times.get(a)) - secondsOf(times.get(b)) || compareText(a, b));
+  const firstOfVersion = new Map<string, string>();
+  for (const identity of updaters) {
+    if (count <= MAX_UPDATERS) break;
+    const { apiVersion } = owners.get(identity) as OwnedFields;
+    const first = firstOfVersion.get(apiVersion);
+    if (first === undefined) {
+      firstOfVersion.set(apiVersion, identity);
+      continue;
+    }
+    const bucket = identityOf({ manager: BUCKET, operation: "Update", apiVersion, subresource: "" });
+    mergeInto({ owners, times, bucket }, [first, identity]);
+    firstOfVersion.set(apiVersion, bucket);
+    count--;
+  }
+  return { owners, times };
+}
+
+interface Merging {
+  owners: Map<string, OwnedFields>;
+  times: Map<string, string>;
+  bucket: string;
+}
+
+function mergeInto({ owners, times, bucket }: Merging, identities: readonly string[]): void {
+  const time = times.get(identities.at(-1) as string);
+  for (const identity of identities) {
+    const owned = owners.get(identity);
+    if (owned === undefined || identity === bucket) continue;
+    const merged = owners.get(bucket);
+    owners.delete(identity);
+    times.delete(identity);
+    owners.set(bucket, merged === undefined ? owned : { ...merged, set: merged.set.union(owned.set) });
+  }
+  if (time !== undefined) times.set(bucket, time);
+}
+
+// What a write of a Scale does to the managers of its object. Kubernetes shows them to the Scale as managers of a Scale: who updated the number in
+// the object's version is then another one, who keeps the number alone and has no time.
+
+/** Returns managedFields as they are after a write of the number at `path`, e.g. `.spec.replicas`. */
+export function throughScale(managedFields: JsonValue[], path: string): JsonValue[] {
+  const number = FieldSet.of(path);
+  return managedFields
+    .filter(isObject)
+    .flatMap((entry) => splitEntry(entry, number))
+    .sort(compareEncoded);
+}
+
+function splitEntry(entry: JsonObject, number: FieldSet): JsonObject[] {
+  const { time: _, ...timeless } = entry;
+  if (entry["operation"] === "Apply") return [entry["subresource"] === "scale" ? timeless : entry];
+  const set = decodeFieldsV1(isObject(entry["fieldsV1"]) ? entry["fieldsV1"] : {});
+  if (set.intersection(number).isEmpty) return [entry];
+  const rest = set.difference(number);
+  const ofNumber = { ...timeless, fieldsV1: encodeFieldsV1(number) };
+  return rest.isEmpty ? [ofNumber] : [{ ...entry, fieldsV1: encodeFieldsV1(rest) }, ofNumber];
 }

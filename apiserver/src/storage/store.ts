@@ -7,9 +7,10 @@
  *
  * With a journal a write is told to it before the write returns, and to subscribers once it is durable.
  */
-import { History, type StoreEvent } from "./history.js";
-import type { Journal } from "./journal.js";
-import { ResourceStore, supersededBy, type SharedState } from "./resource-store.js";
+import { plainError } from "../errors/status-error.js";
+import type { LongIntegers } from "../exact-numbers.js";
+import type { JsonObject } from "../json.js";
+import { StoredObject, withResourceVersion, withThose } from "./stored-object.js";
 
 const FIRST_REVISION = 1000;
 const DEFAULT_HISTORY_LIMIT = 10_000;
@@ -125,4 +126,377 @@ export class Store {
     const shown = this.#hidden.splice(0, index < 0 ? this.#hidden.length : index);
     for (const { resource, event } of shown) resource.show(event);
   }
+}
+
+/** The objects of one resource. */
+
+/** Receives every write to a resource that may be shown; `end` is called when the resource goes away or its watches are closed. */
+interface Subscriber {
+  next(event: StoreEvent): void;
+  end(): void;
+}
+
+/** What the resources of one store share. */
+interface SharedState {
+  current(): number;
+  next(): number;
+  /** The newest revision up to which every write may be shown. */
+  shown(): number;
+  /** Told of a write and of the writes that are forgotten for it; tells the resource when its subscribers may know. */
+  written(resource: ResourceStore, event: StoreEvent, forgotten: readonly StoreEvent[]): void;
+}
+
+// etcd's --max-request-bytes, and the limit of messages that its client sends.
+const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
+
+function checkSize({ json }: StoredObject): void {
+  // A character takes three bytes at most.
+  if (json.length * 3 <= MAX_OBJECT_BYTES) return;
+  const bytes = Buffer.byteLength(json);
+  if (bytes > MAX_MESSAGE_BYTES)
+    throw plainError(
+      `rpc error: code = ResourceExhausted desc = trying to send message larger than max (${bytes} vs. ${MAX_MESSAGE_BYTES})`,
+    );
+  if (bytes > MAX_OBJECT_BYTES) throw plainError("etcdserver: request is too large");
+}
+
+/** The objects of one resource, and their latest writes. */
+export class ResourceStore {
+  readonly name: string;
+  readonly #shared: SharedState;
+  readonly #history: History;
+  readonly #objects = new Map<string, StoredObject>();
+  readonly #keys = new SortedKeys();
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #followers = new Set<(event: StoreEvent) => void>();
+  #version = 0;
+
+  constructor(name: string, shared: SharedState, history: History) {
+    this.name = name;
+    this.#shared = shared;
+    this.#history = history;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** The newest revision of the whole store. */
+  get revision(): number {
+    return this.#shared.current();
+  }
+
+  /** Grows with every write to this resource: what was computed from its objects holds until then. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The newest revision of the whole store up to which every write may be shown: what a bookmark tells. */
+  get shownRevision(): number {
+    return this.#shared.shown();
+  }
+
+  /** The newest revision that is compacted. */
+  get compacted(): number {
+    return this.#history.compacted;
+  }
+
+  get(key: string): StoredObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  /**
+   * Creates or replaces an object under a new revision, which becomes its resourceVersion. Integers that JavaScript rounds are taken from
+   * `sources`, then from the object that is replaced. Throws a StatusError if the object is too large.
+   */
+  put(key: string, object: JsonObject, sources: readonly LongIntegers[] = []): StoredObject {
+    const next = this.#shared.current() + 1;
+    const previous = this.#objects.get(key);
+    const current = new StoredObject(key, withResourceVersion(object, next), next, withThose(sources, previous));
+    checkSize(current);
+    const revision = this.#shared.next();
+    this.#replace(key, current);
+    this.#announce(new StoreEvent({ revision, key, previous, current }));
+    return current;
+  }
+
+  /** Removes an object and returns its last state at the revision of the removal. */
+  remove(key: string): StoredObject | undefined {
+    const previous = this.#objects.get(key);
+    if (previous === undefined) return undefined;
+    this.#replace(key, undefined);
+    const event = new StoreEvent({ revision: this.#shared.next(), key, previous, current: undefined });
+    this.#announce(event);
+    return event.departed;
+  }
+
+  /** Returns the objects below `prefix` in the order of their keys. */
+  list(prefix: string): StoredObject[] {
+    return this.#keys.withPrefix(prefix).map((key) => this.#objects.get(key) as StoredObject);
+  }
+
+  /** Returns what `list` returned at an older revision; undefined when that is compacted. */
+  listAt(revision: number, prefix: string): StoredObject[] | undefined {
+    const since = this.#history.after(revision);
+    if (since === undefined) return undefined;
+    const then = new Map<string, StoredObject | undefined>();
+    for (const event of since) {
+      if (event.key.startsWith(prefix) && !then.has(event.key)) then.set(event.key, event.previous);
+    }
+    if (then.size === 0) return this.list(prefix);
+    const unchanged = this.list(prefix).filter(({ key }) => !then.has(key));
+    const changed = [...then.values()].filter((object) => object !== undefined);
+    return [...unchanged, ...changed].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** Returns the writes after `revision`; undefined when some of them are compacted. */
+  eventsAfter(revision: number): StoreEvent[] | undefined {
+    return this.#history.after(revision);
+  }
+
+  /** The revisions of the versions that are still needed: by the objects, and by what is remembered of their writes. */
+  get neededRevisions(): number[] {
+    return [...[...this.#objects.values()].map(({ revision }) => revision), ...supersededBy(this.#history.events)];
+  }
+
+  /** Calls `next` with every write within its turn, also before it may be shown, until the returned function is called. */
+  follow(next: (event: StoreEvent) => void): () => void {
+    this.#followers.add(next);
+    return () => this.#followers.delete(next);
+  }
+
+  /**
+   * Tells `subscriber` of every write from now on, when it may be shown, until the returned function is called. Writes from before that could
+   * not be shown yet are told, too.
+   */
+  subscribe(subscriber: Subscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => this.#subscribers.delete(subscriber);
+  }
+
+  /** Forgets the writes up to `revision`, and returns those that were remembered. */
+  compact(revision: number): readonly StoreEvent[] {
+    return this.#history.compact(revision);
+  }
+
+  /** Takes over a write of an earlier run; one that is compacted changes the objects only. */
+  restore(write: { revision: number; key: string; json: string | undefined }): void {
+    const { revision, key, json } = write;
+    const previous = this.#objects.get(key);
+    const current = json === undefined ? undefined : new StoredObject(key, json, revision);
+    this.#replace(key, current);
+    if (revision > this.compacted) this.#history.push(new StoreEvent({ revision, key, previous, current }));
+  }
+
+  /** Tells the subscribers of a write. */
+  show(event: StoreEvent): void {
+    for (const subscriber of this.#subscribers) this.#tell(subscriber, event);
+  }
+
+  /** Ends all watches of this resource. */
+  endWatches(): void {
+    for (const subscriber of [...this.#subscribers]) subscriber.end();
+    this.#subscribers.clear();
+  }
+
+  // A subscriber that fails has lost an event, so it is ended and may start again; the write is stored, whatever it does.
+  #tell(subscriber: Subscriber, event: StoreEvent): void {
+    try {
+      subscriber.next(event);
+    } catch {
+      this.#subscribers.delete(subscriber);
+      subscriber.end();
+    }
+  }
+
+  #replace(key: string, current: StoredObject | undefined): void {
+    this.#version++;
+    if (current === undefined) {
+      this.#objects.delete(key);
+      this.#keys.delete(key);
+      return;
+    }
+    if (!this.#objects.has(key)) this.#keys.add(key);
+    this.#objects.set(key, current);
+  }
+
+  #announce(event: StoreEvent): void {
+    const forgotten = this.#history.push(event);
+    for (const follow of this.#followers) follow(event);
+    this.#shared.written(this, event, forgotten);
+  }
+}
+
+/** Returns the revisions of the versions that nobody needs when these writes are forgotten: what was before them, and deletions themselves. */
+function supersededBy(events: readonly StoreEvent[]): number[] {
+  return events.flatMap(({ revision, previous, current }) => [
+    ...(previous === undefined ? [] : [previous.revision]),
+    ...(current === undefined ? [revision] : []),
+  ]);
+}
+
+/** One write: what was there before and what is there now; one of the two is missing for creations and deletions. */
+export class StoreEvent {
+  readonly revision: number;
+  readonly key: string;
+  readonly previous: StoredObject | undefined;
+  readonly current: StoredObject | undefined;
+  #departed: StoredObject | undefined;
+
+  constructor(write: {
+    revision: number;
+    key: string;
+    previous: StoredObject | undefined;
+    current: StoredObject | undefined;
+  }) {
+    this.revision = write.revision;
+    this.key = write.key;
+    this.previous = write.previous;
+    this.current = write.current;
+  }
+
+  /** The state before the write at the revision of the write, which is what DELETED events carry. Rarely needed, so made when it is. */
+  get departed(): StoredObject | undefined {
+    return (this.#departed ??= this.previous?.at(this.revision));
+  }
+}
+
+const NONE: readonly StoreEvent[] = [];
+
+/** The latest writes to one resource, in order, up to a limit; older ones are compacted away. */
+class History {
+  readonly #limit: number;
+  #events: StoreEvent[] = [];
+  #start = 0;
+  #compacted: number;
+
+  constructor(options: { limit: number; compacted: number }) {
+    this.#limit = options.limit;
+    this.#compacted = options.compacted;
+  }
+
+  /** The newest revision whose event is gone; what happened after it is known completely. */
+  get compacted(): number {
+    return this.#compacted;
+  }
+
+  /** The writes that are remembered, oldest first. */
+  get events(): readonly StoreEvent[] {
+    return this.#events.slice(this.#start);
+  }
+
+  /** Appends the newest write; returns the writes that are forgotten for it. */
+  push(event: StoreEvent): readonly StoreEvent[] {
+    this.#events.push(event);
+    return this.#events.length - this.#start > this.#limit ? this.#dropUntil(this.#start + 1) : NONE;
+  }
+
+  /** Returns the writes after `revision`; undefined when some of them are compacted. */
+  after(revision: number): StoreEvent[] | undefined {
+    if (revision < this.#compacted) return undefined;
+    return this.#events.slice(this.#indexAfter(revision));
+  }
+
+  /** Forgets every write up to `revision`, and returns those that it had. */
+  compact(revision: number): readonly StoreEvent[] {
+    const dropped = this.#dropUntil(this.#indexAfter(revision));
+    this.#compacted = Math.max(this.#compacted, revision);
+    return dropped;
+  }
+
+  #dropUntil(index: number): readonly StoreEvent[] {
+    const dropped = this.#events.slice(this.#start, index);
+    if (index > this.#start) this.#compacted = (this.#events[index - 1] as StoreEvent).revision;
+    this.#start = index;
+    // Moving the rest only now and then keeps an append cheap.
+    if (this.#start > this.#limit) {
+      this.#events = this.#events.slice(this.#start);
+      this.#start = 0;
+    }
+    return dropped;
+  }
+
+  #indexAfter(revision: number): number {
+    let low = this.#start;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle] as StoreEvent).revision <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/**
+ * A set of keys that is always in order.
+ *
+ * Insertion moves the tail of one array, which stays cheaper than a tree up to some hundred thousand keys; a range costs a
+ * binary search. Kubernetes orders by the bytes of `namespace/name`; names are ASCII, so comparing strings does the same.
+ */
+class SortedKeys {
+  readonly #keys: string[] = [];
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** Adds a key that may be there already. */
+  add(key: string): void {
+    const index = this.#firstNotBelow(key);
+    if (this.#keys[index] === key) return;
+    // Objects are often created in order, and then no search result has to be shifted.
+    if (index === this.#keys.length) this.#keys.push(key);
+    else this.#keys.splice(index, 0, key);
+  }
+
+  /** Removes a key that may be missing. */
+  delete(key: string): void {
+    const index = this.#firstNotBelow(key);
+    if (this.#keys[index] === key) this.#keys.splice(index, 1);
+  }
+
+  /** Returns the keys that start with `prefix`, in order. */
+  withPrefix(prefix: string): string[] {
+    if (prefix === "") return this.#keys.slice();
+    return this.#keys.slice(this.#firstNotBelow(prefix), this.#firstNotBelow(endOfPrefix(prefix)));
+  }
+
+  #firstNotBelow(key: string): number {
+    let low = 0;
+    let high = this.#keys.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#keys[middle] as string) < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function endOfPrefix(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
+
+/** A change of what has to be kept. */
+export interface Change {
+  /** The newest revision of the store. */
+  readonly revision: number;
+  /** The new version of an object; without its JSON the object is deleted. */
+  readonly write?: { readonly resource: string; readonly key: string; readonly json: string | undefined };
+  /** The revisions of versions that nobody needs any more. */
+  readonly forgotten: readonly number[];
+  /** Up to which revision the history of a resource is gone, if that has changed. */
+  readonly compacted?: { readonly resource: string; readonly revision: number } | undefined;
+}
+
+/** Makes changes durable in their order: after a crash all of them are there up to one of them, and what one turn wrote is there as a whole. */
+export interface Journal {
+  /** Takes a change; it is durable once the promise `pending` of that time is fulfilled. */
+  append(change: Change): void;
+  /** Fulfilled when everything that was taken is durable, rejected if it cannot be; undefined if it is durable already. */
+  readonly pending: Promise<void> | undefined;
+  /** Calls `listener` with the newest revision that is durable, each time that there is one. */
+  onDurable(listener: (revision: number) => void): void;
 }

@@ -1,7 +1,7 @@
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { compareText, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, compareText, memberOf, objectAt, stringAt } from "../json.js";
 import { ageOf } from "./age.js";
-import { type Printer } from "./printer.js";
+import type { Printer } from "./printer.js";
 
 const CREATED = "metadata.creationTimestamp";
 const ACCESS_MODES: [mode: string, short: string][] = [

@@ -1,7 +1,7 @@
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
 import { ageOf } from "./age.js";
-import { firstOf, formatLabels, formatLoadBalancer, formatSelector, type Printer } from "./printer.js";
+import { type Printer, firstOf, formatLabels, formatLoadBalancer, formatSelector } from "./printer.js";
 
 const CREATED = "metadata.creationTimestamp";
 const MAX_LISTED = 3;

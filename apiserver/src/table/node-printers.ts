@@ -1,7 +1,7 @@
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { compareText, objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, compareText, objectAt, stringAt } from "../json.js";
 import { ageOf } from "./age.js";
-import { type Printer } from "./printer.js";
+import type { Printer } from "./printer.js";
 
 const ROLE_LABEL = "node-role.kubernetes.io/";
 

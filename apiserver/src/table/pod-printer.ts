@@ -1,7 +1,7 @@
 import { countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { isObject, memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, isObject, memberOf, objectAt, stringAt } from "../json.js";
 import { ageOf } from "./age.js";
-import { type Printer } from "./printer.js";
+import type { Printer } from "./printer.js";
 
 /** Prints Pods. */
 export const podPrinter: Printer = {

@@ -1,5 +1,5 @@
 import { objectsAt } from "../builtin/read-path.js";
-import { arrayAt, compareText, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, arrayAt, compareText, isObject, objectAt, stringAt } from "../json.js";
 
 /** How the objects of one type are printed. */
 export interface Printer {

@@ -1,7 +1,7 @@
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
 import { ageOf, humanDuration } from "./age.js";
-import { formatSelector, type Printer } from "./printer.js";
+import { type Printer, formatSelector } from "./printer.js";
 
 function age(object: JsonObject, now: Date): string {
   return ageOf(at(object, "metadata.creationTimestamp"), now);

@@ -1,6 +1,6 @@
 import { textAt } from "../builtin/read-path.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt, stringAt } from "../json.js";
 import { autoscalerPrinter } from "./autoscaler-printer.js";
 import { columnTextsOf, textsOfEveryObject } from "./column-texts.js";
 import * as configuration from "./configuration-printers.js";
@@ -8,7 +8,7 @@ import { customColumnsOf } from "./custom/custom-printer.js";
 import * as network from "./network-printers.js";
 import { eventPrinter, nodePrinter } from "./node-printers.js";
 import { podPrinter } from "./pod-printer.js";
-import { type Printer } from "./printer.js";
+import type { Printer } from "./printer.js";
 import * as rare from "./rare-printers.js";
 import * as workload from "./workload-printers.js";
 

@@ -1,7 +1,7 @@
 import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
-import { memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
+import { type JsonObject, memberOf, objectAt, stringAt } from "../json.js";
 import { ageOf, humanDuration } from "./age.js";
-import { containerCells, formatLabels, formatSelector, type Printer } from "./printer.js";
+import { type Printer, containerCells, formatLabels, formatSelector } from "./printer.js";
 
 const CONTAINERS = "spec.template.spec.containers";
 const CREATED = "metadata.creationTimestamp";

@@ -1,14 +1,13 @@
 // What a conversion webhook is asked, and which of its answers are taken, in the order and words of kube-apiserver
 // (apiextensions-apiserver/pkg/apiserver/conversion). Unlike a real server, which asks for each object, this one asks for several at once.
 import { randomUUID } from "node:crypto";
-import { invalidError, fieldErrorText, type FieldError } from "../errors/field-error.js";
-import { quote } from "../errors/quote.js";
-import { plainError } from "../errors/status-error.js";
-import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { type FieldError, fieldErrorText, invalidError } from "../errors/field-error.js";
+import { quote } from "../errors/go-format.js";
+import { plainError } from "../errors/status-error.js";
+import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, stringAt } from "../json.js";
 import type { AskWebhook } from "../registry/custom-conversion.js";
-import { checkGiven, readReply } from "./read-reply.js";
-import type { WebhookClient } from "./webhook-client.js";
+import { type WebhookClient, checkGiven, readReply } from "./webhook-client.js";
 
 const GROUP = "apiextensions.k8s.io";
 const TIMEOUT_SECONDS = 30;

@@ -4,13 +4,16 @@
  * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
  * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
  */
-import { clearTimeout, setTimeout } from "../real-time.js";
 import { createRequire } from "node:module";
 import { isIP } from "node:net";
 import type { Pool } from "undici";
-import { objectAt, stringAt, type JsonObject } from "../json.js";
+import { NumberRangeError, parseYaml } from "../decode/body.js";
+import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
+import { quote } from "../errors/go-format.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { keyOf } from "../object/names.js";
+import { clearTimeout, setTimeout } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
-import { addressOfService, type WebhookAddress } from "./service-address.js";
 
 const DEFAULT_PORT = 443;
 const MAX_ANSWER_BYTES = 3 * 1024 * 1024;
@@ -22,7 +25,7 @@ const MAX_TIMEOUT_MS = 30_000;
 const MAX_POOLS = 100;
 
 /** How a webhook is reached. */
-export interface WebhookTarget {
+interface WebhookTarget {
   /** `url` or `service`, and `caBundle`. */
   clientConfig: JsonObject;
   timeoutSeconds: number;
@@ -222,5 +225,117 @@ function goTextOf(error: NodeJS.ErrnoException & { reason?: string }, url: URL):
       return `tls: failed to verify certificate: x509: ${error.reason ?? error.message}`;
     default:
       return error.message;
+  }
+}
+
+/** Where a webhook is reached. */
+interface WebhookAddress {
+  host: string;
+  port: number;
+  /** The name that the certificate has to have. */
+  serverName: string;
+}
+
+const SERVICES = { group: "", version: "v1", plural: "services" };
+const SLICES = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices" };
+
+/**
+ * Finds an address behind a Service, as kube-apiserver does without kube-proxy: one that is ready in its EndpointSlices.
+ *
+ * @throws an Error in the words of kube-apiserver when there is none.
+ */
+function addressOfService(
+  registry: Registry,
+  service: { name: string; namespace: string; port: number },
+): WebhookAddress {
+  const { name, namespace } = service;
+  const found = registry.find(SERVICES)?.store.get(keyOf({ namespace, name }))?.object;
+  if (found === undefined) throw new Error(`service "${name}" not found`);
+  const ports = (arrayAt(objectAt(found, "spec"), "ports") ?? []).filter(isObject);
+  const port = ports.find((one) => one["port"] === service.port);
+  if (port === undefined) throw new Error(`no service port ${service.port} found for service "${name}"`);
+  const serverName = `${name}.${namespace}.svc`;
+  const slices = registry.find(SLICES)?.store.list(`${namespace}/`) ?? [];
+  for (const { object } of slices) {
+    const labels = objectAt(objectAt(object, "metadata"), "labels");
+    if (stringAt(labels, "kubernetes.io/service-name") !== name) continue;
+    const target = portOf(object, stringAt(port, "name") ?? "");
+    const host = readyAddressOf(object);
+    if (target !== undefined && host !== undefined) return { host, port: target, serverName };
+  }
+  throw new Error(`no endpoints available for service "${name}"`);
+}
+
+function portOf(slice: JsonObject, name: string): number | undefined {
+  const ports = (arrayAt(slice, "ports") ?? []).filter(isObject);
+  const port = ports.find((one) => (stringAt(one, "name") ?? "") === name)?.["port"];
+  return typeof port === "number" ? port : undefined;
+}
+
+// An endpoint that does not say whether it is ready counts as ready.
+function readyAddressOf(slice: JsonObject): string | undefined {
+  const endpoints = (arrayAt(slice, "endpoints") ?? []).filter(isObject);
+  const ready = endpoints.find((endpoint) => objectAt(endpoint, "conditions")?.["ready"] !== false);
+  return arrayAt(ready, "addresses")?.map(String)[0];
+}
+
+const GO_TYPE_META =
+  'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
+/**
+ * Reads the review that a webhook answered; throws an Error, in the words of Go's client, for what is none of this kind. Where the kind or the version is not
+ * given, it is taken for the expected one at first; `checkGiven` refuses it after other checks.
+ */
+export function readReply(reply: WebhookReply, of: { kind: string; apiVersions: readonly string[] }): JsonObject {
+  const { status, body } = reply;
+  if (status < 200 || status > 299) throw new Error(textOfFailure(reply));
+  const review = parsed(body);
+  const apiVersion = stringAt(review, "apiVersion") || (of.apiVersions[0] ?? "");
+  const kind = stringAt(review, "kind") || of.kind;
+  if (kind === of.kind && of.apiVersions.includes(apiVersion)) return review;
+  throw new Error(unregisteredKind(kind, apiVersion));
+}
+
+/** Fails for a review that does not say of which kind and version it is. */
+export function checkGiven(review: JsonObject, expected: { apiVersion: string; kind: string }): void {
+  const [apiVersion, kind] = [stringAt(review, "apiVersion") ?? "", stringAt(review, "kind") ?? ""];
+  if (apiVersion === expected.apiVersion && kind === expected.kind) return;
+  const given = `${apiVersion.includes("/") ? "" : "/"}${apiVersion}, Kind=${kind}`;
+  throw new Error(`expected webhook response of ${expected.apiVersion}, Kind=${expected.kind}, got ${given}`);
+}
+
+function parsed(body: string): JsonObject {
+  const start = "couldn't get version/kind; json parse error: ";
+  try {
+    // What is no JSON is read as YAML.
+    const { value } = parseYaml(Buffer.from(body));
+    if (isObject(value)) return value;
+    const type = Array.isArray(value) ? "array" : typeof value;
+    throw new Error(`${start}json: cannot unmarshal ${type} into Go value of ${GO_TYPE_META}`);
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
+    throw new Error(`${start}${error.message}`);
+  }
+}
+
+function textOfFailure({ status, body, contentType }: WebhookReply): string {
+  const told = messageOfStatus(body);
+  if (told !== undefined) return told;
+  if (status === 404) return "the server could not find the requested resource";
+  if (status < 500) return `the server responded with the status code ${status} but did not return more information`;
+  const isText = contentType === "" || contentType.startsWith("text/");
+  const shown = (isText && body.trim()) || "unknown";
+  return `an error on the server (${quote(shown)}) has prevented the request from succeeding`;
+}
+
+function messageOfStatus(body: string): string | undefined {
+  if (!body.trimStart().startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(body);
+    return isObject(value) && value["kind"] === "Status" && value["status"] === "Failure"
+      ? (stringAt(value, "message") ?? "")
+      : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,16 +1,15 @@
 import { schemaNameOf } from "../builtin/schemas.js";
-import { builtinTypes, type ServedType } from "../builtin/served-type.js";
+import { type ServedType, builtinTypes } from "../builtin/served-type.js";
 import { isDecoded } from "../builtin/versions.js";
-import { BodySyntaxError } from "../decode/body-syntax-error.js";
-import { NumberRangeError } from "../decode/check-limits.js";
-import { bodyStart, type ParsedBody } from "../decode/parse-body.js";
+import { NumberRangeError, type ParsedBody, bodyStart } from "../decode/body.js";
+import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
 import { invalidError } from "../errors/field-error.js";
-import { goTypeOf } from "../errors/go-format.js";
-import { quote } from "../errors/quote.js";
-import { badRequest, invalid } from "../errors/status-error.js";
-import { unregisteredKind } from "../errors/unregistered.js";
-import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
-import { apiVersionOf } from "../object/object-key.js";
+import { goTypeOf, quote } from "../errors/go-format.js";
+import { badRequest, forbidden, invalid, namespaceTerminating, notFound } from "../errors/status-error.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { apiVersionOf, resourceRefOf } from "../object/names.js";
+import { isTerminating } from "../object/object-meta.js";
+import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { WriteContext } from "./write-context.js";
 
@@ -27,7 +26,8 @@ const OF_EVERY_VERSION = [
 /** Turns the body of a request into an object of the type that it was sent to. */
 export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
   const { resource } = context;
-  const { value, duplicates, duplicateErrors } = parsedOrThrow(resource, raw, parse);
+  const { value, integers, duplicates, duplicateErrors } = parsedOrThrow(resource, raw, parse);
+  if (integers !== undefined) context.integers.push(integers);
   // To Go a null is an object without members.
   const given = value === null && resource.type.custom === undefined ? {} : value;
   const object = checkedObject(resource, raw, given);
@@ -189,4 +189,67 @@ export function unknownConversionText(
 function strictFailure({ type }: ServedResource, problems: readonly string[]): Error {
   const text = `strict decoding error: ${problems.join(", ")}`;
   return badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${text}`);
+}
+
+// Where an object may be: its namespace and its name beside those of the path.
+
+/** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
+export function checkCreationAllowed(
+  registry: Registry,
+  resource: ServedResource,
+  object: { name: string; namespace: string | undefined },
+): void {
+  const { type } = resource;
+  if (object.namespace !== undefined) {
+    const namespace = registry.namespaces.get(object.namespace);
+    if (namespace === undefined) throw notFound({ resource: "namespaces", group: "", name: object.namespace });
+    if (isTerminating(namespace.object)) {
+      throw namespaceTerminating(resourceRefOf(type, object.name), object.namespace);
+    }
+  }
+  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
+    const detail = "create not allowed while custom resource definition is terminating";
+    throw forbidden(resourceRefOf(type, object.name), detail);
+  }
+}
+
+function isCrdTerminating(crd: JsonObject): boolean {
+  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
+  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
+}
+
+/** Makes the namespace of an object agree with the path; cluster-scoped objects lose theirs. */
+export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
+  if (namespace === undefined) {
+    delete metadata["namespace"];
+    return;
+  }
+  checkNamespace(metadata, namespace);
+  metadata["namespace"] = namespace;
+}
+
+/** Fails for metadata with another namespace than that of the path. */
+export function checkNamespace(metadata: JsonObject | undefined, namespace: string | undefined): void {
+  const given = stringAt(metadata, "namespace") ?? "";
+  if (namespace !== undefined && given !== "" && given !== namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** Fails for an object with another namespace, or another name, than the path has. */
+export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
+  const metadata = objectAt(object, "metadata");
+  checkNamespace(metadata, namespace);
+  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
+}
+
+/** Fails for a body whose name is not the one in the path. */
+export function checkNameOfUrl(given: string, name: string): void {
+  if (given === "") throw nameUndeterminable(name);
+  if (given !== name)
+    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+/** Builds the failure of a body that names nothing. */
+export function nameUndeterminable(name: string): Error {
+  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }

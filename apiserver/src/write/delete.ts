@@ -1,27 +1,33 @@
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { serverTime, timestampOf } from "../clock.js";
-import type { DeleteOptions } from "../decode/options/delete-options.js";
+import type { DeleteOptions, ListOptions } from "../decode/options.js";
 import {
+  type PreconditionMismatch,
+  StatusError,
   conflict,
   forbidden,
   mismatchText,
   notFound,
   preconditionFailed,
-  type PreconditionMismatch,
-  type StatusError,
 } from "../errors/status-error.js";
-import { clone, deepEqual, objectAt, stringAt, type JsonObject } from "../json.js";
-import { holdDefinition, isDefinition } from "../object/definition-cleanup.js";
-import { finalizersForDeletion, holdersOf, isNamespace } from "../object/finalizers.js";
-import { checkPathName } from "../object/names.js";
-import { keyOf, kindRefOf, resourceRefOf } from "../object/object-key.js";
-import { isTerminating, metadataOf, now } from "../object/object-meta.js";
+import { type JsonObject, clone, deepEqual, objectAt, stringAt } from "../json.js";
+import { holdDefinition, isDefinition } from "../object/conditions.js";
+import { checkPathName, keyOf, kindRefOf, resourceRefOf } from "../object/names.js";
+import {
+  finalizersForDeletion,
+  holdersOf,
+  isNamespace,
+  isTerminating,
+  metadataOf,
+  now,
+} from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
+import { type ListResult, prepareList } from "../read/list.js";
+import { setImmediate } from "../real-time.js";
 import { normalForm } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { attemptWrite, OutdatedWrite } from "./attempts.js";
-import type { WriteContext } from "./write-context.js";
+import { OutdatedWrite, type WriteContext, attemptWrite } from "./write-context.js";
 
 const IMMORTAL_NAMESPACES = new Set(["default", "kube-system", "kube-public"]);
 const SYSTEM_CLASSES = new Set(["system-node-critical", "system-cluster-critical"]);
@@ -140,7 +146,7 @@ export function checkPreconditions({ resource }: WriteContext, live: JsonObject,
 }
 
 /** Warns who deletes Jobs without saying what becomes of their Pods; a collection is warned of once. */
-export function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
+function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
   const isUndecided = options.propagation === undefined;
   if (isUndecided && resource.type.group === "batch" && resource.type.plural === "jobs") {
     warnings.push(
@@ -215,4 +221,32 @@ function shortenGrace(metadata: JsonObject, grace: number): void {
 
 function secondsFromNow(seconds: number): string {
   return timestampOf(new Date(serverTime().getTime() + seconds * 1000));
+}
+
+const SLICE = 100;
+
+/** Deletes what a list returns, and returns that list: the objects as they were before. */
+export async function deleteCollection(
+  context: WriteContext,
+  options: { deletion: DeleteOptions; list: ListOptions },
+): Promise<ListResult> {
+  const { resource, namespace } = context;
+  const list = await settled(prepareList(resource, { ...options.list, namespace }));
+  warnOfOrphans(context, options.deletion);
+  for (const [index, { object }] of list.items.entries()) {
+    // Others are answered in between.
+    if (index > 0 && index % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
+    const metadata = metadataOf(object);
+    const of = { ...context, namespace: stringAt(metadata, "namespace") };
+    await deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);
+  }
+  return list;
+}
+
+async function deleteUnlessGone(context: WriteContext, name: string, options: DeleteOptions): Promise<void> {
+  try {
+    await deleteObject(context, name, { ...options, isOfCollection: true });
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+  }
 }

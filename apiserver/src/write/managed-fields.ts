@@ -1,19 +1,19 @@
 import type { ServedType } from "../builtin/served-type.js";
-import { plainError, StatusError } from "../errors/status-error.js";
-import { arrayAt, objectAt, type JsonObject } from "../json.js";
-import { apiVersionOf, parseApiVersion } from "../object/object-key.js";
+import { StatusError, plainError } from "../errors/status-error.js";
+import { type JsonObject, arrayAt, objectAt } from "../json.js";
+import { apiVersionOf, parseApiVersion } from "../object/names.js";
 import { metadataOf, now } from "../object/object-meta.js";
-import { scalePathsOf } from "../object/scale-paths.js";
+import { scalePathsOf } from "../object/scale.js";
 import { zeroObjectOf } from "../object/zero-object.js";
+import { hasRaw, restoreProblem } from "../patch/restore.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { hasRaw, restoreProblem } from "../patch/restore.js";
-import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
-import { FieldSet } from "../ssa/fields/field-set.js";
-import { throughScale } from "../ssa/scale-managers.js";
+import { type ManagedWrite, applyManaged, restoreUnchangedTimes, updateManaged } from "../ssa/field-manager.js";
+import { FieldSet } from "../ssa/field-set.js";
+import { throughScale } from "../ssa/managers.js";
 import { UnfitVersion } from "../ssa/updater.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { ownContext, type WriteContext } from "./write-context.js";
+import { type WriteContext, ownContext } from "./write-context.js";
 
 const NOTHING: readonly string[] = [];
 const resetSets = new WeakMap<readonly string[], FieldSet>();

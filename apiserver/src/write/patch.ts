@@ -1,36 +1,49 @@
 import { isTooDeep } from "@gen-operator/schema";
-import { BodySyntaxError } from "../decode/body-syntax-error.js";
-import { NumberRangeError } from "../decode/check-limits.js";
-import { mediaTypeOf, parseJson } from "../decode/parse-body.js";
 import type { ServedType } from "../builtin/served-type.js";
+import { NumberRangeError, mediaTypeOf, parseJson, parseYaml } from "../decode/body.js";
+import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
 import { invalidError } from "../errors/field-error.js";
-import { goFormat, goTypeOf } from "../errors/go-format.js";
-import { quote } from "../errors/quote.js";
+import { goFormat, goTypeOf, quote } from "../errors/go-format.js";
 import {
+  StatusError,
   badRequest,
   internalError,
   invalid,
   notFound,
-  StatusError,
+  uidOfMissingObject,
   unappliablePatch,
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../errors/status-error.js";
-import { unregisteredKind } from "../errors/unregistered.js";
-import { canonicalJson, clone, compareText, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
-import { checkPathName } from "../object/names.js";
-import { keyOf, apiVersionOf, parseApiVersion, resourceRefOf } from "../object/object-key.js";
-import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
-import { applyMergePatch } from "../patch/merge-patch.js";
+import type { LongIntegers, Steps } from "../exact-numbers.js";
+import {
+  type JsonObject,
+  type JsonValue,
+  canonicalJson,
+  clone,
+  compareText,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+} from "../json.js";
+import { apiVersionOf, checkPathName, keyOf, parseApiVersion, resourceRefOf } from "../object/names.js";
+import { applyJsonPatch, applyMergePatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
-import { renewable } from "./attempts.js";
-import { checkPlace, nameUndeterminable } from "./check-place.js";
-import { tellProblems, unknownConversionText } from "./decode-object.js";
-import { updateObject } from "./update.js";
-import type { WriteContext, WriteResult } from "./write-context.js";
+import {
+  checkNameOfUrl,
+  checkNamespace,
+  checkPlace,
+  nameUndeterminable,
+  tellProblems,
+  unknownConversionText,
+} from "./decode-object.js";
+import { trackApply } from "./managed-fields.js";
+import { type WriteContext, type WriteResult, renewable } from "./write-context.js";
+import { updateObject } from "./write-object.js";
 
 /** The content types of patches other than applies. */
-export type PatchType = "json" | "merge" | "strategic";
+type PatchType = "json" | "merge" | "strategic";
 
 const PATCH_TYPES: ReadonlyMap<string, PatchType | "apply"> = new Map([
   ["application/json-patch+json", "json"],
@@ -55,7 +68,7 @@ export function patchTypeOf(type: { custom?: unknown }, contentType: string | un
 }
 
 /** A patch that is no apply. */
-export interface PatchRequest {
+interface PatchRequest {
   name: string;
   subresource: string;
   patchType: PatchType;
@@ -74,7 +87,8 @@ export async function patchObject(context: WriteContext, request: PatchRequest):
     subresource,
     isPut: false,
     change(live) {
-      const { value, problems } = parsed();
+      const { value, integers, problems } = parsed();
+      if (integers !== undefined) context.integers.push(integers);
       const patched = applyPatch(live, { ...request, value, schemaName: resource.type.schemaName ?? "" });
       return { object: decodePatched(context, { ...request, patched, problems }), isTracked: false };
     },
@@ -84,17 +98,32 @@ export async function patchObject(context: WriteContext, request: PatchRequest):
 /** Parses the body of a patch; `problems` are what strict decoding objects to. */
 export function parsePatch({ patchType, body }: { patchType: PatchType; body: Buffer }): {
   value: JsonValue;
+  /** The integers of the values that the patch sets, where they are in the object. */
+  integers: LongIntegers | undefined;
   problems: string[];
 } {
   try {
-    const { value, duplicates } = parseJson(body);
-    if (patchType !== "json") return { value, problems: duplicates() };
+    const { value, integers, duplicates } = parseJson(body);
+    if (patchType !== "json") return { value, integers, problems: duplicates() };
     const unknown = unknownPatchMembers(value).map((path) => `unknown field ${quote(path)}`);
-    return { value, problems: [...duplicates(), ...unknown].map((problem) => `json patch ${problem}`) };
+    return {
+      value,
+      integers: integers?.placed((steps) => placeOf(value, steps)),
+      problems: [...duplicates(), ...unknown].map((problem) => `json patch ${problem}`),
+    };
   } catch (error) {
     if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
     throw badRequest(patchType === "strategic" ? error.message : `error decoding patch: ${error.message}`);
   }
+}
+
+/** Returns where in an object a part of a JSON patch is put. */
+function placeOf(patch: JsonValue, [index, member, ...rest]: Steps): Steps | undefined {
+  const operation = Array.isArray(patch) ? patch[Number(index)] : undefined;
+  const pointer = isObject(operation) ? operation["path"] : undefined;
+  if (member !== "value" || typeof pointer !== "string") return undefined;
+  const steps = pointer.split("/").slice(1);
+  return [...steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")), ...rest];
 }
 
 /** Applies a parsed patch to a copy of an object. */
@@ -243,4 +272,86 @@ function textOf(value: JsonValue | undefined): string {
 /** Builds the failure of a patch that makes something else of an object. */
 export function unfitPatch(given: JsonValue, detail: string): Error {
   return invalid({ kind: "", group: "", name: "" }, [invalidError("patch", given, detail)]);
+}
+
+/** A server-side apply. */
+interface ApplyRequest {
+  name: string;
+  subresource: string;
+  body: Buffer;
+  force: boolean;
+}
+
+/** Applies a configuration to an object, which is created when there is none. */
+export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
+  const { name, subresource, force } = request;
+  const { config, integers, checkDuplicates } = parseConfig(request.body);
+  if (integers !== undefined) context.integers.push(integers);
+  checkConfig(context, config);
+  const track = (live: JsonObject | undefined, applied = config): { object: JsonObject; isTracked: boolean } => {
+    const object = trackApply(context, { live, config: applied, subresource, force });
+    // Conflicts come first.
+    checkDuplicates(context);
+    const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
+    checkNameOfUrl(given, name);
+    return { object, isTracked: true };
+  };
+  return updateObject(context, {
+    name,
+    subresource,
+    isPut: false,
+    change: (live) => track(live),
+    create() {
+      const ref = resourceRefOf(context.resource.type, name);
+      if (subresource !== "") throw notFound(ref);
+      const uid = stringAt(objectAt(config, "metadata"), "uid") ?? "";
+      if (uid !== "") throw uidOfMissingObject(ref, uid);
+      // A create writes into its object, and may be tried again.
+      return track(undefined, clone(config));
+    },
+  });
+}
+
+/** Parses the body of an apply; what is set in it twice is told, or refused, by a function of its own. */
+export function parseConfig(body: Buffer): {
+  config: JsonObject;
+  integers: LongIntegers | undefined;
+  checkDuplicates: (context: WriteContext) => void;
+} {
+  const { value, integers, duplicates, duplicateErrors } = parsedOrThrow(body);
+  const config = value ?? {};
+  if (!isObject(config)) {
+    const goType = Array.isArray(config) ? "array" : typeof config;
+    throw badRequest(
+      "error decoding YAML: error unmarshaling JSON: while decoding JSON: " +
+        `json: cannot unmarshal ${goType} into Go value of type map[string]interface {}`,
+    );
+  }
+  return {
+    config,
+    integers,
+    checkDuplicates(context) {
+      const [error] = tellProblems(context, { asWarnings: duplicates, asErrors: duplicateErrors });
+      if (error !== undefined) throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${error}`);
+    },
+  };
+}
+
+function parsedOrThrow(body: Buffer): ReturnType<typeof parseYaml> {
+  try {
+    return parseYaml(body);
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError || error instanceof NumberRangeError)) throw error;
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
+  }
+}
+
+function checkConfig({ resource, namespace }: WriteContext, config: JsonObject): void {
+  const apiVersion = stringAt(config, "apiVersion") ?? "";
+  const kind = stringAt(config, "kind") ?? "";
+  if (apiVersion !== apiVersionOf(resource.type) || kind !== resource.type.kind) {
+    const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    throw badRequest(`invalid object type: ${version}, Kind=${kind}`);
+  }
+  checkNamespace(objectAt(config, "metadata"), namespace);
 }

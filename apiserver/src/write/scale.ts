@@ -1,35 +1,33 @@
 import { decodeBuiltin } from "../builtin/decode.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import type { ServedType } from "../builtin/served-type.js";
+import { unregisteredKind, unregisteredType } from "../errors/decode-errors.js";
 import { invalidError } from "../errors/field-error.js";
-import { quote } from "../errors/quote.js";
-import { applyConflict, badRequest, invalid, plainError, StatusError } from "../errors/status-error.js";
-import { unregisteredKind, unregisteredType } from "../errors/unregistered.js";
+import { quote } from "../errors/go-format.js";
+import { StatusError, applyConflict, badRequest, invalid, plainError } from "../errors/status-error.js";
 import {
-  canonicalJson,
+  type JsonObject,
+  type JsonValue,
   arrayAt,
+  canonicalJson,
   clone,
   isObject,
   objectAt,
   stringAt,
-  type JsonObject,
-  type JsonValue,
 } from "../json.js";
 import { setAtPath, valueAtPath } from "../object/field-path.js";
-import { apiVersionOf } from "../object/object-key.js";
+import { apiVersionOf } from "../object/names.js";
 import { metadataOf } from "../object/object-meta.js";
-import { scalePathsOf } from "../object/scale-paths.js";
-import { scaleOf, withScale } from "../object/scale.js";
+import { scaleOf, scalePathsOf, withScale } from "../object/scale.js";
 import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";
-import { mergeTypeOfBuiltin } from "../ssa/types/merge-type.js";
+import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { checkPlace } from "./check-place.js";
-import { isKnownKind, tellProblems, unknownConversion, type StrictProblems } from "./decode-object.js";
+import { type StrictProblems, checkPlace, isKnownKind, tellProblems, unknownConversion } from "./decode-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { comparePaths, unfitPatch } from "./patch.js";
-import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
+import { updateObject } from "./write-object.js";
 
 /** The schema of a Scale. */
 export const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";

@@ -1,26 +1,26 @@
 import {
+  X509Certificate,
   createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
   randomBytes,
   sign,
-  X509Certificate,
 } from "node:crypto";
+import { isIP } from "node:net";
 import {
+  TRUE,
   bitString,
+  der,
   explicit,
   integer,
   nameAttribute,
   objectIdentifier,
   octetString,
-  der,
   readElements,
   sequence,
-  TRUE,
   utcTime,
 } from "./der.js";
-import { usageExtensions } from "./usages.js";
 
 /** A certificate with its private key, both in PEM. */
 export interface KeyedCertificate {
@@ -29,7 +29,7 @@ export interface KeyedCertificate {
 }
 
 /** What a certificate says, besides who issues it; names, keys and extensions are DER. */
-export interface CertificateContent {
+interface CertificateContent {
   subject: Buffer;
   publicKey: Buffer;
   usages: readonly string[];
@@ -159,4 +159,90 @@ function keyIdOf(publicKey: Buffer): Buffer {
 function pemOf(certificate: Buffer): string {
   const lines = certificate.toString("base64").match(/.{1,64}/g) ?? [];
   return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
+}
+
+// What a certificate may be used for, in the words of CertificateSigningRequests.
+
+// By the number of their bit (RFC 5280, section 4.2.1.3).
+const KEY_USAGES: Readonly<Record<string, number>> = {
+  signing: 0,
+  "digital signature": 0,
+  "content commitment": 1,
+  "key encipherment": 2,
+  "data encipherment": 3,
+  "key agreement": 4,
+  "cert sign": 5,
+  "crl sign": 6,
+  "encipher only": 7,
+  "decipher only": 8,
+};
+
+const EXTENDED_USAGES: Readonly<Record<string, string>> = {
+  any: "2.5.29.37.0",
+  "server auth": "1.3.6.1.5.5.7.3.1",
+  "client auth": "1.3.6.1.5.5.7.3.2",
+  "code signing": "1.3.6.1.5.5.7.3.3",
+  "email protection": "1.3.6.1.5.5.7.3.4",
+  "s/mime": "1.3.6.1.5.5.7.3.4",
+  "ipsec end system": "1.3.6.1.5.5.7.3.5",
+  "ipsec tunnel": "1.3.6.1.5.5.7.3.6",
+  "ipsec user": "1.3.6.1.5.5.7.3.7",
+  timestamping: "1.3.6.1.5.5.7.3.8",
+  "ocsp signing": "1.3.6.1.5.5.7.3.9",
+  "microsoft sgc": "1.3.6.1.4.1.311.10.3.3",
+  "netscape sgc": "2.16.840.1.113730.4.1",
+};
+
+/** Returns the extensions keyUsage and extKeyUsage that stand for these words; words that are not known are left out. */
+function usageExtensions(usages: readonly string[]): { id: string; value: Buffer; critical: boolean }[] {
+  const bits = usages.flatMap((usage) => KEY_USAGES[usage] ?? []);
+  const ids = new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []));
+  return [
+    ...(bits.length === 0 ? [] : [{ id: "2.5.29.15", value: bitsOf(bits), critical: true }]),
+    ...(ids.size === 0
+      ? []
+      : [{ id: "2.5.29.37", value: sequence(...[...ids].map(objectIdentifier)), critical: false }]),
+  ];
+}
+
+// The first bit is the highest one; bits after the last one that is set are unused.
+function bitsOf(bits: readonly number[]): Buffer {
+  const last = Math.max(...bits);
+  const bytes = Buffer.alloc((last >> 3) + 1);
+  for (const bit of bits) bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) | (0x80 >> (bit & 7));
+  return bitString(bytes, 7 - (last & 7));
+}
+
+/** A serving certificate with its key and the authority that signed it, all in PEM. */
+export interface ServingCertificate extends KeyedCertificate {
+  ca: string;
+  /** With which the authority signs. */
+  caKey: string;
+}
+
+const NAMES = ["localhost", "kubernetes.default.svc"];
+const LOOPBACK = [Buffer.from([127, 0, 0, 1]), Buffer.from([...Array<number>(15).fill(0), 1])];
+
+/** Creates a certificate for the loopback addresses and these names and addresses, by an authority of its own. */
+export function createServingCertificate(names: readonly string[] = []): ServingCertificate {
+  const authority = createAuthority("gen-operator-apiserver-ca");
+  const issued = issueCertificate(authority, {
+    subject: subjectOf({ commonName: "gen-operator-apiserver" }),
+    usages: ["digital signature", "server auth"],
+    alternativeNames: sequence(
+      ...[...NAMES, ...names.filter((name) => isIP(name) === 0)].map((name) => der(0x82, Buffer.from(name))),
+      ...[...LOOPBACK, ...names.filter((name) => isIP(name) !== 0).map(addressBytes)].map((bytes) => der(0x87, bytes)),
+    ),
+  });
+  return { ...issued, ca: authority.certificate, caKey: authority.key };
+}
+
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
+  // The URL parser spells an IPv6 address in its shortest form, with groups of hexadecimal digits alone.
+  const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
+  const groupsOf = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
+  const [left, right] = [groupsOf(head), groupsOf(tail ?? "")];
+  const groups = [...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right];
+  return Buffer.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }

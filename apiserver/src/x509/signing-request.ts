@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from "node:crypto";
 import { ALTERNATIVE_NAMES } from "./authority.js";
-import { objectIdentifier, readElements, type Element } from "./der.js";
+import { type Element, objectIdentifier, readElements } from "./der.js";
 
 /** What a request for a certificate asks for, in DER. */
 export interface SigningRequest {

@@ -2,6 +2,7 @@
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { KIND, kindOf } from "./kubernetes-value.js";
 import { loadLibrary } from "./library.js";
+import { int64Number } from "../texts/exact-json.js";
 import type { PatchOperation } from "../patches/json-patch.js";
 import type { JsonObject, JsonValue } from "../values/json.js";
 
@@ -86,7 +87,7 @@ function jsonOf(value: CelValue): JsonValue {
   const { isCelList, isCelMap, isCelUint } = loadLibrary();
   if (value === null || typeof value === "boolean" || typeof value === "string" || typeof value === "number")
     return value;
-  if (typeof value === "bigint") return Number(value);
+  if (typeof value === "bigint") return int64Number(value);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (isCelUint(value)) return Number(value.value);
   if (isCelList(value)) return [...value].map(jsonOf);

@@ -4,6 +4,7 @@ import { RULE_LIMIT } from "./budget.js";
 import { compileExpression, type Bindings } from "./compile-rule.js";
 import { authorizerOf, withSurroundings, type AccessQuestion, type RequestSurroundings } from "./functions/requests.js";
 import { loadLibrary } from "./library.js";
+import { bigintOf } from "../texts/exact-json.js";
 import type { CelInput } from "./rules/adapt-value.js";
 
 /** What came of an expression. */
@@ -76,7 +77,7 @@ export class RequestExpressions implements RequestSurroundings {
 
 /** Returns what an expression sees of JSON without a schema: a number without fraction is an int. */
 function celInputOf(value: unknown): CelInput {
-  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
+  if (typeof value === "number") return Number.isInteger(value) ? bigintOf(value) : value;
   if (value === undefined || value === null) return null;
   if (Array.isArray(value)) return loadLibrary().celList(value.map(celInputOf));
   if (typeof value !== "object") return value as CelInput;

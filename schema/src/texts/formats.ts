@@ -14,12 +14,12 @@ const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/;
 const SEPARATED_MAC = /^[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}((\1[0-9a-f]{2}){2})?$/i;
 const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
-// The Greek letter is escaped: a bundle with one character beyond Latin-1 takes V8 twice the memory.
-const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h))+$/;
+// Its letters beyond ASCII are escaped, as esbuild escapes them in strings: with one of them V8 may keep a bundle in two bytes a character.
+const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/;
 // A number is looked at from its first digit alone, or a long one would be read again from each of its digits.
-const COUNTED_UNIT = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-zµ]+)/g;
+const COUNTED_UNIT = /(?<!\d)(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g;
 // The long name of a unit may go on: "seconds".
-const DURATION_UNIT = /^(ns|us|µs|ms|[smhdw]|hr|wk)$|^(nano|micro|milli|sec|min|hour|day|week)/i;
+const DURATION_UNIT = /^(ns|us|\u00b5s|ms|[smhdw]|hr|wk)$|^(nano|micro|milli|sec|min|hour|day|week)/i;
 const MAX_INT64 = 2n ** 63n - 1n;
 
 const checks = new Map<string, FormatCheck>([

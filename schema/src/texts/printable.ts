@@ -35,7 +35,7 @@ export const MOST_CHARACTERS = 4096;
 export function truncateText(text: string): string {
   if (text.length <= MOST_CHARACTERS) return text;
   // A text that was truncated before keeps the true count.
-  const [suffix, before] = /… (\d+) more$/.exec(text.slice(-40)) ?? ["", "0"];
+  const [suffix, before] = /\u2026 (\d+) more$/.exec(text.slice(-40)) ?? ["", "0"];
   const whole = text.slice(0, text.length - suffix.length);
   const most = MOST_CHARACTERS - 40;
   // Half of a character beyond U+FFFF is none.

@@ -4,6 +4,7 @@ import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js
 import { followRef, memberSchema, type Definitions } from "./fill-defaults.js";
 import { checkMetadataNames, METADATA_SCHEMA } from "./check-metadata.js";
 import { isJsonObject } from "./json.js";
+import { isRoundedInt64 } from "./number-limits.js";
 import { dns1035Problems } from "../texts/name-syntax.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
@@ -93,10 +94,19 @@ function checkUnique(items: readonly unknown[], schema: Schema, fail: (index: nu
   items.forEach((item, index) => {
     const isKeyed = listType === "map";
     if (isKeyed && !isJsonObject(item)) return;
-    const identity = canonicalOf(isKeyed ? keys.map((key) => (item as Record<string, unknown>)[key]) : item, 0);
-    if (seen.has(identity)) fail(index, isKeyed ? `the ${keys.join(", ")} of another item` : "another item");
+    const identified = isKeyed ? keys.map((key) => (item as Record<string, unknown>)[key]) : item;
+    const identity = canonicalOf(identified, 0);
+    if (seen.has(identity) && !hasRounded(identified))
+      fail(index, isKeyed ? `the ${keys.join(", ")} of another item` : "another item");
     seen.add(identity);
   });
+}
+
+/** Tells whether two values that look alike may differ in an integer that is rounded. */
+function hasRounded(value: unknown, depth = 0): boolean {
+  if (typeof value === "number") return isRoundedInt64(value);
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return false;
+  return Object.values(value).some((member) => hasRounded(member, depth + 1));
 }
 
 function canonicalOf(value: unknown, depth: number): string {

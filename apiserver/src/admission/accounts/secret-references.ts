@@ -1,6 +1,6 @@
 // Which Secrets a Pod refers to, and which of them its account lets it.
 import { at, objectsAt, textAt } from "../../builtin/read-path.js";
-import { objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
 
 const ENFORCES = "kubernetes.io/enforce-mountable-secrets";

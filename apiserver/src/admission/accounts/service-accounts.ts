@@ -1,12 +1,12 @@
 // What the admission plugin ServiceAccount does: a Pod runs under an account of its namespace, whose token its containers find mounted.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#serviceaccount
-import { elapsedMs, sleep } from "../../real-time.js";
 import { textAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { keyOf } from "../../object/object-key.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
+import { keyOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { refOfWrite, type AdmittedWrite } from "../admission.js";
+import { elapsedMs, sleep } from "../../real-time.js";
+import { type AdmittedWrite, refOfWrite } from "../admission.js";
 import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 import { mountToken } from "./token-volume.js";
 

@@ -1,5 +1,5 @@
 // What the admission plugins DefaultStorageClass and DefaultIngressClass do: who names no class gets the one that is marked as the default.
-import { memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { AdmittedWrite } from "../admission.js";
 

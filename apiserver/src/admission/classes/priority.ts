@@ -1,8 +1,8 @@
 // What the admission plugin Priority does: Pods get the priority of their class, which has to exist.
 import { forbidden } from "../../errors/status-error.js";
-import { objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { isOfPod, refOfWrite, type AdmittedWrite } from "../admission.js";
+import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };

@@ -1,9 +1,9 @@
 // What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
-import { forbidden, plainError } from "../../errors/status-error.js";
-import { quote } from "../../errors/quote.js";
-import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 import { pathSegmentProblems } from "../../builtin/rules/name-syntax.js";
-import { isOfPod, refOfWrite, type AdmittedWrite } from "../admission.js";
+import { quote } from "../../errors/go-format.js";
+import { forbidden, plainError } from "../../errors/status-error.js";
+import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
+import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
 const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";

@@ -1,8 +1,8 @@
 // What the admission plugin PersistentVolumeClaimResize does: only a bound claim of a class that allows it may ask for more.
 import { compareQuantities } from "@gen-operator/schema";
 import { forbidden } from "../../errors/status-error.js";
-import { memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { refOfWrite, type AdmittedWrite } from "../admission.js";
+import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
+import { type AdmittedWrite, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
 

@@ -1,20 +1,20 @@
 // What the admission plugin LimitRanger does: containers get default limits and requests, and what a Pod or a claim asks for has to be
 // within the bounds of every LimitRange of its namespace. https://kubernetes.io/docs/concepts/policy/limit-range/
-import { objectsAt } from "../../builtin/read-path.js";
-import { forbidden } from "../../errors/status-error.js";
-import { compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
-import { metadataOf } from "../../object/object-meta.js";
-import type { AdmittedWrite } from "../admission.js";
 import {
+  type Asked,
+  BILLION,
+  type Quantities,
   amount,
   askedBy,
   askedByPod,
-  BILLION,
   quantitiesAt,
-  type Asked,
-  type Quantities,
 } from "../../builtin/quantities/asked.js";
+import { objectsAt } from "../../builtin/read-path.js";
+import { forbidden } from "../../errors/status-error.js";
+import { type JsonObject, compareText, objectAt, stringAt } from "../../json.js";
+import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
+import { metadataOf } from "../../object/object-meta.js";
+import type { AdmittedWrite } from "../admission.js";
 
 const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };
 const ANNOTATION = "kubernetes.io/limit-ranger";

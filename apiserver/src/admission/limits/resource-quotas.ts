@@ -1,23 +1,22 @@
 // What the admission plugin ResourceQuota does: an object that would exceed a quota of its namespace is refused, any other one is
 // counted in the status of the quota at once. As on a real server the bounds are those of the status, which a controller writes.
-import { objectsAt } from "../../builtin/read-path.js";
-import { forbidden } from "../../errors/status-error.js";
-import { clone, compareText, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { keyPrefixOf, resourceRefOf } from "../../object/object-key.js";
-import { metadataOf } from "../../object/object-meta.js";
-import type { putOwnStatus } from "../../write/managed-fields.js";
-import type { StoredObject } from "../../storage/stored-object.js";
-import type { AdmittedWrite } from "../admission.js";
 import {
+  type Quantities,
   amount,
   askedBy,
-  type Quantities,
   quantitiesAt,
   quantityShown,
   sumOf,
 } from "../../builtin/quantities/asked.js";
-import { isInScopes } from "../../quota/scopes.js";
-import { computed, usageOf } from "../../quota/usage.js";
+import { objectsAt } from "../../builtin/read-path.js";
+import { forbidden } from "../../errors/status-error.js";
+import { type JsonObject, clone, compareText, objectAt, stringAt } from "../../json.js";
+import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
+import { metadataOf } from "../../object/object-meta.js";
+import { computed, isInScopes, usageOf } from "../../quota.js";
+import type { StoredObject } from "../../storage/stored-object.js";
+import type { putOwnStatus } from "../../write/managed-fields.js";
+import type { AdmittedWrite } from "../admission.js";
 
 const QUOTAS = { group: "", version: "v1", plural: "resourcequotas" };
 // Updates of these change what they count for.

@@ -1,9 +1,12 @@
 // What a Pod must not do at the level baseline, in the order in which it is told.
 import { objectsAt } from "../../builtin/read-path.js";
 import { ARMOR, SECCOMP, SECCOMP_OF_POD } from "../../builtin/rules/pods/profile-annotations.js";
-import { quote } from "../../errors/quote.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { quote } from "../../errors/go-format.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import {
+  type CheckedPod,
+  type SecurityCheck,
+  type Violation,
   containersOf,
   contextOf,
   counted,
@@ -12,9 +15,6 @@ import {
   named,
   quoted,
   settersOf,
-  type CheckedPod,
-  type SecurityCheck,
-  type Violation,
 } from "./security-check.js";
 
 const PROFILES = ["RuntimeDefault", "Localhost"];

@@ -2,14 +2,14 @@
 import { at, objectsAt } from "../../builtin/read-path.js";
 import { podTemplatePathOf } from "../../builtin/type-facts.js";
 import { forbidden, invalid } from "../../errors/status-error.js";
-import { deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { kindRefOf } from "../../object/object-key.js";
+import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from "../../json.js";
+import { kindRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { refOfWrite, type AdmittedWrite } from "../admission.js";
+import { type AdmittedWrite, refOfWrite } from "../admission.js";
 import { BASELINE } from "./baseline-checks.js";
 import { RESTRICTED } from "./restricted-checks.js";
 import type { CheckedPod, Violation } from "./security-check.js";
-import { demandsOf, shownLevel, strictness, type SecurityLevel } from "./security-levels.js";
+import { type SecurityLevel, demandsOf, shownLevel, strictness } from "./security-levels.js";
 
 const NAMESPACES = { group: "", version: "v1", plural: "namespaces" };
 const PODS = { group: "", version: "v1", plural: "pods" };

@@ -1,8 +1,10 @@
 // What a Pod must do, and must not do, at the level restricted, besides what baseline says.
 import { objectsAt } from "../../builtin/read-path.js";
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import { capabilities, hostPathVolumes, procMount, procMountAlways, seccompProfile } from "./baseline-checks.js";
 import {
+  type CheckedPod,
+  type SecurityCheck,
   containersOf,
   contextOf,
   counted,
@@ -12,8 +14,6 @@ import {
   named,
   quoted,
   settersOf,
-  type CheckedPod,
-  type SecurityCheck,
 } from "./security-check.js";
 
 const isExempt = (pod: CheckedPod): boolean => pod.minor >= 25 && isOfWindows(pod);

@@ -1,6 +1,6 @@
 // What the checks of the security of Pods have in common, and how they name what is wrong.
 import { objectsAt } from "../../builtin/read-path.js";
-import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt, stringAt } from "../../json.js";
 
 /** A Pod, or what Pods are made from. */
 export interface CheckedPod {

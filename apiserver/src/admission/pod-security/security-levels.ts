@@ -1,6 +1,6 @@
 // What a Namespace demands of its Pods, by its labels. https://kubernetes.io/docs/concepts/security/pod-security-admission/
-import { invalidError, type FieldError } from "../../errors/field-error.js";
-import { stringAt, type JsonObject } from "../../json.js";
+import { type FieldError, invalidError } from "../../errors/field-error.js";
+import { type JsonObject, stringAt } from "../../json.js";
 
 const LEVELS = ["privileged", "baseline", "restricted"] as const;
 const PREFIX = "pod-security.kubernetes.io/";

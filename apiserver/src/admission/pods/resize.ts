@@ -1,11 +1,11 @@
 // What the admission plugins NodeDeclaredFeatureValidator and PodResizeValidator demand: a Pod is resized as far as its node lets it.
-import { amount, askedByPod, BILLION, quantitiesAt, sumOf } from "../../builtin/quantities/asked.js";
+import { BILLION, amount, askedByPod, quantitiesAt, sumOf } from "../../builtin/quantities/asked.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
-import { quote } from "../../errors/quote.js";
-import { forbidden, type StatusError } from "../../errors/status-error.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { quote } from "../../errors/go-format.js";
+import { type StatusError, forbidden } from "../../errors/status-error.js";
+import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { isOfPod, refOfWrite, type AdmittedWrite } from "../admission.js";
+import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
 
 const NODES = { group: "", version: "v1", plural: "nodes" };
 

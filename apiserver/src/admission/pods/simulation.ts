@@ -1,8 +1,8 @@
 // Refuses annotations that are misspelt: a Pod that should fail would run.
 import { invalidError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
-import { objectAt, stringAt, type JsonObject } from "../../json.js";
-import { kindRefOf } from "../../object/object-key.js";
+import { type JsonObject, objectAt, stringAt } from "../../json.js";
+import { kindRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import { readSimulation } from "../../simulate-annotations.js";
 import type { AdmittedWrite } from "../admission.js";

@@ -1,9 +1,9 @@
 import { RequestExpressions } from "@gen-operator/schema/cel";
-import { apiVersionOf } from "../../object/object-key.js";
-import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import type { Authorizer } from "../../identity/authorizer.js";
 import { authenticatedUser } from "../../identity/user.js";
-import { isObject, objectAt, type JsonObject } from "../../json.js";
-import { isNamespace } from "../../object/finalizers.js";
+import { type JsonObject, isObject, objectAt } from "../../json.js";
+import { apiVersionOf } from "../../object/names.js";
+import { isNamespace } from "../../object/object-meta.js";
 import { scaleOf } from "../../object/scale.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";

@@ -1,5 +1,5 @@
 import type { RequestExpressions } from "@gen-operator/schema/cel";
-import { arrayAt, isObject, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, isObject, stringAt } from "../../json.js";
 
 /** One condition that a webhook or a policy states in CEL. */
 export interface MatchCondition {

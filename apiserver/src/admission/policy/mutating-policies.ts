@@ -1,16 +1,16 @@
-import { failureOn, StatusError } from "../../errors/status-error.js";
-import type { Authorizer } from "../../identity/rbac/authorizer.js";
-import { deepEqual, type JsonObject } from "../../json.js";
+import { StatusError, failureOn } from "../../errors/status-error.js";
+import type { Authorizer } from "../../identity/authorizer.js";
+import { type JsonObject, deepEqual } from "../../json.js";
 import { PendingConversion } from "../../pending-conversion.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
 import { matchWrite } from "../match-write.js";
-import { conditionExpressionsOf, expressionsOf, type Seen } from "./expressions.js";
+import { type Seen, conditionExpressionsOf, expressionsOf } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
 import { paramKindProblem, paramsOf } from "./params.js";
 import { patchObject } from "./patch-object.js";
-import { bindingOf, mutatingPolicyOf, type MutatingPolicy, type PolicyBinding } from "./policy.js";
+import { type MutatingPolicy, type PolicyBinding, bindingOf, mutatingPolicyOf } from "./policy.js";
 import { refName } from "./ref-name.js";
 import { StoredPolicies } from "./stored-policies.js";
 

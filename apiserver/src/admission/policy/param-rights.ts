@@ -1,10 +1,10 @@
 // Who makes a policy ask with objects, or binds it to some, must be allowed to read them: what it says of writes tells of them.
 import { forbiddenError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
-import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import type { Authorizer } from "../../identity/authorizer.js";
 import { MASTERS, type UserInfo } from "../../identity/user.js";
-import { deepEqual, objectAt, stringAt, type JsonObject } from "../../json.js";
-import { kindRefOf, parseApiVersion } from "../../object/object-key.js";
+import { type JsonObject, deepEqual, objectAt, stringAt } from "../../json.js";
+import { kindRefOf, parseApiVersion } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { Registry } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";

@@ -1,10 +1,10 @@
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
-import { objectAt, stringAt, type JsonObject } from "../../json.js";
-import { apiVersionOf } from "../../object/object-key.js";
+import { type JsonObject, objectAt, stringAt } from "../../json.js";
+import { apiVersionOf } from "../../object/names.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { AdmittedWrite } from "../admission.js";
-import type { PolicyBinding, Policy } from "./policy.js";
+import type { Policy, PolicyBinding } from "./policy.js";
 
 /** Returns the objects that a policy is asked with, one after the other; `undefined` stands for none. Throws an Error if they cannot be found. */
 export function paramsOf(

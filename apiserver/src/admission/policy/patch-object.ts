@@ -1,12 +1,12 @@
-import { applyJsonPatch, PatchFailure, type PatchOperation } from "@gen-operator/schema";
-import { applyConfigurationOf, jsonPatchOf, type ExpressionResult } from "@gen-operator/schema/cel";
+import { PatchFailure, type PatchOperation, applyJsonPatch } from "@gen-operator/schema";
+import { type ExpressionResult, applyConfigurationOf, jsonPatchOf } from "@gen-operator/schema/cel";
+import { unregisteredKind } from "../../errors/decode-errors.js";
 import { internalError } from "../../errors/status-error.js";
-import { unregisteredKind } from "../../errors/unregistered.js";
-import { isObject, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, isObject, stringAt } from "../../json.js";
 import { withScale } from "../../object/scale.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import { mergeConfiguration } from "../../ssa/merge-configuration.js";
-import type { MergeType } from "../../ssa/types/merge-type.js";
+import { mergeConfiguration } from "../../ssa/merge.js";
+import type { MergeType } from "../../ssa/type-model.js";
 import type { AdmittedWrite } from "../admission.js";
 import { shown } from "./expressions.js";
 import type { PolicyMutation } from "./policy.js";

@@ -1,6 +1,6 @@
-import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import type { WriteSelector } from "../match-write.js";
-import { matchConditionsOf, type MatchCondition } from "./match-conditions.js";
+import { type MatchCondition, matchConditionsOf } from "./match-conditions.js";
 
 /** What a policy adds to the entry of a write in the audit log. */
 export interface PolicyAnnotation {

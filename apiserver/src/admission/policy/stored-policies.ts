@@ -1,7 +1,7 @@
-import { compareText, type JsonObject } from "../../json.js";
+import { type JsonObject, compareText } from "../../json.js";
 import type { Registry } from "../../registry/registry.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { ResourceStore } from "../../storage/resource-store.js";
+import type { ResourceStore } from "../../storage/store.js";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
 

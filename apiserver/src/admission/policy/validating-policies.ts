@@ -1,6 +1,6 @@
 import type { RequestExpressions } from "@gen-operator/schema/cel";
-import { denied, type StatusError } from "../../errors/status-error.js";
-import type { Authorizer } from "../../identity/rbac/authorizer.js";
+import { type StatusError, denied } from "../../errors/status-error.js";
+import type { Authorizer } from "../../identity/authorizer.js";
 import type { JsonObject } from "../../json.js";
 import { PendingConversion } from "../../pending-conversion.js";
 import type { Registry } from "../../registry/registry.js";
@@ -12,11 +12,11 @@ import { conditionExpressionsOf, expressionsOf } from "./expressions.js";
 import { evaluateConditions } from "./match-conditions.js";
 import { paramKindProblem, paramsOf } from "./params.js";
 import {
-  bindingOf,
-  validatingPolicyOf,
   type PolicyBinding,
   type PolicyValidation,
   type ValidatingPolicy,
+  bindingOf,
+  validatingPolicyOf,
 } from "./policy.js";
 import { refName } from "./ref-name.js";
 import { StoredPolicies } from "./stored-policies.js";

@@ -1,4 +1,6 @@
 import {
+  type JsonObject,
+  type JsonValue,
   arrayAt,
   clone,
   isObject,
@@ -6,8 +8,6 @@ import {
   objectAt,
   setMember,
   stringAt,
-  type JsonObject,
-  type JsonValue,
 } from "../../json.js";
 
 /** Moves the plain texts of a Secret into its data, encoded. */

@@ -1,5 +1,5 @@
 // Defaults of built-in kinds. What is fixed is data (static-defaults.ts); what depends on other members is called from here.
-import { arrayAt, clone, isObject, objectAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, clone, isObject, objectAt } from "../../json.js";
 import { normalise } from "../normal-form.js";
 import { schemaNode } from "../schema-node.js";
 import type { ServedType } from "../served-type.js";

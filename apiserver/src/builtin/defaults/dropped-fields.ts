@@ -1,5 +1,5 @@
 // Fields that Kubernetes 1.36 reads and forgets before it checks the object: those of features that are switched off, and what it has no use for.
-import { clone, isObject, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, clone, isObject, objectAt } from "../../json.js";
 import { at, objectsAt, textAt } from "../read-path.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
 import { podTemplatePathOf } from "../type-facts.js";

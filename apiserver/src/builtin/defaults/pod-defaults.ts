@@ -1,5 +1,5 @@
 import { compareQuantities } from "@gen-operator/schema";
-import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { askedByContainers } from "../quantities/asked.js";
 
 const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];

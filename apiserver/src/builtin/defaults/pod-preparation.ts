@@ -1,5 +1,5 @@
 // What the server writes into a Pod right before it looks at it.
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 
 /** Says of a new Pod with gates that it waits for these. */

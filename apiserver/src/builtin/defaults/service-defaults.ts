@@ -1,4 +1,6 @@
 import {
+  type JsonObject,
+  type JsonValue,
   arrayAt,
   clone,
   deepEqual,
@@ -6,8 +8,6 @@ import {
   memberOf,
   objectAt,
   stringAt,
-  type JsonObject,
-  type JsonValue,
 } from "../../json.js";
 import { at, objectsAt } from "../read-path.js";
 import type { DefaultingContext } from "./defaults.js";

@@ -1,7 +1,7 @@
 import { canonicalQuantity } from "@gen-operator/schema";
-import { clone, memberOf, objectAt, setMember, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, clone, memberOf, objectAt, setMember } from "../../json.js";
 import { isQuantity } from "../scalar-text.js";
-import { schemaNode, type SchemaNode } from "../schema-node.js";
+import { type SchemaNode, schemaNode } from "../schema-node.js";
 
 /** Called for every object of a tree before its defaults are set; may set defaults that depend on other members. */
 export type StructVisitor = (schemaName: string, object: JsonObject) => void;

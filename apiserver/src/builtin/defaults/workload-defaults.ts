@@ -1,5 +1,5 @@
+import { type JsonObject, clone, deepEqual, memberOf, objectAt, stringAt } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
-import { clone, deepEqual, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
 
 /** Gives an update strategy of type RollingUpdate its parameters. */
 export function defaultRollingUpdate(strategy: JsonObject): void {

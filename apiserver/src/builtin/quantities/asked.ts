@@ -1,6 +1,6 @@
 import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
+import { type JsonObject, objectAt } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { objectAt, type JsonObject } from "../../json.js";
 
 /** Quantities such as `500m` by the names of resources. */
 export type Quantities = Readonly<Record<string, string>>;

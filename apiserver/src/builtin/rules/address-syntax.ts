@@ -1,5 +1,5 @@
 // Addresses and ranges of IPv4 and IPv6: what is wrong with a text, and which form it should have, in the words of Kubernetes 1.36.
-import { canonicalTextOf, isMapped, readAddress, type Address } from "@gen-operator/schema";
+import { type Address, canonicalTextOf, isMapped, readAddress } from "@gen-operator/schema";
 
 const DOTTED = /^\d+(\.\d+){3}$/;
 const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

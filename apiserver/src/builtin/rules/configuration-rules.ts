@@ -1,12 +1,12 @@
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
-  textNotSupportedError,
   requiredError,
+  textNotSupportedError,
   tooLongError,
-  type FieldError,
 } from "../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { type JsonObject, deepEqual, memberOf, objectAt } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {

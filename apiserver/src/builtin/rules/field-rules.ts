@@ -1,22 +1,22 @@
 import { checkOneOf, checkRequired, checkRequiredOneOf } from "@gen-operator/schema/definitions";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
   tooLongError,
   tooManyError,
-  type FieldError,
 } from "../../errors/field-error.js";
 import {
+  type JsonObject,
+  type JsonValue,
   arrayAt,
   compareText,
   deepEqual,
   isObject,
   memberOf,
   objectAt,
-  type JsonObject,
-  type JsonValue,
 } from "../../json.js";
 import { addressProblems } from "./address-syntax.js";
 import {

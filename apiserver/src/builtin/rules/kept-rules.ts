@@ -1,6 +1,6 @@
 // What an update has to leave as it was, and how Kubernetes shows what is otherwise.
-import { invalidError, type FieldError } from "../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type FieldError, invalidError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { textAt } from "../read-path.js";
 import { goSelector } from "./field-rules.js";

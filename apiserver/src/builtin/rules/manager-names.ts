@@ -1,5 +1,5 @@
-import { invalidError, tooLongError, type FieldError } from "../../errors/field-error.js";
-import { isObject, stringAt, type JsonValue } from "../../json.js";
+import { type FieldError, invalidError, tooLongError } from "../../errors/field-error.js";
+import { type JsonValue, isObject, stringAt } from "../../json.js";
 
 /** How long the name of a field manager may be. */
 export const MAX_MANAGER_BYTES = 128;

@@ -1,15 +1,15 @@
 // The metrics of a HorizontalPodAutoscaler.
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
-import { containerResourceProblems } from "./pods/resource-rules.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
 import { textAt } from "../read-path.js";
 import { checkLabel, checkPathSegment, checkRequiredSegment } from "./field-rules.js";
+import { containerResourceProblems } from "./pods/resource-rules.js";
 
 interface Source {
   readonly key: string;

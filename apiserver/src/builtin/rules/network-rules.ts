@@ -1,15 +1,16 @@
 // What lets traffic in: Ingresses and NetworkPolicies.
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../json.js";
 import { wasGivenEmpty } from "../normal-form.js";
 import { objectsAt, textAt } from "../read-path.js";
+import { addressProblems, cidrProblems, isCidr, isPartOf } from "./address-syntax.js";
 import {
   checkDomain,
   checkGivenDomain,
@@ -22,7 +23,6 @@ import {
   checkRequiredSegment,
 } from "./field-rules.js";
 import { checkTextKept } from "./kept-rules.js";
-import { addressProblems, cidrProblems, isCidr, isPartOf } from "./address-syntax.js";
 import { subdomainProblems } from "./name-syntax.js";
 
 const FORBIDDEN_IN_PATHS = ["//", "/./", "/../", "%2f", "%2F"];

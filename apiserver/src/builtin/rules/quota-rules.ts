@@ -1,7 +1,7 @@
 // What a ResourceQuota may limit, and in which scopes.
 import { parseQuantity } from "@gen-operator/schema";
-import { invalidError, requiredError, type FieldError } from "../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
 import { BILLION } from "../quantities/asked.js";
 import { objectsAt } from "../read-path.js";
 import { qualifiedNameProblems } from "./name-syntax.js";

@@ -1,16 +1,14 @@
 // What places, scales and keeps workloads.
+import { parseQuantity } from "@gen-operator/schema";
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../errors/field-error.js";
-import { parseQuantity } from "@gen-operator/schema";
-import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt, stringAt } from "../../json.js";
 import { objectsAt } from "../read-path.js";
-import { checkMetric, checkReference } from "./metric-rules.js";
-import { checkConditions } from "./status/condition-rules.js";
 import {
   checkImmutable,
   checkIntOrPercent,
@@ -19,6 +17,8 @@ import {
   checkOneOf,
   goSelector,
 } from "./field-rules.js";
+import { checkMetric, checkReference } from "./metric-rules.js";
+import { checkConditions } from "./status/condition-rules.js";
 
 const MAX_USER_PRIORITY = 1_000_000_000;
 const MAX_STABILIZATION_SECONDS = 3600;

@@ -1,13 +1,13 @@
 // Claims, classes and capacities of storage.
 import { compareQuantities } from "@gen-operator/schema";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../errors/field-error.js";
-import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import {
   checkDomain,

@@ -1,6 +1,6 @@
 // Whether the certificate and the key of a Secret belong together, in the words of Go's TLS library.
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { objectAt, type JsonObject } from "../../json.js";
+import { X509Certificate, createPrivateKey } from "node:crypto";
+import { type JsonObject, objectAt } from "../../json.js";
 import { textAt } from "../read-path.js";
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;

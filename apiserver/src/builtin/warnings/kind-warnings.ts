@@ -1,14 +1,14 @@
 // What Kubernetes 1.36 warns of in kinds that have a warning or two.
-import { quote } from "../../errors/quote.js";
-import { deepEqual, arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { quote } from "../../errors/go-format.js";
+import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
+import { amount, quantitiesAt } from "../quantities/asked.js";
+import { objectsAt, textAt } from "../read-path.js";
 import { cidrWarnings } from "../rules/address-syntax.js";
 import { labelNameProblems } from "../rules/name-syntax.js";
 import { INGRESS_CLASS } from "../rules/network-rules.js";
-import { amount, quantitiesAt } from "../quantities/asked.js";
-import { objectsAt, textAt } from "../read-path.js";
 import { keyPairWarnings } from "./key-pair-warnings.js";
-import { labelMapWarnings } from "./node-label-warnings.js";
 import { endpointsWarnings, policyWarnings, sliceAddressWarnings } from "./network-warnings.js";
+import { labelMapWarnings } from "./node-label-warnings.js";
 import {
   capacityWarnings,
   claimSpecWarnings,

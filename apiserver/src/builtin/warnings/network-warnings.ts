@@ -1,5 +1,5 @@
 // What Kubernetes 1.36 warns of in the addresses of kinds.
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../json.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { addressWarnings, cidrWarnings } from "../rules/address-syntax.js";
 

@@ -1,5 +1,5 @@
 // Labels of nodes that have another name by now, wherever nodes are selected by them.
-import { arrayAt, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt, stringAt } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 import { labelValueProblems } from "../rules/name-syntax.js";
 

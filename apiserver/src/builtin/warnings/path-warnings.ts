@@ -1,6 +1,6 @@
 // Files of one volume that stand in each other's way.
-import { quote } from "../../errors/quote.js";
-import { memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { quote } from "../../errors/go-format.js";
+import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { objectsAt } from "../read-path.js";
 
 interface PlacedFile {

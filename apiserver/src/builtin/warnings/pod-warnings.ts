@@ -1,6 +1,6 @@
 // What Kubernetes 1.36 warns of in Pods and in the templates of workloads.
-import { quote } from "../../errors/quote.js";
-import { arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt, type JsonObject } from "../../json.js";
+import { quote } from "../../errors/go-format.js";
+import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { at, objectsAt } from "../read-path.js";
 import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";

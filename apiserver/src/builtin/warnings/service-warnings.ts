@@ -1,4 +1,4 @@
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../json.js";
 import { addressWarnings, cidrWarnings } from "../rules/address-syntax.js";
 import { TOPOLOGY_HINTS, TOPOLOGY_MODE } from "../rules/services/service-rules.js";
 

@@ -1,6 +1,6 @@
 // What Kubernetes 1.36 warns of in volumes, claims and their classes.
-import { memberOf, objectAt, type JsonObject } from "../../json.js";
-import { amount, BILLION } from "../quantities/asked.js";
+import { type JsonObject, memberOf, objectAt } from "../../json.js";
+import { BILLION, amount } from "../quantities/asked.js";
 import { objectsAt, textAt } from "../read-path.js";
 import { CLASS_ANNOTATION } from "../rules/storage-rules.js";
 import { expressionWarnings, labelMapWarnings, labelWarnings, termWarnings } from "./node-label-warnings.js";

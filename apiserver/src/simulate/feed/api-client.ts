@@ -2,8 +2,7 @@
 // a fifth of the CPU.
 import * as http from "node:http";
 import * as https from "node:https";
-import type { LocalAnswer, LocalRequest } from "../../http/message.js";
-import { readLines } from "./read-lines.js";
+import type { LocalAnswer, LocalRequest } from "../../http/request-info.js";
 
 /** What is needed to speak to an API server. */
 export interface Connection {
@@ -16,7 +15,7 @@ export interface Connection {
 }
 
 /** A request; `body` is sent as JSON. */
-export interface ApiRequest {
+interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   body?: unknown;
@@ -26,7 +25,7 @@ export interface ApiRequest {
 }
 
 /** An event of a watch. */
-export interface WatchEvent<T> {
+interface WatchEvent<T> {
   type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   object: T;
 }
@@ -159,5 +158,23 @@ function messageOf(text: string): string {
     return (JSON.parse(text) as { message?: string }).message ?? text;
   } catch {
     return text.slice(0, 200);
+  }
+}
+
+const NEWLINE = 10;
+
+/** Yields the lines of a stream of bytes; what follows the last newline is dropped, as it was cut off. */
+export async function* readLines(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let pending: Buffer[] = [];
+  for await (const chunk of stream) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      pending.push(chunk.subarray(start, end));
+      start = end + 1;
+      const line = Buffer.concat(pending).toString();
+      pending = [];
+      if (line !== "") yield line;
+    }
+    if (start < chunk.length) pending.push(chunk.subarray(start));
   }
 }

@@ -1,8 +1,8 @@
 // Follows the metadata of everything that can be collected as garbage, including the kinds of custom resource definitions that
 // come and go.
 import type { ApiClient } from "./api-client.js";
-import { startFeed } from "./feed.js";
 import type { KubernetesObject, ResourceKind } from "./kubernetes-object.js";
+import { startFeed } from "./reflector.js";
 import {
   type CustomResourceDefinition,
   isCollectable,

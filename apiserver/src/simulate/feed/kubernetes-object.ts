@@ -9,7 +9,7 @@ export interface OwnerReference {
 }
 
 /** The metadata that the simulated controllers read. */
-export interface ObjectMetadata {
+interface ObjectMetadata {
   name: string;
   generateName?: string;
   namespace?: string;
@@ -63,4 +63,52 @@ export function keyOfObject({ namespace, name }: { namespace?: string; name: str
 /** The reference to the controller of an object. */
 export function controllerOf({ metadata }: KubernetesObject): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+/** A selector of labels, as workloads have it. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** Tells whether labels match a selector; an empty one matches everything. */
+export function selects(selector: LabelSelector | undefined, labels: Record<string, string> = {}): boolean {
+  if (selector === undefined) return false;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every((expression) => holdsFor(expression, labels))
+  );
+}
+
+/** Tells whether labels meet an expression of a selector. */
+export function holdsFor(
+  { key, operator, values = [] }: { key: string; operator: string; values?: string[] },
+  labels: Record<string, string>,
+): boolean {
+  const value = labels[key];
+  switch (operator) {
+    case "In":
+      return value !== undefined && values.includes(value);
+    case "NotIn":
+      return value === undefined || !values.includes(value);
+    case "Exists":
+      return value !== undefined;
+    default:
+      return value === undefined;
+  }
+}
+
+/** Compares JSON whatever the order of its keys; members that are undefined are not there. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((value, index) => isSame(value, b[index]));
+  }
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in left) if (!isSame(left[key], right[key])) return false;
+  for (const key in right) if (right[key] !== undefined && left[key] === undefined) return false;
+  return true;
 }

@@ -1,14 +1,13 @@
 // Starts the Jobs of CronJobs, and keeps as many of those that are over as the CronJob says.
+import { Cron } from "croner";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
+import { type KubernetesObject, controllerOf, isSame } from "../feed/kubernetes-object.js";
 import { controllerReference, timestamp } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
-import { type CronTimes, dueTimes } from "./cron-schedule.js";
 import { type Job, type JobSpec, endOf } from "./job.js";
 
 /** A CronJob. */
-export interface CronJob extends KubernetesObject {
+interface CronJob extends KubernetesObject {
   spec: CronTimes & {
     suspend?: boolean;
     concurrencyPolicy?: string;
@@ -131,4 +130,50 @@ async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluste
     const message = `Saw completed job: ${job.metadata.name}, condition: ${endOf(job)?.type}`;
     cluster.record(KIND, cronJob, { reason: "SawCompletedJob", message });
   }
+}
+
+/** What is read from the spec of a CronJob, as far as it says when. */
+interface CronTimes {
+  schedule: string;
+  timeZone?: string;
+  startingDeadlineSeconds?: number;
+}
+
+/** When a CronJob was last due, and when it is due next. */
+interface Due {
+  last: Date | undefined;
+  next: Date | undefined;
+}
+
+const INTERVAL = /^@every (?=.)(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
+/** More missed times than these are not looked through. */
+const MAX_MISSED = 100;
+
+/** Finds the last time after `since`, up to now, at which a schedule was due; `undefined` if there was none. */
+export function dueTimes({ schedule, timeZone, startingDeadlineSeconds }: CronTimes, since: Date, now: Date): Due {
+  const earliest =
+    startingDeadlineSeconds === undefined
+      ? since
+      : new Date(Math.max(since.getTime(), now.getTime() - startingDeadlineSeconds * 1000));
+  const nextAfter = nextOf(schedule, timeZone, since);
+  let last: Date | undefined;
+  let next = nextAfter(earliest);
+  for (let count = 0; next !== undefined && next <= now; count++) {
+    last = next;
+    // Nobody waits for what would have been started long ago.
+    next = count === MAX_MISSED ? nextAfter(new Date(now.getTime() - 60_000)) : nextAfter(next);
+    if (count > 2 * MAX_MISSED) break;
+  }
+  return { last, next };
+}
+
+function nextOf(schedule: string, timeZone: string | undefined, since: Date): (date: Date) => Date | undefined {
+  const interval = INTERVAL.exec(schedule);
+  if (interval !== null) {
+    const [hours, minutes, seconds] = interval.slice(1).map((part) => Number(part ?? 0));
+    const ms = ((hours ?? 0) * 3600 + (minutes ?? 0) * 60 + (seconds ?? 0)) * 1000;
+    return (date) => new Date(since.getTime() + (Math.floor((date.getTime() - since.getTime()) / ms) + 1) * ms);
+  }
+  const cron = new Cron(schedule, { paused: true, timezone: timeZone ?? "Etc/UTC" });
+  return (date) => cron.nextRun(date) ?? undefined;
 }

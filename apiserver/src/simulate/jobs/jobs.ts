@@ -1,15 +1,32 @@
 // Runs Jobs: Pods until enough have succeeded, or too many have failed.
 import { elapsedMs } from "../../real-time.js";
+import type { NewObject } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { controllerOf } from "../feed/kubernetes-object.js";
-import { type Pod, type StatusCondition, isFinished, isReady, timestamp, withConditions } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
-import { claimPods, createPod, deletePod, nonZero, ownersOf } from "../workloads/workload.js";
-import { type Job, TRACKING, endOf, formatIndexes, indexOf } from "./job.js";
-import { JobBackoff } from "./job-backoff.js";
-import { jobPod } from "./job-pod.js";
-import { metSuccessRule } from "./job-policies.js";
-import { type Tally, failuresAfter, tallyOf } from "./job-tally.js";
+import { controllerOf, isSame } from "../feed/kubernetes-object.js";
+import {
+  type Container,
+  type Pod,
+  type StatusCondition,
+  isFinished,
+  isReady,
+  timestamp,
+  withConditions,
+} from "../pods/pod.js";
+import { claimPods, createPod, deletePod, nonZero, ownersOf, podFrom } from "../workloads/workload.js";
+import {
+  INDEX,
+  type IndexFailures,
+  type Job,
+  TRACKING,
+  type Tally,
+  endOf,
+  failureAnnotations,
+  failuresAfter,
+  formatIndexes,
+  indexOf,
+  metSuccessRule,
+  tallyOf,
+} from "./job.js";
 
 const KIND = "jobs.batch";
 
@@ -315,3 +332,76 @@ async function finish(job: Job, pods: Pod[], context: JobContext): Promise<numbe
   await context.cluster.remove(KIND, job, { propagationPolicy: "Foreground" });
   return undefined;
 }
+
+const VARIABLE = "JOB_COMPLETION_INDEX";
+
+/** A new Pod of a Job; with an index where the Job is indexed, and with the failures of the index where it has a limit of its own. */
+function jobPod(job: Job, index: number | undefined, failures?: IndexFailures): NewObject {
+  const pod = podFrom(job.spec.template, { apiVersion: "batch/v1", kind: "Job", object: job });
+  const { metadata } = pod;
+  metadata.finalizers = [...(metadata.finalizers ?? []), TRACKING];
+  if (index === undefined) {
+    metadata.generateName = `${job.metadata.name}-`;
+    return pod;
+  }
+  metadata.generateName = `${job.metadata.name}-${index}-`;
+  metadata.labels[INDEX] = String(index);
+  metadata.annotations = { ...metadata.annotations, [INDEX]: String(index) };
+  if (failures !== undefined) Object.assign(metadata.annotations, failureAnnotations(failures));
+  const { initContainers, containers = [] } = pod.spec;
+  pod.spec = {
+    ...pod.spec,
+    hostname: `${job.metadata.name}-${index}`,
+    containers: containers.map(withIndex),
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(withIndex) }),
+  };
+  return pod;
+}
+
+function withIndex(container: Container): Container {
+  const valueFrom = { fieldRef: { fieldPath: `metadata.labels['${INDEX}']` } };
+  return { ...container, env: [...(container.env ?? []), { name: VARIABLE, valueFrom }] };
+}
+
+interface Failures {
+  count: number;
+  lastAt: number;
+}
+
+/**
+ * How long Jobs wait before they replace Pods that fail: twice as long each time, until one succeeds.
+ *
+ * kube-controller-manager waits 10 s at first and 10 min at most. Simulated Pods take less time than real ones, so here the first pause is as long
+ * as the start of a Pod.
+ */
+export class JobBackoff {
+  readonly #failures = new Map<string, Failures>();
+  readonly #seen = new Set<string>();
+
+  /** Notes a Pod that has ended, once; `key` is the Job, or the index of a Job whose indexes have limits of their own. */
+  note(key: string, { metadata, status }: Pod, nowMs: number): void {
+    if (this.#seen.has(metadata.uid)) return;
+    this.#seen.add(metadata.uid);
+    if (status?.phase === "Succeeded") this.#failures.delete(key);
+    else this.#failures.set(key, { count: (this.#failures.get(key)?.count ?? 0) + 1, lastAt: nowMs });
+  }
+
+  /** Returns the milliseconds until the next Pod may be created. */
+  leftMs(key: string, { nowMs, firstMs }: { nowMs: number; firstMs: number }): number {
+    const { count, lastAt } = this.#failures.get(key) ?? { count: 0, lastAt: 0 };
+    if (count === 0) return 0;
+    return Math.max(0, lastAt + firstMs * Math.min(2 ** (count - 1), LONGEST_FACTOR) - nowMs);
+  }
+
+  /** Forgets a Pod that its Job has counted. */
+  forget({ metadata }: Pod): void {
+    this.#seen.delete(metadata.uid);
+  }
+
+  /** Forgets a Job that is over. */
+  clear(uid: string): void {
+    for (const key of this.#failures.keys()) if (key.startsWith(uid)) this.#failures.delete(key);
+  }
+}
+
+const LONGEST_FACTOR = 60;

@@ -1,7 +1,7 @@
-import type { Controller } from "../feed/controller.js";
 import type { Cluster } from "../feed/cluster.js";
-import { type Pod, timestamp } from "./pod.js";
+import type { Controller } from "../feed/controller.js";
 import { HOST_IP } from "./pod-status.js";
+import { type Pod, timestamp } from "./pod.js";
 import type { Node } from "./schedule.js";
 
 const NAME = "simulated";

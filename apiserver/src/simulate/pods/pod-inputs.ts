@@ -2,7 +2,7 @@
 import { isNotFound } from "../feed/api-client.js";
 import type { ControllerContext } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";
-import { ROOT_CA } from "../namespaces/namespace-contents.js";
+import { ROOT_CA } from "../namespace-contents.js";
 import type { Container, KeySelector, Pod, ProjectedSource, Volume } from "./pod.js";
 
 /** What keeps a Pod from starting. */

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import type { Outcome } from "./outcome.js";
+import { type Outcome, readSimulation } from "../../simulate-annotations.js";
 import { type Container, type Pod, type PodStatus, type StatusCondition, keepTimes, timestamp } from "./pod.js";
 
 /** The stage that the containers of a Pod are at: images are pulled, they run, they have ended, or the kubelet has stopped them. */
-export type PodStage = "starting" | "running" | "ended" | "stopped";
+type PodStage = "starting" | "running" | "ended" | "stopped";
 
 /** How far the containers of a Pod have come. */
-export interface PodProgress {
+interface PodProgress {
   stage: PodStage;
   outcome: Outcome;
   now: Date;
@@ -53,7 +53,7 @@ export function podStatus(pod: Pod, progress: PodProgress): PodStatus {
 }
 
 /** Does this init container run beside the others, and is restarted like them? */
-export function isSidecar({ restartPolicy }: Container): boolean {
+function isSidecar({ restartPolicy }: Container): boolean {
   return restartPolicy === "Always";
 }
 
@@ -249,4 +249,35 @@ function isSameState(before: object, state: object): boolean {
 function addressOf(uid: string): string {
   const digest = createHash("sha256").update(uid).digest();
   return `10.244.${digest[0]}.${Math.max(1, Math.min(254, digest[1] ?? 1))}`;
+}
+
+export type { Outcome };
+
+/** How a simulated Pod fares. */
+interface PodPlan {
+  outcome: Outcome;
+  /** The exit code of containers that fail. */
+  exitCode: number;
+  /** How long it takes to become ready. */
+  readyAfterMs: number;
+}
+
+/** Reads how a Pod fares. Default: the Pods of Jobs succeed, all others run. Throws an Error for annotations that are misspelt. */
+export function planOf({ metadata }: Pod, delayMs: number): PodPlan {
+  const isOfJob = metadata.ownerReferences?.some(({ kind, controller }) => kind === "Job" && controller === true);
+  return {
+    outcome: isOfJob === true ? "succeed" : "run",
+    ...{ exitCode: 1, readyAfterMs: delayMs },
+    ...readSimulation(metadata.annotations),
+  };
+}
+
+/** Says which annotation is misspelt. */
+export function planProblem(pod: Pod): string | undefined {
+  try {
+    planOf(pod, 0);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

@@ -1,6 +1,6 @@
-import type { Affinity } from "./affinity.js";
-import type { ContainerStatus } from "./pod-status.js";
 import type { KubernetesObject, OwnerReference } from "../feed/kubernetes-object.js";
+import type { ContainerStatus } from "./pod-status.js";
+import type { Affinity } from "./schedule.js";
 
 /** A condition in a status. */
 export interface StatusCondition {

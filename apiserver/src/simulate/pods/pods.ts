@@ -1,13 +1,12 @@
 // The scheduler and the kubelet: Pods get a Node, start after a time, run or end, and go when they are deleted. Nothing runs.
 import { elapsedMs } from "../../real-time.js";
+import type { EventDetail } from "../event-recorder.js";
+import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { type KubernetesObject, keyOfObject } from "../feed/kubernetes-object.js";
-import { planOf, planProblem } from "./outcome.js";
-import { type Pod, isFinished, timestamp, withConditions } from "./pod.js";
-import { recordMounts, recordStart, recordStop } from "./pod-events.js";
-import { findMissingInputs, type MissingInputs } from "./pod-inputs.js";
-import { CONFIG_ERROR, podStatus } from "./pod-status.js";
-import { isSame } from "./same.js";
+import { type KubernetesObject, isSame, keyOfObject } from "../feed/kubernetes-object.js";
+import { type MissingInputs, findMissingInputs } from "./pod-inputs.js";
+import { CONFIG_ERROR, type ContainerStatus, type Outcome, planOf, planProblem, podStatus } from "./pod-status.js";
+import { type Container, type Pod, type PodStatus, isFinished, timestamp, withConditions } from "./pod.js";
 import { type Claim, type Node, type Placement, placementOf, toleratedMs } from "./schedule.js";
 
 /** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
@@ -253,4 +252,86 @@ function waitingPods(_: KubernetesObject, cluster: ControllerContext["cluster"])
 
 function noPods(): string[] {
   return [];
+}
+
+// What the kubelet tells of the containers of a Pod.
+
+/** Tells what the change from one status to the next means: containers start, crash, or have no image. */
+function recordStart(cluster: Cluster, pod: Pod, { status, outcome }: { status: PodStatus; outcome: Outcome }): void {
+  const { spec, metadata } = pod;
+  const record = recorderOf(cluster, pod);
+  for (const [container, fieldPath] of containersOf(pod)) {
+    const { name, image = "" } = container;
+    const [before, after] = [stateOf(pod.status, name), stateOf(status, name)];
+    const pulled = `Container image "${image}" already present on machine and can be accessed by the pod`;
+    const problem = configErrorOf(after);
+    if (problem !== undefined && problem !== configErrorOf(before)) {
+      record({ reason: "Pulled", message: pulled, fieldPath });
+      record({ type: "Warning", reason: "Failed", message: `Error: ${problem}`, fieldPath });
+    }
+    if (!hasBegun(after) || hasBegun(before)) continue;
+    record({ reason: "Pulled", message: pulled, fieldPath });
+    record({ reason: "Created", message: "Container created", fieldPath });
+    record({ reason: "Started", message: "Container started", fieldPath });
+    if (outcome !== "crash" || spec.containers?.includes(container) !== true) continue;
+    const who = `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
+    const message = `Back-off restarting failed container ${name} in pod ${who}`;
+    record({ type: "Warning", reason: "BackOff", message, fieldPath });
+  }
+  if (outcome !== "no-image" || !isWaitingForImage(status) || isWaitingForImage(pod.status)) return;
+  for (const { name, image } of spec.containers ?? []) {
+    const fieldPath = `spec.containers{${name}}`;
+    const problem = `Failed to pull image "${image}": the simulated Pod has no image`;
+    record({ reason: "Pulling", message: `Pulling image "${image}"`, fieldPath });
+    record({ type: "Warning", reason: "Failed", message: problem, fieldPath });
+    record({ type: "Warning", reason: "Failed", message: "Error: ErrImagePull", fieldPath });
+    record({ reason: "BackOff", message: `Back-off pulling image "${image}"`, fieldPath });
+    record({ type: "Warning", reason: "Failed", message: "Error: ImagePullBackOff", fieldPath });
+  }
+}
+
+/** Tells which volumes the kubelet cannot mount. */
+function recordMounts(cluster: Cluster, pod: Pod, problems: readonly string[]): void {
+  for (const message of problems) recorderOf(cluster, pod)({ type: "Warning", reason: "FailedMount", message });
+}
+
+/** Tells that the containers of a Pod that is deleted are stopped. */
+function recordStop(cluster: Cluster, pod: Pod): void {
+  if (pod.status?.phase !== "Running") return;
+  for (const { name } of pod.spec.containers ?? []) {
+    const message = `Stopping container ${name}`;
+    recorderOf(cluster, pod)({ reason: "Killing", message, fieldPath: `spec.containers{${name}}` });
+  }
+}
+
+function recorderOf(cluster: Cluster, pod: Pod): (detail: EventDetail) => void {
+  const by = { kubelet: pod.spec.nodeName ?? "" };
+  return (detail) => cluster.record("pods.", pod, { ...detail, by });
+}
+
+function containersOf({ spec }: Pod): [container: Container, fieldPath: string][] {
+  const at = (containers: Container[] = [], field: string): [Container, string][] =>
+    containers.map((container) => [container, `spec.${field}{${container.name}}`]);
+  return [...at(spec.initContainers, "initContainers"), ...at(spec.containers, "containers")];
+}
+
+type State = ContainerStatus["state"];
+
+function stateOf(status: PodStatus | undefined, name: string): State | undefined {
+  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find((one) => one.name === name)?.state;
+}
+
+function configErrorOf(state: State | undefined): string | undefined {
+  return state?.waiting?.reason === CONFIG_ERROR ? state.waiting.message : undefined;
+}
+
+/** Has the container run? */
+function hasBegun(state: State | undefined): boolean {
+  if (state === undefined) return false;
+  return state.running !== undefined || state.terminated !== undefined || state.waiting?.reason === "CrashLoopBackOff";
+}
+
+function isWaitingForImage(status: PodStatus | undefined): boolean {
+  return (status?.containerStatuses ?? []).some(({ state }) => state.waiting?.reason === "ImagePullBackOff");
 }

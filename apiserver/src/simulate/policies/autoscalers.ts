@@ -1,8 +1,7 @@
 import { ApiError } from "../feed/api-client.js";
 import type { Controller } from "../feed/controller.js";
-import type { KubernetesObject } from "../feed/kubernetes-object.js";
+import { type KubernetesObject, isSame } from "../feed/kubernetes-object.js";
 import { type StatusCondition, timestamp, withConditions } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
 import type { Workload } from "../workloads/workload.js";
 
 interface Autoscaler extends KubernetesObject {

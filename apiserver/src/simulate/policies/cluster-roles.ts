@@ -1,8 +1,6 @@
 // Fills in the rules of aggregated ClusterRoles, as the clusterrole-aggregation-controller of kube-controller-manager 1.36 does.
 import type { Controller } from "../feed/controller.js";
-import type { KubernetesObject } from "../feed/kubernetes-object.js";
-import { selects, type LabelSelector } from "../feed/selector.js";
-import { isSame } from "../pods/same.js";
+import { type KubernetesObject, type LabelSelector, isSame, selects } from "../feed/kubernetes-object.js";
 
 interface ClusterRole extends KubernetesObject {
   rules?: object[] | null;

@@ -1,9 +1,7 @@
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller } from "../feed/controller.js";
-import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
-import { type LabelSelector, selects } from "../feed/selector.js";
+import { type KubernetesObject, type LabelSelector, controllerOf, isSame, selects } from "../feed/kubernetes-object.js";
 import { type Pod, type StatusCondition, isActive, isReady, timestamp, withConditions } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
 import { scaled } from "../workloads/deployment.js";
 import type { Workload } from "../workloads/workload.js";
 

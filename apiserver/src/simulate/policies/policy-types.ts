@@ -1,14 +1,13 @@
-import type { CheckedType } from "@gen-operator/schema/cel";
+import type { Schema } from "@gen-operator/schema";
+import { type CheckedType, typeOfSchema } from "@gen-operator/schema/cel";
 import { AUTHORIZER, REQUEST } from "../../builtin/rules/admission/condition-types.js";
 import { checkVariables } from "../../builtin/rules/admission/variable-rules.js";
-import { problemLinesOf, type Variables } from "../../errors/expression-problem.js";
+import { type Variables, problemLinesOf } from "../../errors/expression-problem.js";
 import type { JsonObject } from "../../json.js";
 import type { Requests } from "../feed/api-client.js";
 import type { Controller } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";
-import { readServedKinds } from "../feed/resource-kinds.js";
-import { checkedKinds, namesKinds, type ResourceRule } from "./checked-kinds.js";
-import { KindTypes, type KindName } from "./kind-types.js";
+import { type ServedKind, readServedKinds } from "../feed/resource-kinds.js";
 
 interface Policy extends KubernetesObject {
   spec: {
@@ -92,4 +91,103 @@ function warningsOf({ spec }: Policy, kinds: readonly CheckedKind[]): Expression
 function warningAbout(text: string, { name, variables }: CheckedKind): string | undefined {
   const problem = problemLinesOf(text, variables);
   return problem === undefined ? undefined : `${name.group}/${name.version}, Kind=${name.kind}: ${problem}\n`;
+}
+
+/** What a kind is called. */
+interface KindName {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+type Schemas = Record<string, Schema & { "x-kubernetes-group-version-kind"?: KindName[] }>;
+
+const REF_PREFIX = "#/components/schemas/";
+
+/** Reads the types of kinds from the OpenAPI documents of a server; a document is read again when it has changed. */
+class KindTypes {
+  readonly #documents = new Map<string, { url: string; schemas: Promise<Schemas> }>();
+
+  /** Returns the type of a kind under a name; undefined if the server does not describe the kind. */
+  async typeOf(client: Requests, { group, version, kind }: KindName, name: string): Promise<CheckedType | undefined> {
+    const path = group === "" ? `api/${version}` : `apis/${group}/${version}`;
+    const schemas = await this.#schemasAt(client, path);
+    const schema = Object.values(schemas).find((one) =>
+      one["x-kubernetes-group-version-kind"]?.some(
+        (each) => each.kind === kind && each.group === group && each.version === version,
+      ),
+    );
+    const definitions = Object.fromEntries(Object.entries(schemas).map(([key, one]) => [REF_PREFIX + key, one]));
+    return schema === undefined ? undefined : typeOfSchema(schema, definitions, { isRoot: true, name });
+  }
+
+  async #schemasAt(client: Requests, path: string): Promise<Schemas> {
+    const { paths } = await client.request<Index>({ method: "GET", path: "/openapi/v3" });
+    const url = paths[path]?.serverRelativeURL;
+    if (url === undefined) return {};
+    const known = this.#documents.get(path);
+    if (known?.url === url) return known.schemas;
+    const read = client.request<Document>({ method: "GET", path: url });
+    const schemas = read.then(({ components }) => components?.schemas ?? {});
+    this.#documents.set(path, { url, schemas });
+    schemas.catch(() => this.#documents.delete(path));
+    return schemas;
+  }
+}
+
+interface Index {
+  paths: Record<string, { serverRelativeURL: string }>;
+}
+
+interface Document {
+  components?: { schemas?: Schemas };
+}
+
+/** A rule of a policy, as far as it says which kinds it is about. */
+interface ResourceRule {
+  apiGroups?: string[];
+  apiVersions?: string[];
+  resources?: string[];
+}
+
+const MOST_OF_A_RULE = 10;
+
+/** Tells whether rules name kinds, and not only patterns of them. */
+function namesKinds(rules: readonly ResourceRule[]): boolean {
+  return rules.some((rule) => namesOf(rule).length > 0);
+}
+
+/** Returns the kinds that rules name, in the order in which kube-controller-manager checks them: ten of a rule at most. */
+function checkedKinds(rules: readonly ResourceRule[], served: readonly ServedKind[]): ServedKind[] {
+  const kinds = rules.flatMap((rule) =>
+    namesOf(rule)
+      .flatMap((name) => served.filter((kind) => isCalled(kind, name)))
+      .slice(0, MOST_OF_A_RULE),
+  );
+  const textOf = ({ group, version, kind }: ServedKind): string => [group, version, kind].join("\0");
+  const byText = new Map(kinds.map((kind) => [textOf(kind), kind]));
+  return [...byText].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, kind]) => kind);
+}
+
+interface ResourceName {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+// With a pattern for the group or the version, the rule names nothing; other resources are passed over.
+function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceRule): ResourceName[] {
+  if ([...apiGroups, ...apiVersions].some((name) => name.includes("*"))) return [];
+  const plain = resources.filter((name) => !/[*/]/.test(name)).sort();
+  return [...apiGroups]
+    .sort()
+    .flatMap((group) =>
+      [...apiVersions].sort().flatMap((version) => plain.map((resource) => ({ group, version, resource }))),
+    );
+}
+
+// kube-controller-manager finds a resource of the core group in all groups.
+function isCalled({ group, version, plural, singular }: ServedKind, name: ResourceName): boolean {
+  if (version !== name.version || (name.group !== "" && group !== name.group)) return false;
+  return [plural, singular].includes(name.resource.toLowerCase());
 }

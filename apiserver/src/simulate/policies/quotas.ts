@@ -1,11 +1,9 @@
-import type { JsonObject } from "../../json.js";
 import { type Quantities, sumOf } from "../../builtin/quantities/asked.js";
-import { isInScopes } from "../../quota/scopes.js";
-import { usageOf } from "../../quota/usage.js";
+import type { JsonObject } from "../../json.js";
+import { isInScopes, usageOf } from "../../quota.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller } from "../feed/controller.js";
-import { type KubernetesObject, keyOfObject } from "../feed/kubernetes-object.js";
-import { isSame } from "../pods/same.js";
+import { type KubernetesObject, isSame, keyOfObject } from "../feed/kubernetes-object.js";
 
 interface ResourceQuota extends KubernetesObject {
   spec?: { hard?: Record<string, string> };

@@ -1,8 +1,8 @@
 // What the controller of a cloud does: Services of type LoadBalancer get an address.
 import { createHash } from "node:crypto";
 import type { Controller } from "../feed/controller.js";
-import { isSame } from "../pods/same.js";
-import type { Service } from "./service.js";
+import { isSame } from "../feed/kubernetes-object.js";
+import type { Service } from "./endpoints.js";
 
 type BalancedService = Service & {
   spec?: { loadBalancerClass?: string };

@@ -1,9 +1,7 @@
 // The templates of StatefulSets and DaemonSets, kept as ControllerRevisions.
 import type { Cluster } from "../feed/cluster.js";
-import { controllerOf, type KubernetesObject } from "../feed/kubernetes-object.js";
-import { controllerReference, type PodTemplate } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
-import { selects } from "../feed/selector.js";
+import { type KubernetesObject, controllerOf, isSame, selects } from "../feed/kubernetes-object.js";
+import { type PodTemplate, controllerReference } from "../pods/pod.js";
 import { type Workload, templateHash } from "./workload.js";
 
 /** A ControllerRevision. */

@@ -1,9 +1,8 @@
 // Keeps one Pod of each DaemonSet on every Node that takes it.
 import type { Controller, ControllerContext } from "../feed/controller.js";
+import { isSame } from "../feed/kubernetes-object.js";
 import { type Pod, isActive, isFinished, isReady } from "../pods/pod.js";
-import { matchesNode } from "../pods/affinity.js";
-import { isSame } from "../pods/same.js";
-import { type Node, namedNode, tolerates } from "../pods/schedule.js";
+import { type Node, matchesNode, namedNode, tolerates } from "../pods/schedule.js";
 import { cleanRevisions, currentRevision, hashOfRevision } from "./controller-revisions.js";
 import { scaled } from "./deployment.js";
 import {

@@ -1,9 +1,9 @@
+import { isSame } from "../feed/kubernetes-object.js";
 import type { PodTemplate } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
 import { type Workload, type WorkloadSpec, type WorkloadStatus, templateHash } from "./workload.js";
 
 /** What is read from the spec of a Deployment. */
-export interface DeploymentSpec extends WorkloadSpec {
+interface DeploymentSpec extends WorkloadSpec {
   paused?: boolean;
   strategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string } };
   progressDeadlineSeconds?: number;
@@ -56,7 +56,7 @@ function withoutHash({ metadata = {}, spec }: PodTemplate): PodTemplate {
 }
 
 /** Do all Pods of a Deployment have this ReplicaSet's template, and are they available? */
-export function isSaturated(deployment: Deployment, set: ReplicaSet): boolean {
+function isSaturated(deployment: Deployment, set: ReplicaSet): boolean {
   const wanted = replicasOf(deployment);
   return replicasOf(set) === wanted && (set.status?.availableReplicas ?? 0) === wanted;
 }
@@ -75,4 +75,129 @@ export function rolloutLimits({ spec }: Deployment): { maxUnavailable: number; m
 /** A number, or a percentage of a total. */
 export function scaled(value: number | string, total: number, round: (value: number) => number): number {
   return typeof value === "number" ? value : round((total * Number.parseInt(value, 10)) / 100);
+}
+
+// How many replicas each ReplicaSet of a Deployment is to have next. Pure, after the deployment controller of Kubernetes 1.36.
+
+/** What a ReplicaSet is to be. */
+export interface Scaling {
+  set: ReplicaSet;
+  replicas: number;
+  annotations?: Record<string, string>;
+}
+
+/** The annotations by which a change of the number of replicas is recognised later. */
+export function sizeAnnotations(deployment: Deployment): Record<string, string> {
+  const wanted = replicasOf(deployment);
+  const surge = deployment.spec.strategy?.type === "Recreate" ? 0 : rolloutLimits(deployment).maxSurge;
+  return {
+    "deployment.kubernetes.io/desired-replicas": String(wanted),
+    "deployment.kubernetes.io/max-replicas": String(wanted + surge),
+  };
+}
+
+/** The next step from earlier templates to the present one. */
+export function planRollout(deployment: Deployment, sets: ReplicaSet[]): Scaling[] {
+  const next = newReplicaSetOf(deployment, sets);
+  if (next === undefined) return [];
+  const wanted = replicasOf(deployment);
+  const annotations = sizeAnnotations(deployment);
+  const old = sets.filter((set) => set !== next && replicasOf(set) > 0);
+  if (deployment.spec.strategy?.type === "Recreate") return [{ set: next, replicas: wanted, annotations }];
+  const grown = newReplicas(deployment, { next, total: sum(sets, replicasOf) });
+  if (grown !== replicasOf(next)) return [{ set: next, replicas: grown, annotations }];
+  return [{ set: next, replicas: grown, annotations }, ...shrinkOld(deployment, { next, old, annotations })];
+}
+
+function newReplicas(deployment: Deployment, { next, total }: { next: ReplicaSet; total: number }): number {
+  const wanted = replicasOf(deployment);
+  const present = replicasOf(next);
+  if (present > wanted) return wanted;
+  const room = wanted + rolloutLimits(deployment).maxSurge - total;
+  return room <= 0 ? present : present + Math.min(room, wanted - present);
+}
+
+function shrinkOld(
+  deployment: Deployment,
+  { next, old, annotations }: { next: ReplicaSet; old: ReplicaSet[]; annotations: Record<string, string> },
+): Scaling[] {
+  const oldTotal = sum(old, replicasOf);
+  if (oldTotal === 0) return [];
+  const minAvailable = replicasOf(deployment) - rolloutLimits(deployment).maxUnavailable;
+  const newUnavailable = replicasOf(next) - availableOf(next);
+  let spare = oldTotal + replicasOf(next) - minAvailable - newUnavailable;
+  if (spare <= 0) return [];
+  const sizes = new Map(old.map((set) => [set, replicasOf(set)]));
+  const take = (set: ReplicaSet, count: number) => sizes.set(set, (sizes.get(set) ?? 0) - count);
+  const byAge = [...old].sort((a, b) =>
+    (a.metadata.creationTimestamp ?? "").localeCompare(b.metadata.creationTimestamp ?? ""),
+  );
+  // What does not work goes first.
+  for (const set of byAge) {
+    const count = Math.min(spare, Math.max(0, replicasOf(set) - availableOf(set)));
+    take(set, count);
+    spare -= count;
+  }
+  let surplus = sum([...old, next], availableOf) - minAvailable;
+  for (const set of byAge) {
+    const count = Math.min(Math.max(0, surplus), sizes.get(set) ?? 0);
+    take(set, count);
+    surplus -= count;
+  }
+  return old.map((set) => ({ set, replicas: sizes.get(set) ?? 0, annotations }));
+}
+
+/** What a changed number of replicas makes of the ReplicaSets that run. */
+export function planScaling(deployment: Deployment, sets: ReplicaSet[]): Scaling[] {
+  const wanted = replicasOf(deployment);
+  const annotations = sizeAnnotations(deployment);
+  const next = newReplicaSetOf(deployment, sets);
+  const active = sets.filter((set) => replicasOf(set) > 0);
+  const only = active.length <= 1 ? (active[0] ?? next ?? newestOf(sets)) : undefined;
+  if (only !== undefined) return [{ set: only, replicas: wanted, annotations }];
+  if (next !== undefined && isSaturated(deployment, next)) {
+    return active.map((set) => ({ set, replicas: set === next ? replicasOf(set) : 0, annotations }));
+  }
+  if (active.length === 0) return [];
+  return proportional(deployment, { active, annotations });
+}
+
+/** Shares the difference among the ReplicaSets of a rollout by their size. */
+function proportional(
+  deployment: Deployment,
+  { active, annotations }: { active: ReplicaSet[]; annotations: Record<string, string> },
+): Scaling[] {
+  const wanted = replicasOf(deployment);
+  const allowed = wanted === 0 ? 0 : wanted + rolloutLimits(deployment).maxSurge;
+  const difference = allowed - sum(active, replicasOf);
+  const newestFirst = (a: ReplicaSet, b: ReplicaSet) =>
+    (b.metadata.creationTimestamp ?? "").localeCompare(a.metadata.creationTimestamp ?? "") * (difference > 0 ? 1 : -1);
+  const sorted = [...active].sort((a, b) => replicasOf(b) - replicasOf(a) || newestFirst(a, b));
+  const sizes = new Map(sorted.map((set) => [set, replicasOf(set)]));
+  let added = 0;
+  for (const set of sorted) {
+    const before = Number(set.metadata.annotations?.["deployment.kubernetes.io/max-replicas"] ?? allowed);
+    const share = Math.round((replicasOf(set) * allowed) / Math.max(1, before)) - replicasOf(set);
+    const rest = difference - added;
+    const part = difference > 0 ? Math.min(Math.max(0, share), rest) : Math.max(Math.min(0, share), rest);
+    sizes.set(set, replicasOf(set) + part);
+    added += part;
+  }
+  const [largest] = sorted;
+  if (largest !== undefined) sizes.set(largest, Math.max(0, (sizes.get(largest) ?? 0) + difference - added));
+  return sorted.map((set) => ({ set, replicas: sizes.get(set) ?? 0, annotations }));
+}
+
+function newestOf(sets: ReplicaSet[]): ReplicaSet | undefined {
+  return [...sets].sort((a, b) =>
+    (b.metadata.creationTimestamp ?? "").localeCompare(a.metadata.creationTimestamp ?? ""),
+  )[0];
+}
+
+function availableOf({ status }: ReplicaSet): number {
+  return status?.availableReplicas ?? 0;
+}
+
+function sum(sets: ReplicaSet[], countOf: (set: ReplicaSet) => number): number {
+  return sets.reduce((total, set) => total + countOf(set), 0);
 }

@@ -1,8 +1,8 @@
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
+import { isSame } from "../feed/kubernetes-object.js";
 import { type Pod, type StatusCondition, isActive, isReady, timestamp } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
 import { type Workload, claimPods, createPod, deletePod, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
 
 const KIND = "replicasets.apps";

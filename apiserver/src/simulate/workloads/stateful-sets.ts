@@ -1,18 +1,17 @@
 // Keeps the Pods of StatefulSets: numbered, in order, each with claims of its own.
 import { ApiError } from "../feed/api-client.js";
+import type { Cluster, NewObject } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
-import { type Pod, isActive, isFinished, isReady, msUntilAvailable } from "../pods/pod.js";
-import { isSame } from "../pods/same.js";
+import { type KubernetesObject, type OwnerReference, isSame } from "../feed/kubernetes-object.js";
+import { type Pod, type PodTemplate, isActive, isFinished, isReady, msUntilAvailable } from "../pods/pod.js";
 import {
+  type ControllerRevision,
   cleanRevisions,
   currentRevision,
   revisionsOf,
   templateOf,
-  type ControllerRevision,
 } from "./controller-revisions.js";
-import { createClaims, keepClaims } from "./stateful-claims.js";
-import { type StatefulSet, ordinalOf, statefulPod } from "./stateful-pod.js";
-import { claimPods, nonZero, ownersOf, readiness } from "./workload.js";
+import { type Workload, type WorkloadSpec, claimPods, nonZero, ownersOf, podFrom, readiness } from "./workload.js";
 
 const KIND = "statefulsets.apps";
 const REVISION = "controller-revision-hash";
@@ -173,4 +172,127 @@ async function writeStatus(plan: Plan): Promise<number | undefined> {
   };
   if (!isSame(set.status, status)) await context.cluster.update(KIND, { ...set, status }, { subresource: "status" });
   return again;
+}
+
+/** What is read from the spec of a StatefulSet. */
+interface StatefulSetSpec extends WorkloadSpec {
+  serviceName?: string;
+  podManagementPolicy?: string;
+  ordinals?: { start?: number };
+  updateStrategy?: { type?: string; rollingUpdate?: { partition?: number } };
+  volumeClaimTemplates?: ClaimTemplate[];
+  persistentVolumeClaimRetentionPolicy?: { whenDeleted?: string; whenScaled?: string };
+}
+
+/** A template of the claims that each Pod has for itself. */
+interface ClaimTemplate {
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
+  spec: object;
+}
+
+/** A StatefulSet. */
+type StatefulSet = Workload<StatefulSetSpec>;
+
+/** The number at the end of the name of a Pod; -1 without. */
+function ordinalOf({ metadata }: KubernetesObject): number {
+  const number = /-(\d+)$/.exec(metadata.name)?.[1];
+  return number === undefined ? -1 : Number(number);
+}
+
+/** The name of the claim that a Pod has by a template. */
+function claimName(template: ClaimTemplate, set: StatefulSet, ordinal: number): string {
+  return `${template.metadata.name}-${set.metadata.name}-${ordinal}`;
+}
+
+/** The Pod of a StatefulSet with this number. */
+function statefulPod(
+  set: StatefulSet,
+  { ordinal, revision, template }: { ordinal: number; revision: string; template: PodTemplate },
+): NewObject & Pick<Pod, "spec"> {
+  const pod = podFrom(template, { apiVersion: "apps/v1", kind: "StatefulSet", object: set });
+  const name = `${set.metadata.name}-${ordinal}`;
+  pod.metadata.name = name;
+  Object.assign(pod.metadata.labels, {
+    "controller-revision-hash": revision,
+    "statefulset.kubernetes.io/pod-name": name,
+    "apps.kubernetes.io/pod-index": String(ordinal),
+  });
+  const claims = set.spec.volumeClaimTemplates ?? [];
+  const names = new Set(claims.map(({ metadata }) => metadata.name));
+  const volumes = [
+    ...claims.map((claim) => ({
+      name: claim.metadata.name,
+      persistentVolumeClaim: { claimName: claimName(claim, set, ordinal) },
+    })),
+    ...(template.spec.volumes ?? []).filter((volume) => !names.has(volume.name)),
+  ];
+  const { serviceName } = set.spec;
+  pod.spec = {
+    ...template.spec,
+    hostname: name,
+    ...(serviceName === undefined ? {} : { subdomain: serviceName }),
+    ...(volumes.length === 0 ? {} : { volumes }),
+  };
+  return pod;
+}
+
+const CLAIMS = "persistentvolumeclaims.";
+
+/** Creates the claims of a Pod that are missing. */
+async function createClaims(cluster: Cluster, set: StatefulSet, ordinal: number): Promise<void> {
+  const { namespace = "" } = set.metadata;
+  for (const template of set.spec.volumeClaimTemplates ?? []) {
+    const name = claimName(template, set, ordinal);
+    if (cluster.get(CLAIMS, `${namespace}/${name}`) !== undefined) continue;
+    const { labels, annotations } = template.metadata;
+    await cluster.create(CLAIMS, {
+      metadata: {
+        name,
+        namespace,
+        labels: { ...labels, ...set.spec.selector?.matchLabels },
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+      spec: template.spec,
+    });
+    const message = `Create Claim ${name} Pod ${set.metadata.name}-${ordinal} in StatefulSet ${set.metadata.name} success`;
+    cluster.record("statefulsets.apps", set, { reason: "SuccessfulCreate", message });
+  }
+}
+
+/** Lets claims go with their StatefulSet or with their Pod, where the retention policy says so. */
+async function keepClaims(cluster: Cluster, set: StatefulSet, pods: Pod[]): Promise<void> {
+  const { whenDeleted = "Retain", whenScaled = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {};
+  if (whenDeleted === "Retain" && whenScaled === "Retain") return;
+  const { name, namespace = "", uid } = set.metadata;
+  const last = (set.spec.ordinals?.start ?? 0) + (set.spec.replicas ?? 1) - 1;
+  for (const pod of pods) {
+    const ordinal = ordinalOf(pod);
+    for (const template of set.spec.volumeClaimTemplates ?? []) {
+      const claim = cluster.get<KubernetesObject>(CLAIMS, `${namespace}/${claimName(template, set, ordinal)}`);
+      if (claim === undefined) continue;
+      const others = (claim.metadata.ownerReferences ?? []).filter(
+        (owner) => owner.uid !== uid && owner.kind !== "Pod",
+      );
+      const ownerReferences: OwnerReference[] = [
+        ...others,
+        ...(whenDeleted === "Delete" && !(whenScaled === "Delete" && ordinal > last)
+          ? [{ apiVersion: "apps/v1", kind: "StatefulSet", name, uid, controller: true, blockOwnerDeletion: true }]
+          : []),
+        ...(whenScaled === "Delete" && ordinal > last
+          ? [
+              {
+                apiVersion: "v1",
+                kind: "Pod",
+                name: pod.metadata.name,
+                uid: pod.metadata.uid,
+                controller: true,
+                blockOwnerDeletion: true,
+              },
+            ]
+          : []),
+      ];
+      if (isSame(claim.metadata.ownerReferences ?? [], ownerReferences)) continue;
+      await cluster.update(CLAIMS, { ...claim, metadata: { ...claim.metadata, ownerReferences } });
+    }
+  }
 }

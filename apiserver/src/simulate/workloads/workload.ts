@@ -3,15 +3,20 @@ import { createHash } from "node:crypto";
 import { NAME_CHARACTERS } from "@gen-operator/schema";
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster, NewObject } from "../feed/cluster.js";
-import { controllerOf, keyOfObject, type KubernetesObject } from "../feed/kubernetes-object.js";
-import { type LabelSelector, selects } from "../feed/selector.js";
 import {
-  controllerReference,
-  isActive,
-  msUntilAvailable,
+  type KubernetesObject,
+  type LabelSelector,
+  controllerOf,
+  keyOfObject,
+  selects,
+} from "../feed/kubernetes-object.js";
+import {
   type Pod,
   type PodTemplate,
   type StatusCondition,
+  controllerReference,
+  isActive,
+  msUntilAvailable,
 } from "../pods/pod.js";
 
 /** What the specs of the workloads have in common; the server has filled in the defaults. */

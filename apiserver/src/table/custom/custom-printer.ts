@@ -1,4 +1,4 @@
-import { canonicalJson, arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, canonicalJson, isObject, memberOf, stringAt } from "../../json.js";
 import { ageOf } from "../age.js";
 import { textsOfEveryObject } from "../column-texts.js";
 import { compileJsonPath } from "./json-path.js";

@@ -1,5 +1,5 @@
 // The JSON paths that Kubernetes allows in printer columns: members, indexes, wildcards and filters by equality.
-import { isObject, memberOf, type JsonValue } from "../../json.js";
+import { type JsonValue, isObject, memberOf } from "../../json.js";
 
 type Step = (values: JsonValue[]) => JsonValue[];
 

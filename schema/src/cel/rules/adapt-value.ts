@@ -3,6 +3,7 @@ import type { celList } from "@bufbuild/cel";
 import type { Schema } from "../../values/schema.js";
 import { followRef, type Definitions } from "../../values/fill-defaults.js";
 import { isJsonObject } from "../../values/json.js";
+import { bigintOf } from "../../texts/exact-json.js";
 import { escapeName, isPlainlyNamed } from "./escape-name.js";
 import { resourceFields } from "./resource-fields.js";
 import { setKey, setMerging, setUnknown } from "../merging-values.js";
@@ -145,5 +146,5 @@ function adaptScalar(value: unknown, schema: Schema): CelInput | undefined {
 
 function adaptNumber(value: number, { type, ...schema }: Schema): CelInput | undefined {
   if (type === "number") return value;
-  return type === "integer" || schema["x-kubernetes-int-or-string"] === true ? BigInt(value) : undefined;
+  return type === "integer" || schema["x-kubernetes-int-or-string"] === true ? bigintOf(value) : undefined;
 }

@@ -1,13 +1,13 @@
 // What kube-apiserver demands of the bindings of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, objectAt, stringAt } from "../../../json.js";
 import { checkLabelSelector, checkPathSegment, checkRequiredDomain } from "../field-rules.js";
 import { checkMatchResources, checkMutatedOperations } from "./resource-rules.js";
 

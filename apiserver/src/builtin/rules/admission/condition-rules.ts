@@ -1,15 +1,15 @@
-import { checkText, type Variables, type VariableType } from "../../../errors/expression-problem.js";
+import { type VariableType, type Variables, checkText } from "../../../errors/expression-problem.js";
 import {
+  type FieldError,
   duplicateError,
   internalError,
   invalidError,
   requiredError,
   tooManyError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { isObject, stringAt, type JsonObject } from "../../../json.js";
-import { AUTHORIZER, REQUEST } from "./condition-types.js";
+import { type JsonObject, isObject, stringAt } from "../../../json.js";
 import { checkQualifiedName } from "../field-rules.js";
+import { AUTHORIZER, REQUEST } from "./condition-types.js";
 
 const MOST_CONDITIONS = 64;
 

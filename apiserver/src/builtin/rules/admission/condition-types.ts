@@ -1,5 +1,5 @@
 // The types of what expressions about a request see, as kube-apiserver declares them.
-import type { Variables, VariableType } from "../../../errors/expression-problem.js";
+import type { VariableType, Variables } from "../../../errors/expression-problem.js";
 
 /** The type of what nothing is known of. */
 export const ANYTHING: VariableType = { kind: "dyn" };

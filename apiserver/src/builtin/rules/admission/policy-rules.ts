@@ -1,7 +1,7 @@
 // What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
 import type { Variables } from "../../../errors/expression-problem.js";
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { objectAt, stringAt, type JsonObject } from "../../../json.js";
+import { type FieldError, duplicateError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, objectAt, stringAt } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkOneOf, checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { dns1035Problems, subdomainProblems } from "../name-syntax.js";

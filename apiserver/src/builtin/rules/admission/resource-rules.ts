@@ -1,5 +1,5 @@
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, duplicateError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, objectAt } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkLabelSelector, checkOneOf, checkPathSegment, checkRequired } from "../field-rules.js";
 

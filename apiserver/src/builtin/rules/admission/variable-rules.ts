@@ -1,7 +1,7 @@
 import { RESERVED_WORDS } from "@gen-operator/schema";
-import type { Variables, VariableType } from "../../../errors/expression-problem.js";
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { stringAt, type JsonObject } from "../../../json.js";
+import type { VariableType, Variables } from "../../../errors/expression-problem.js";
+import { type FieldError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, stringAt } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { typeOfExpressionAt } from "./condition-rules.js";
 import { ANYTHING, declaredType, variablesType } from "./condition-types.js";

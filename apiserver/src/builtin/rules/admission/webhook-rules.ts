@@ -1,18 +1,18 @@
 // What kube-apiserver demands of webhook configurations, in its order and words (pkg/apis/admissionregistration/validation).
+import { REVIEW_VERSIONS, checkClientConfig, checkReviewVersions } from "@gen-operator/schema/definitions";
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { objectAt, stringAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, objectAt, stringAt } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkLabelSelector, checkOneOf } from "../field-rules.js";
-import { checkMatchConditions } from "./condition-rules.js";
-import { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "@gen-operator/schema/definitions";
-import { checkRule } from "./resource-rules.js";
 import { subdomainProblems } from "../name-syntax.js";
+import { checkMatchConditions } from "./condition-rules.js";
+import { checkRule } from "./resource-rules.js";
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 

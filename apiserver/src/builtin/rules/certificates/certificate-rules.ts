@@ -1,14 +1,14 @@
 // What a CertificateSigningRequest may ask for.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../../json.js";
 import { labelNameProblems, subdomainProblems } from "../name-syntax.js";
 
 const USAGES = [

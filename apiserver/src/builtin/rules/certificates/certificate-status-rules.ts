@@ -1,14 +1,14 @@
 // What may become of a CertificateSigningRequest: a verdict, which is given through /approval and stays, and a certificate.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { deepEqual, type JsonObject } from "../../../json.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, deepEqual } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 
 const VERDICTS = ["Approved", "Denied"];

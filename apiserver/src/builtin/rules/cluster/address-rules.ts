@@ -1,11 +1,11 @@
 // Addresses of services, and what runs containers.
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, arrayAt, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkGivenDomain, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
-import { checkKept, checkTextKept, goForm, type GoStruct } from "../kept-rules.js";
 import { exactCidrProblems } from "../address-syntax.js";
+import { checkGivenDomain, checkLabelName, checkLabels, checkRequiredSegment } from "../field-rules.js";
+import { type GoStruct, checkKept, checkTextKept, goForm } from "../kept-rules.js";
 import { checkOverhead } from "../pods/resource-rules.js";
 import { checkTolerations, checkTolerationsOnce } from "../pods/toleration-rules.js";
 

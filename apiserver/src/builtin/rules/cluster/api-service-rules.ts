@@ -1,7 +1,7 @@
 // Who serves a version of an API group: the server itself, or a Service.
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkGivenDomain, checkOneOf, checkPort, checkRequired } from "../field-rules.js";
 import { dns1035Problems, pathSegmentProblems } from "../name-syntax.js";

@@ -1,13 +1,14 @@
 // Where Services send what they get: Endpoints and EndpointSlices.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   requiredError,
   tooManyError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
+import { addressProblems, exactAddressProblems, isAddress, usualAddress } from "../address-syntax.js";
 import {
   checkDomain,
   checkIp,
@@ -22,7 +23,6 @@ import {
   checkRequiredOneOf,
 } from "../field-rules.js";
 import { checkTextKept } from "../kept-rules.js";
-import { addressProblems, exactAddressProblems, isAddress, usualAddress } from "../address-syntax.js";
 import { subdomainProblems } from "../name-syntax.js";
 
 const MAX_LABEL = 63;

@@ -1,13 +1,13 @@
 // What kube-apiserver demands of the kinds that share out its capacity, in its order and words (pkg/apis/flowcontrol/validation).
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkDomain } from "../field-rules.js";
 

@@ -1,18 +1,18 @@
 // What a Node may say of itself.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   internalError,
   invalidError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { at, objectsAt, textAt } from "../../read-path.js";
+import { isCidr } from "../address-syntax.js";
 import { checkQualifiedName, checkRequiredOneOf } from "../field-rules.js";
 import { goForm } from "../kept-rules.js";
 import { labelValueProblems } from "../name-syntax.js";
-import { isCidr } from "../address-syntax.js";
 import { checkCidr } from "../network-rules.js";
 import { checkAmount } from "../quota-rules.js";
 

@@ -1,6 +1,6 @@
 // What kinds that few write by hand cannot be without.
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, isObject, memberOf, objectAt } from "../../../json.js";
 import { checkNotNegative, selectorMatches } from "../field-rules.js";
 import { checkPodTemplate } from "../pods/pod-rules.js";
 import { checkLasting, mismatchError } from "../workload/workload-rules.js";

@@ -1,9 +1,9 @@
 // What an Event tells, which stays.
-import { invalidError, type FieldError } from "../../../errors/field-error.js";
-import { deepEqual, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, invalidError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkQualifiedName, checkRequired } from "../field-rules.js";
-import { checkKept, goForm, goReference, type GoStruct } from "../kept-rules.js";
+import { type GoStruct, checkKept, goForm, goReference } from "../kept-rules.js";
 
 const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
 const NOTE_LENGTH = 1024;

@@ -1,7 +1,7 @@
-import { invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
+import { jsonSyntaxError } from "../../../errors/decode-errors.js";
+import { type FieldError, invalidError, requiredError } from "../../../errors/field-error.js";
 import { goTypeOf } from "../../../errors/go-format.js";
-import { jsonSyntaxError } from "../../../errors/json-syntax-error.js";
-import { isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, isObject, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { bytesOf, checkDataSize, checkSealed, decodedLength } from "../configuration-rules.js";
 import { checkConfigKeys, checkImmutable } from "../field-rules.js";

@@ -1,19 +1,19 @@
 // The containers of a Pod and of pod templates.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notFoundError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabelName, checkOneOf, checkPort, checkPortName, checkRequired } from "../field-rules.js";
-import { checkVariable, checkVariableSources } from "./env-rules.js";
-import { checkResources } from "../pods/resource-rules.js";
-import { checkDevices, checkMounts } from "./mount-rules.js";
 import { checkEphemeralFields } from "../pods/pod-fields.js";
+import { checkResources } from "../pods/resource-rules.js";
 import { checkContainerSecurity } from "../pods/security-rules.js";
+import { checkVariable, checkVariableSources } from "./env-rules.js";
+import { checkDevices, checkMounts } from "./mount-rules.js";
 import { checkLife, checkNoLife } from "./probe-rules.js";
 import { checkNoRestart, checkResizing, checkRestarts } from "./restart-rules.js";
 

@@ -1,7 +1,6 @@
 // Where the variables of a container come from.
-import { invalidError, textNotSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { checkPath } from "../storage/source-rules.js";
+import { type FieldError, invalidError, requiredError, textNotSupportedError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import {
   checkConfigKey,
@@ -10,6 +9,7 @@ import {
   checkQualifiedName,
   checkRequiredDomain,
 } from "../field-rules.js";
+import { checkPath } from "../storage/source-rules.js";
 
 const VARIABLE_NAME = /^[ -<>-~]+$/;
 const VARIABLE_RULE =

@@ -1,16 +1,16 @@
 // Where a container mounts volumes, and what block devices it uses.
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notFoundError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkOneOf, checkRequired } from "../field-rules.js";
-import { checkNoBacksteps } from "../storage/source-rules.js";
 import { checkRelative } from "../pods/projection-rules.js";
+import { checkNoBacksteps } from "../storage/source-rules.js";
 
 /** Checks the mounts of a container. Kubernetes names their list where what is below a mount is wrong. */
 export function checkMounts(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {

@@ -1,6 +1,6 @@
 // What the kubelet does to a container: probes and hooks of its life.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../../json.js";
 import { objectsAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkPort, checkPortName, checkRequired } from "../field-rules.js";
 

@@ -1,12 +1,12 @@
 // When a container starts again.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   requiredError,
   tooManyError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkOneOf, checkRequiredOneOf } from "../field-rules.js";
 

@@ -1,14 +1,14 @@
 // What devices are like: their attributes, and how much of what they have.
 import { compareQuantities, parseVersion } from "@gen-operator/schema";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt } from "../../../json.js";
 import { checkDriverName } from "../storage/name-rules.js";
 
 const MAX_ID = 32;

@@ -1,7 +1,7 @@
 // How Kubernetes shows a claim of devices.
-import { isObject, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, isObject } from "../../../json.js";
 import { goMap } from "../field-rules.js";
-import { goForm, type GoPart, type GoStruct } from "../kept-rules.js";
+import { type GoPart, type GoStruct, goForm } from "../kept-rules.js";
 
 const list = (struct: GoStruct): GoPart => ({ kind: "list", struct });
 const pointer = (struct: GoStruct): GoPart => ({ kind: "pointer", struct });

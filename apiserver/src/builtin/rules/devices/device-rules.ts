@@ -1,16 +1,12 @@
 // Devices that are claimed, and the classes that they are claimed by.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { goClaim, goMetadata } from "./claim-form.js";
-import { checkFullDeviceMember } from "./attribute-rules.js";
-import { checkSelectors } from "./selector-rules.js";
-import { checkTemplateMetadata } from "../storage/template-metadata.js";
+import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkLabel,
@@ -25,6 +21,10 @@ import {
 import { checkKept } from "../kept-rules.js";
 import { isExtendedResource } from "../pods/resource-rules.js";
 import { checkDriverName } from "../storage/name-rules.js";
+import { checkTemplateMetadata } from "../storage/template-metadata.js";
+import { checkFullDeviceMember } from "./attribute-rules.js";
+import { goClaim, goMetadata } from "./claim-form.js";
+import { checkSelectors } from "./selector-rules.js";
 
 const ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required";
 const NO_REQUEST =

@@ -1,7 +1,7 @@
 // The expressions that select devices, and what these see.
-import { checkText, type Variables, type VariableType } from "../../../errors/expression-problem.js";
-import { invalidError, requiredError, tooLongError, type FieldError } from "../../../errors/field-error.js";
-import { objectAt, type JsonObject } from "../../../json.js";
+import { type VariableType, type Variables, checkText } from "../../../errors/expression-problem.js";
+import { type FieldError, invalidError, requiredError, tooLongError } from "../../../errors/field-error.js";
+import { type JsonObject, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLimited } from "../field-rules.js";
 

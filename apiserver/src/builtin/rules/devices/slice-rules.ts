@@ -1,6 +1,7 @@
 // Devices that nodes offer.
-import { duplicateError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, duplicateError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../../json.js";
+import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
   checkDomain,
@@ -12,11 +13,10 @@ import {
   checkOnce,
   checkQualifiedName,
 } from "../field-rules.js";
-import { checkDeviceMembers } from "./attribute-rules.js";
-import { wasGivenEmpty } from "../../normal-form.js";
-import { checkNamesOnce, checkTaint } from "./device-rules.js";
 import { checkDriverName, checkPoolName } from "../storage/name-rules.js";
 import { checkNodeSelector } from "../storage/node-selector-rules.js";
+import { checkDeviceMembers } from "./attribute-rules.js";
+import { checkNamesOnce, checkTaint } from "./device-rules.js";
 
 const SCOPES = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
 const ONE_SCOPE = `exactly one of ${SCOPES.map((key) => `\`${key}\``).join(", ")} is required`;

@@ -1,12 +1,12 @@
 // Near what a Pod is placed, and far from what.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabel, checkLabelSelector, checkOneOf, checkQualifiedName } from "../field-rules.js";
 import { checkNodeSelector, checkNodeSelectorTerm } from "../storage/node-selector-rules.js";

@@ -1,14 +1,14 @@
 // Single fields of a pod spec that name something or count something.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notFoundError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {

@@ -1,15 +1,10 @@
-import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, forbiddenError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkContainers, checkHostNetwork, checkImage } from "../containers/container-rules.js";
-import { checkAffinity, checkSpread } from "./placement-rules.js";
+import { checkAnnotations, checkLabels, checkOneOf } from "../field-rules.js";
 import { checkPodUpdate } from "./changes/pod-update-rules.js";
-import { checkProfileAnnotations, checkProfilesKept, checkProfilesMatch } from "./profile-annotations.js";
-import { checkPodResources } from "./resource-rules.js";
-import { checkPodSecurity } from "./security-rules.js";
-import { checkHostProcess, checkSystem } from "./system-rules.js";
-import { checkVolumes, type PodOfVolumes } from "./volume-rules.js";
+import { checkAffinity, checkSpread } from "./placement-rules.js";
 import {
   checkAliases,
   checkClaims,
@@ -20,7 +15,12 @@ import {
   checkNoEphemeral,
   checkPlacing,
 } from "./pod-fields.js";
+import { checkProfileAnnotations, checkProfilesKept, checkProfilesMatch } from "./profile-annotations.js";
+import { checkPodResources } from "./resource-rules.js";
+import { checkPodSecurity } from "./security-rules.js";
+import { checkHostProcess, checkSystem } from "./system-rules.js";
 import { checkTolerations } from "./toleration-rules.js";
+import { type PodOfVolumes, checkVolumes } from "./volume-rules.js";
 
 const OF_TEMPLATE: PodOfVolumes = { isPod: false, name: "" };
 

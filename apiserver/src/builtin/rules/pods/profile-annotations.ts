@@ -1,7 +1,7 @@
 // What annotations of a Pod tell the server: what it costs to delete it, and the profiles that there are fields for today.
-import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { deepEqual, memberOf, objectAt, stringAt, type JsonObject } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError } from "../../../errors/field-error.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, deepEqual, memberOf, objectAt, stringAt } from "../../../json.js";
 import { at, textAt } from "../../read-path.js";
 import { placedContainers } from "./placed-containers.js";
 import { checkRelative } from "./projection-rules.js";

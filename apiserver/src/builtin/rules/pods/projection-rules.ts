@@ -1,9 +1,9 @@
 // Files that volumes show of other objects.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { checkNoBacksteps, needs } from "../storage/source-rules.js";
 import { checkFieldReference, checkResourceReference } from "../containers/env-rules.js";
+import { checkNoBacksteps, needs } from "../storage/source-rules.js";
 
 const MAX_MODE = 0o777;
 const MODE_RULE = "must be a number between 0 and 0777 (octal), both inclusive";

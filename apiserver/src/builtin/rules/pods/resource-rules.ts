@@ -1,17 +1,17 @@
 // What a container asks for and may use at most.
 import { compareQuantities, parseQuantity } from "@gen-operator/schema";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notFoundError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, compareText, memberOf, objectAt, type JsonObject } from "../../../json.js";
-import { amount, askedByContainers, BILLION, quantityShown, type Asked } from "../../quantities/asked.js";
+import { type JsonObject, arrayAt, compareText, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
+import { type Asked, BILLION, amount, askedByContainers, quantityShown } from "../../quantities/asked.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkLabel } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";

@@ -1,12 +1,12 @@
 // Whom a Pod and its containers run as, and what they may do.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkOneOf, checkRequired } from "../field-rules.js";
 import { checkRelative } from "./projection-rules.js";

@@ -1,6 +1,6 @@
 // What the operating system of a Pod's node lets a Pod ask for.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkOneOf } from "../field-rules.js";

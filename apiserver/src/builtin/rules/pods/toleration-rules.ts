@@ -1,8 +1,8 @@
-import { duplicateError, invalidError, notSupportedError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, type JsonObject } from "../../../json.js";
+import { type FieldError, duplicateError, invalidError, notSupportedError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
-import { labelValueProblems } from "../name-syntax.js";
 import { checkQualifiedName } from "../field-rules.js";
+import { labelValueProblems } from "../name-syntax.js";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 

@@ -1,20 +1,20 @@
 // The volumes of a Pod or of a template of Pods.
 import { compareQuantities } from "@gen-operator/schema";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { isObject, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, isObject, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkGivenDomain, checkLabelName, checkOneOf, checkRequired } from "../field-rules.js";
 import { subdomainProblems } from "../name-syntax.js";
 import { checkClaimSpec } from "../storage-rules.js";
-import { checkTemplateMetadata } from "../storage/template-metadata.js";
 import { checkDriverName } from "../storage/name-rules.js";
-import { checkIscsi, checkOneSource, needs, SHARED_SOURCES, type SourceRule } from "../storage/source-rules.js";
+import { SHARED_SOURCES, type SourceRule, checkIscsi, checkOneSource, needs } from "../storage/source-rules.js";
+import { checkTemplateMetadata } from "../storage/template-metadata.js";
 import { checkDownward, checkFiles, checkProjected, checkRelative } from "./projection-rules.js";
 
 /** What the rules of volumes have to know of their Pod. */

@@ -1,14 +1,14 @@
 // The addresses of a Service and the families that they are of. This cluster has addresses of IPv4 alone.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
-import { checkOneOf } from "../field-rules.js";
+import { type JsonObject, type JsonValue, arrayAt, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { addressProblems } from "../address-syntax.js";
+import { checkOneOf } from "../field-rules.js";
 
 const FAMILIES = ["IPv4", "IPv6"];
 const POLICIES = ["PreferDualStack", "RequireDualStack", "SingleStack"];

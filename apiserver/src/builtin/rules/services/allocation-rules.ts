@@ -1,6 +1,6 @@
 // The addresses and ports that a Service asks for by name: they must be of the ranges of this cluster, and nobody else's.
-import { invalidError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, invalidError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 
 /** What this cluster gives out. */

@@ -1,25 +1,25 @@
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { at, objectsAt, textAt } from "../../read-path.js";
 import { checkPublicAddress } from "../cluster/endpoint-rules.js";
-import { checkCidr } from "../network-rules.js";
-import { checkAddressForms } from "./address-rules.js";
-import { checkBalancerClass, checkServiceUpdate } from "./service-update-rules.js";
 import {
   checkLabelName,
   checkLabels,
   checkOneOf,
   checkPort,
+  checkPortName,
   checkQualifiedName,
   checkRequiredDomain,
-  checkPortName,
 } from "../field-rules.js";
+import { checkCidr } from "../network-rules.js";
+import { checkAddressForms } from "./address-rules.js";
+import { checkBalancerClass, checkServiceUpdate } from "./service-update-rules.js";
 
 /** Checks a Service, and on update that it keeps its address. */
 export function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {

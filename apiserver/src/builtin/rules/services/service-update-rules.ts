@@ -1,6 +1,6 @@
 // What of a Service may change.
-import { forbiddenError, invalidError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf } from "../../../json.js";
 import { checkQualifiedName } from "../field-rules.js";
 
 /** Demands that a Service keeps its addresses, the class of its load balancer and the port that tells its health. */

@@ -1,5 +1,6 @@
 // What may be written to the status of a claim of devices: what it is given, who uses it, and what its drivers say.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
@@ -7,15 +8,14 @@ import {
   requiredError,
   tooLongError,
   tooManyError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, isObject, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
+import { addressProblems } from "../address-syntax.js";
 import { goAllocation } from "../devices/claim-form.js";
 import { checkConfig, checkReference, namesOf } from "../devices/device-rules.js";
 import { checkLabel, checkOnce, checkRequired } from "../field-rules.js";
 import { checkKept } from "../kept-rules.js";
-import { addressProblems } from "../address-syntax.js";
 import { checkDriverName, checkPoolName } from "../storage/name-rules.js";
 import { checkNodeSelector } from "../storage/node-selector-rules.js";
 import { checkConditions } from "./condition-rules.js";

@@ -1,13 +1,13 @@
 // Conditions of meta/v1.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { memberOf, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, memberOf } from "../../../json.js";
 import { checkRequired } from "../field-rules.js";
 import { qualifiedNameProblems } from "../name-syntax.js";
 

@@ -1,14 +1,14 @@
 // What is said of the containers of a Pod.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 
 const ID_RULE = "must be between 0 and 2147483647, inclusive";

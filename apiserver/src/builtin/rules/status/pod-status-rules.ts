@@ -1,13 +1,13 @@
 // What may be written to the status of a Pod.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   internalError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { addressProblems, familyOf } from "../address-syntax.js";
 import { checkDomain, checkLabel, checkQualifiedName } from "../field-rules.js";

@@ -1,5 +1,5 @@
 // What may be written to the status of a ValidatingAdmissionPolicy.
-import { requiredError, type FieldError } from "../../../errors/field-error.js";
+import { type FieldError, requiredError } from "../../../errors/field-error.js";
 import type { JsonObject } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkConditions } from "./condition-rules.js";

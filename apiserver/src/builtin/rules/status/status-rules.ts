@@ -1,23 +1,23 @@
 // What may be written to the status of a built-in kind.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import type { ServedType } from "../../served-type.js";
+import { addressProblems } from "../address-syntax.js";
 import { checkApiServiceStatus } from "../cluster/api-service-rules.js";
 import { checkFlowStatus } from "../cluster/flow-rules.js";
 import { checkNodeUpdate } from "../cluster/node-rules.js";
 import { checkIp, checkNotNegative, checkOneOf } from "../field-rules.js";
-import { addressProblems } from "../address-syntax.js";
 import { subdomainProblems } from "../name-syntax.js";
-import { checkPodStatus } from "./pod-status-rules.js";
 import { checkDisruptionBudgetStatus } from "../scheduling-rules.js";
 import { checkServiceStatus } from "../services/service-rules.js";
-import { checkDeviceClaimStatus } from "./claim-status-rules.js";
-import { checkPolicyStatus } from "./policy-status-rules.js";
-import { checkAttachmentStatus, checkClaimStatus } from "./storage-status-rules.js";
 import { checkJobStatus } from "../workload/job-status-rules.js";
 import { checkPart } from "../workload/part-rules.js";
 import { checkWorkloadStatus } from "../workload/status-rules.js";
+import { checkDeviceClaimStatus } from "./claim-status-rules.js";
+import { checkPodStatus } from "./pod-status-rules.js";
+import { checkPolicyStatus } from "./policy-status-rules.js";
+import { checkAttachmentStatus, checkClaimStatus } from "./storage-status-rules.js";
 
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
 

@@ -1,13 +1,13 @@
 // What may be written to the status of claims and attachments of volumes.
 import { compareQuantities, parseQuantity } from "@gen-operator/schema";
 import {
+  type FieldError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { BILLION } from "../../quantities/asked.js";
 import { textAt } from "../../read-path.js";
 import { qualifiedNameProblems } from "../name-syntax.js";

@@ -1,17 +1,17 @@
 // Drivers of storage: what they are, where they run, and the classes that name them.
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
-import { checkKept, goForm, type GoStruct } from "../kept-rules.js";
+import { type GoStruct, checkKept, goForm } from "../kept-rules.js";
 import { checkDriverName } from "./name-rules.js";
 
 const MAX_NODE_ID = 256;

@@ -1,6 +1,6 @@
 // The names that storage and devices go by.
-import { invalidError, requiredError, tooLongError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, type JsonObject } from "../../../json.js";
+import { type FieldError, invalidError, requiredError, tooLongError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkLabelName, checkRequiredDomain } from "../field-rules.js";
 import { subdomainProblems } from "../name-syntax.js";

@@ -1,6 +1,6 @@
 // Which nodes something is for.
-import { forbiddenError, invalidError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { arrayAt, type JsonObject } from "../../../json.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, arrayAt } from "../../../json.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkDomain, checkLabelValue, checkQualifiedName } from "../field-rules.js";
 

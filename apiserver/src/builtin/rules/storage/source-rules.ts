@@ -1,12 +1,12 @@
 // Where the data of a volume are: one place, described in the words of its kind of storage.
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
-  textNotSupportedError,
   requiredError,
-  type FieldError,
+  textNotSupportedError,
 } from "../../../errors/field-error.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import { checkLabel, checkLabelName, checkOneOf } from "../field-rules.js";
 import { checkDriverName, checkMembers, checkSecretReference } from "./name-rules.js";

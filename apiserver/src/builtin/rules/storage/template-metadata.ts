@@ -1,6 +1,6 @@
 // The metadata of what objects are made from: labels and annotations, and nothing that each of the objects has of its own.
-import { forbiddenError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, forbiddenError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { checkAnnotations, checkLabels } from "../field-rules.js";
 

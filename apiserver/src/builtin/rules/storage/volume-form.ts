@@ -1,6 +1,6 @@
 // How Kubernetes shows a volume that an attachment describes itself.
 import type { JsonObject } from "../../../json.js";
-import { goForm, REFERENCE, type GoPart, type GoStruct } from "../kept-rules.js";
+import { type GoPart, type GoStruct, REFERENCE, goForm } from "../kept-rules.js";
 
 const pointer = (struct: GoStruct): GoPart => ({ kind: "pointer", struct });
 const SECRET = pointer({ Name: "", Namespace: "" });

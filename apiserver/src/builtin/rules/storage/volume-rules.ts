@@ -1,21 +1,21 @@
 // Volumes, and those that an attachment describes itself.
 import { compareQuantities } from "@gen-operator/schema";
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, compareText, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { textAt } from "../../read-path.js";
 import { checkDomain, checkGivenDomain, checkOneOf } from "../field-rules.js";
 import { checkKept } from "../kept-rules.js";
 import { checkDriverName } from "./name-rules.js";
 import { checkNodeSelector } from "./node-selector-rules.js";
+import { VOLUME_SOURCES, checkSources } from "./source-rules.js";
 import { goAttachment } from "./volume-form.js";
-import { checkSources, VOLUME_SOURCES } from "./source-rules.js";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const INLINE = "in the context of inline volumes";

@@ -1,5 +1,5 @@
 // The numbers of the Pods of an indexed Job, such as `1,3-5`.
-import { quote } from "../../../errors/quote.js";
+import { quote } from "../../../errors/go-format.js";
 
 type Range = [first: number, last: number];
 

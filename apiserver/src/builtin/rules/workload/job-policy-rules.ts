@@ -1,19 +1,19 @@
 // When a Job fails or succeeds before its Pods are through.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   requiredError,
   tooLongError,
   tooManyError,
   withoutValue,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { arrayAt, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, arrayAt, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { checkNotNegative, checkOneOf, checkQualifiedName } from "../field-rules.js";
-import { goForm, type GoStruct } from "../kept-rules.js";
+import { type GoStruct, goForm } from "../kept-rules.js";
 import { readIndexes } from "./job-indexes.js";
 
 const MAX_RULES = 20;

@@ -1,5 +1,5 @@
-import { invalidError, notSupportedError, requiredError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, invalidError, notSupportedError, requiredError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../../json.js";
 import { textAt } from "../../read-path.js";
 import {
   checkLabelName,
@@ -10,12 +10,12 @@ import {
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
-import { scheduleProblem } from "./schedule-syntax.js";
+import { checkPrefixedPath } from "../network-rules.js";
+import { checkPodTemplate } from "../pods/pod-rules.js";
 import { checkFailurePolicy, checkSuccessPolicy } from "./job-policy-rules.js";
 import { checkJobUpdate } from "./job-update-rules.js";
-import { checkPrefixedPath } from "../network-rules.js";
+import { scheduleProblem } from "./schedule-syntax.js";
 import { isTimeZone } from "./time-zone.js";
-import { checkPodTemplate } from "../pods/pod-rules.js";
 
 const MAX_CRON_NAME = 52;
 const MAX_MANAGER = 63;

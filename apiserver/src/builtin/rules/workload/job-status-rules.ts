@@ -1,13 +1,13 @@
 // What may be written to the status of a Job: its conditions, times and counts must tell one story. What was wrong before an update and
 // is not touched by it may stay.
 import {
+  type FieldError,
   duplicateError,
   invalidError,
   requiredError,
   withoutValue,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { arrayAt, deepEqual, memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { at, objectsAt, textAt } from "../../read-path.js";
 import { checkNotNegative } from "../field-rules.js";
 import { indexRanges, readIndexes } from "./job-indexes.js";

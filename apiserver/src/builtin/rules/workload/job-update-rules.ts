@@ -1,6 +1,6 @@
 // What of a Job may change.
-import { invalidError, type FieldError } from "../../../errors/field-error.js";
-import { clone, deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type FieldError, invalidError } from "../../../errors/field-error.js";
+import { type JsonObject, type JsonValue, clone, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { at, objectsAt } from "../../read-path.js";
 import { checkImmutable } from "../field-rules.js";
 import { goFailurePolicy, goSuccessPolicy } from "./job-policy-rules.js";

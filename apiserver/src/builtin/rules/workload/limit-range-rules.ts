@@ -1,13 +1,13 @@
 // What a LimitRange may say: of each type once, and of each resource bounds and defaults that agree.
 import { parseQuantity } from "@gen-operator/schema";
 import {
+  type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { BILLION } from "../../quantities/asked.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import { qualifiedNameProblems } from "../name-syntax.js";

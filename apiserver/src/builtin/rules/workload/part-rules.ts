@@ -1,13 +1,13 @@
 // What may be written through subresources that change a part of an object.
-import { forbiddenError, WHOLE, type FieldError } from "../../../errors/field-error.js";
-import { quote } from "../../../errors/quote.js";
-import { arrayAt, deepEqual, isObject, objectAt, stringAt, type JsonObject } from "../../../json.js";
+import { type FieldError, WHOLE, forbiddenError } from "../../../errors/field-error.js";
+import { quote } from "../../../errors/go-format.js";
+import { type JsonObject, arrayAt, deepEqual, isObject, objectAt, stringAt } from "../../../json.js";
 import type { ServedType } from "../../served-type.js";
 import { checkCertificateStatus } from "../certificates/certificate-status-rules.js";
-import { checkQuotaStatus } from "../quota-rules.js";
+import { checkResize } from "../pods/changes/resize-rules.js";
 import { checkPod } from "../pods/pod-rules.js";
 import { isMirror } from "../pods/profile-annotations.js";
-import { checkResize } from "../pods/changes/resize-rules.js";
+import { checkQuotaStatus } from "../quota-rules.js";
 
 /** Checks what was written through a subresource of a built-in type; `undefined` for one without rules of its own. */
 export function checkPart(

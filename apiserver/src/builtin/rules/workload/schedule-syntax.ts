@@ -1,6 +1,6 @@
 // Schedules of CronJobs, as github.com/robfig/cron reads them and in its words.
 import { durationProblem } from "../../../errors/go-duration.js";
-import { quote } from "../../../errors/quote.js";
+import { quote } from "../../../errors/go-format.js";
 import { isTimeZone } from "./time-zone.js";
 
 interface Field {

@@ -1,6 +1,6 @@
 // The numbers in the status of workloads.
-import { invalidError, type FieldError } from "../../../errors/field-error.js";
-import { memberOf, objectAt, type JsonObject } from "../../../json.js";
+import { type FieldError, invalidError } from "../../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../../json.js";
 import { checkNotNegative } from "../field-rules.js";
 
 interface StatusRule {

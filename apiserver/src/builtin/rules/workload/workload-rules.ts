@@ -1,11 +1,11 @@
 import {
+  type FieldError,
   forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
-  type FieldError,
 } from "../../../errors/field-error.js";
-import { deepEqual, memberOf, objectAt, type JsonObject, type JsonValue } from "../../../json.js";
+import { type JsonObject, type JsonValue, deepEqual, memberOf, objectAt } from "../../../json.js";
 import { wasGivenEmpty } from "../../normal-form.js";
 import { objectsAt, textAt } from "../../read-path.js";
 import {
@@ -19,8 +19,8 @@ import {
   goSelector,
   selectorMatches,
 } from "../field-rules.js";
-import { checkClaimSpec } from "../storage-rules.js";
 import { checkPodTemplate, checkTemplateLabels } from "../pods/pod-rules.js";
+import { checkClaimSpec } from "../storage-rules.js";
 
 const STATEFUL_SET_MUTABLE = [
   ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],

@@ -1,14 +1,14 @@
 // What of a Pod may change.
-import { forbiddenError, invalidError, type FieldError } from "../../../../errors/field-error.js";
+import { type FieldError, forbiddenError, invalidError } from "../../../../errors/field-error.js";
 import {
+  type JsonObject,
+  type JsonValue,
   arrayAt,
   clone,
   deepEqual,
   isObject,
   memberOf,
   objectAt,
-  type JsonObject,
-  type JsonValue,
 } from "../../../../json.js";
 import { at, objectsAt, textAt } from "../../../read-path.js";
 import { checkImage } from "../../containers/container-rules.js";

@@ -1,6 +1,6 @@
 // What /resize may change of a Pod: the processors and the memory of its containers, or of all of them together.
-import { forbiddenError, invalidError, WHOLE, type FieldError } from "../../../../errors/field-error.js";
-import { clone, deepEqual, objectAt, type JsonObject } from "../../../../json.js";
+import { type FieldError, WHOLE, forbiddenError, invalidError } from "../../../../errors/field-error.js";
+import { type JsonObject, clone, deepEqual, objectAt } from "../../../../json.js";
 import { qosClassOf } from "../../../defaults/pod-defaults.js";
 import { objectsAt, textAt } from "../../../read-path.js";
 import { checkPod } from "../pod-rules.js";

@@ -1,1 +1,0 @@
-export { quote } from "@gen-operator/schema";

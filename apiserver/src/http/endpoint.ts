@@ -1,0 +1,309 @@
+/** From any request to its answer: who asks, what for, and which part of the server knows. */
+import type { Admission } from "../admission/admission.js";
+import { isTrue, parseWriteOptions } from "../decode/options.js";
+import { discoveryAnswer } from "../discovery/discovery.js";
+import { durationProblem } from "../errors/go-duration.js";
+import {
+  StatusError,
+  badRequest,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  unknownResource,
+} from "../errors/status-error.js";
+import { type Identity, impersonate } from "../identity/authenticator.js";
+import { type AccessAttributes, type Decision, accessDenied } from "../identity/authorizer.js";
+import { answerReview, checkedReview, isReview } from "../identity/reviews.js";
+import { TOKEN_REQUEST, answerTokenRequest, completedTokenRequest } from "../identity/service-account-tokens.js";
+import type { UserInfo } from "../identity/user.js";
+import { type JsonObject, stringAt } from "../json.js";
+import { resourceRefOf } from "../object/names.js";
+import { metadataOf } from "../object/object-meta.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import { admitPart, partResource } from "../write/subresources.js";
+import {
+  type ResourceRequest,
+  decodeBody,
+  deprecationWarningOf,
+  readList,
+  readObject,
+  readWatch,
+  renderContextOf,
+  writeContextOf,
+  writeCreate,
+  writeDelete,
+  writeDeleteCollection,
+  writePatch,
+  writeUpdate,
+} from "./handlers.js";
+import { renderFailure, renderValue } from "./representation.js";
+import { type Answer, type ApiRequest, type ResourcePath, type StreamAnswer, isWatch, verbOf } from "./request-info.js";
+import { answerServerPath } from "./server-paths.js";
+import { answerPodRequest, refuseProxy, writeScaleRequest } from "./subresources.js";
+
+/** What requests are answered from. */
+interface EndpointOptions {
+  registry: Registry;
+  admission: Admission;
+  identity: Identity;
+  /** The token that is trusted in place of the administrator's. */
+  replacedToken?: string | undefined;
+  /** Gives the lines of metrics about requests. */
+  requestMetrics: () => string[];
+  /** Told who a request is made for, and whether that is allowed. */
+  onDecision?: ((authorized: Authorized) => void) | undefined;
+}
+
+const LONG_RUNNING = new Set(["attach", "exec", "log", "portforward", "proxy"]);
+const PLAIN = "text/plain; charset=utf-8";
+
+/** Answers a request; every failure is an answer, too. */
+export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
+  const warnings: string[] = [];
+  try {
+    checkTimeout(request);
+    const { identity, replacedToken: replaced, onDecision } = options;
+    const user = authorizeRequest(identity, request, { replaced, warnings, onDecision });
+    return openAnswer(options, request, warnings) ?? (await answerResource(options, { request, user, warnings }));
+  } catch (error) {
+    const failure = error instanceof StatusError ? error : internalError(textOf(error));
+    const isPretty = isTrue(request.query.get("pretty"));
+    return renderFailure(failure, { isPretty, warnings, accept: request.headers.accept });
+  }
+}
+
+// Whoever asks is told before he is known. What takes its time anyway has no timeout.
+function checkTimeout({ query, target }: ApiRequest): void {
+  const timeout = query.get("timeout") ?? "";
+  if (timeout === "" || LONG_RUNNING.has(target?.subresource ?? "")) return;
+  if (target !== undefined && target.name === undefined && isWatch(query, target)) return;
+  const problem = durationProblem(timeout);
+  if (problem !== undefined) throw badRequest(`invalid timeout specified in the request URL - ${problem}`);
+}
+
+function openAnswer(
+  { registry, identity, requestMetrics }: EndpointOptions,
+  request: ApiRequest,
+  warnings: string[],
+): Answer | undefined {
+  const { path, query, headers, method, target } = request;
+  if ((method !== "GET" && method !== "HEAD") || target !== undefined) return undefined;
+  const own = answerServerPath({ registry, tokens: identity.tokens, requestMetrics }, request);
+  if (own !== undefined) return { ...own, warnings };
+  if (method !== "GET") return undefined;
+  const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };
+  const answer = discoveryAnswer(asked, registry.types);
+  return answer === undefined ? undefined : { kind: "answer", ...answer, warnings };
+}
+
+function answerResource(
+  options: EndpointOptions,
+  asked: { request: ApiRequest; user: UserInfo; warnings: string[] },
+): Promise<Answer> | Answer | StreamAnswer {
+  const { user, warnings } = asked;
+  const isHead = asked.request.method === "HEAD";
+  const request: ApiRequest = isHead ? { ...asked.request, method: "GET" } : asked.request;
+  const path = request.target;
+  const { registry, admission } = options;
+  if (path === undefined) return unknownPath(registry, groupOf(request.path));
+  const resource = registry.find(path);
+  if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
+  // Built-in kinds have no route for it.
+  if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
+  if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
+  const { namespace, name = "", subresource = "" } = path;
+  const deprecation = deprecationWarningOf(resource, subresource, registry);
+  if (deprecation !== undefined) warnings.push(deprecation);
+  const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
+  checkVerb(on);
+  if (subresource === "proxy") return refuseProxy(on);
+  if (subresource === "token") return answerToken(options.identity, on);
+  const ofPod = answerPodRequest(on);
+  if (ofPod !== undefined) return ofPod;
+  if (subresource !== "") return answerSubresource(on);
+  return name === "" ? answerCollection(on, path) : answerObject(on);
+}
+
+function answerCollection(on: ResourceRequest, path: ResourcePath): Promise<Answer> | Answer | StreamAnswer {
+  switch (on.request.method) {
+    case "GET":
+      return isWatch(on.request.query, path) ? readWatch(on) : readList(on);
+    case "POST":
+      return writeCreate(on);
+    default:
+      return writeDeleteCollection(on);
+  }
+}
+
+function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
+  switch (on.request.method) {
+    case "GET":
+      return readObject(on);
+    case "PUT":
+      return writeUpdate(on);
+    case "PATCH":
+      return writePatch(on);
+    case "POST":
+      return writeCreate(on);
+    default:
+      return writeDelete(on);
+  }
+}
+
+function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
+  const { request, subresource } = on;
+  if (request.method === "GET") return readObject(on);
+  if (subresource === "scale") return writeScaleRequest(on);
+  return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
+}
+
+const IMPLEMENTED_SUBRESOURCES = new Set([
+  "status",
+  "scale",
+  "finalize",
+  "approval",
+  "resize",
+  "ephemeralcontainers",
+  "token",
+  "binding",
+  "eviction",
+  "log",
+  "exec",
+  "attach",
+  "portforward",
+  "proxy",
+]);
+
+function checkVerb(on: ResourceRequest): void {
+  const { resource, subresource, name, request, namespace } = on;
+  const { type } = resource;
+  const verb = verbOf(request);
+  if (subresource !== "") {
+    const declared = type.subresources.find((known) => known.name === subresource);
+    if (declared === undefined)
+      throw type.custom === undefined ? unknownResource() : notFound(resourceRefOf(type, name));
+    if (!declared.verbs.includes(verb) || !IMPLEMENTED_SUBRESOURCES.has(subresource)) throw refusedVerb(on, verb);
+    return;
+  }
+  const needsName = request.method === "PUT" || request.method === "PATCH";
+  if (needsName && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
+  // A custom resource may also be created under its name.
+  const isMisplaced =
+    name === "" ? verb === "update" || verb === "patch" : verb === "create" && type.custom === undefined;
+  const needsNamespace = verb === "create" || verb === "deletecollection";
+  const isUnscoped = type.namespaced && namespace === undefined && needsNamespace;
+  if (isMisplaced || isUnscoped || !type.verbs.includes(verb)) throw refusedVerb(on, verb);
+}
+
+function refusedVerb({ resource }: ResourceRequest, verb: string): Error {
+  const { type } = resource;
+  if (type.custom === undefined) return methodNotAllowed();
+  return methodNotAllowed({ verb, resource: type.plural, group: type.group });
+}
+
+function isInScope({ type }: ServedResource, path: ResourcePath, method: string): boolean {
+  if (!type.namespaced) return path.namespace === undefined;
+  // A custom resource is only read across namespaces.
+  if (type.custom !== undefined && path.namespace === undefined && method !== "GET") return false;
+  return path.namespace !== undefined || path.name === undefined;
+}
+
+function unknownPath(registry: Registry, group: string | undefined): Answer {
+  if (group !== undefined && registry.isBuiltinGroup(group)) throw unknownResource();
+  return plainAnswer(404, "404 page not found\n");
+}
+
+async function answerReviewRequest(
+  { registry, admission, identity }: EndpointOptions,
+  { request, user, warnings }: { request: ApiRequest; user: UserInfo; warnings: string[] },
+  resource: ServedResource,
+): Promise<Answer> {
+  if (request.method !== "POST") throw methodNotAllowed();
+  const namespace = request.target?.namespace;
+  const on = { registry, admission, request, user, resource, namespace, name: "", subresource: "", warnings };
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(request.query, "CreateOptions"));
+  const object = decodeBody(on, context);
+  const created = { name: stringAt(metadataOf(object), "name") ?? "", subresource: "", object };
+  const check = (asked: JsonObject): JsonObject => checkedReview(resource.type, asked, namespace);
+  const review = await admitPart(context, created, { isTracked: true, check });
+  return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
+}
+
+async function answerToken({ tokens }: Identity, on: ResourceRequest): Promise<Answer> {
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  const part = partResource(TOKEN_REQUEST, on.resource);
+  const object = decodeBody(on, { ...context, resource: part });
+  const check = (asked: JsonObject): JsonObject => completedTokenRequest(on, asked);
+  const created = { name: on.name, subresource: on.subresource, part, object };
+  const request = await admitPart(context, created, { isTracked: true, check });
+  return renderValue(render, 201, answerTokenRequest(tokens, on, request));
+}
+
+// Of a path that names a version, not a resource.
+function groupOf(path: string): string | undefined {
+  if (/^\/api\/[^/]+\/?$/.test(path)) return "";
+  return /^\/apis\/([^/]+)\/[^/]+\/?$/.exec(path)?.[1];
+}
+
+function plainAnswer(status: number, body: string): Answer {
+  return { kind: "answer", status, contentType: PLAIN, body };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Who sends a request, who it is made for, and what the roles say. */
+export interface Authorized {
+  readonly sender: UserInfo;
+  readonly user: UserInfo;
+  readonly decision: Decision;
+}
+
+/**
+ * Authenticates and authorizes a request, reports the decision to `onDecision`, and returns the user.
+ *
+ * @throws 401 for invalid credentials, 403 if RBAC does not allow the request.
+ */
+function authorizeRequest(
+  { authenticator, authorizer }: Identity,
+  request: ApiRequest,
+  options: {
+    replaced?: string | undefined;
+    warnings: string[];
+    onDecision?: ((authorized: Authorized) => void) | undefined;
+  },
+): UserInfo {
+  const sender = authenticator.authenticate(request, options);
+  const attributes = attributesOf(request);
+  const user = impersonate(sender, { headers: request.headers, attributes }, authorizer);
+  const decision = authorizer.decide(user, attributes);
+  options.onDecision?.({ sender, user, decision });
+  if (!decision.allowed) throw accessDenied(user, attributes);
+  return user;
+}
+
+/** Returns what a request does, as roles name it. */
+export function attributesOf(request: ApiRequest): AccessAttributes {
+  const { target, method, path } = request;
+  if (target === undefined) return { verb: method.toLowerCase(), path };
+  const { group, plural, subresource = "", namespace, name } = target;
+  // A Namespace is in itself.
+  const isNamespace = group === "" && plural === "namespaces";
+  return {
+    verb: verbOf(request),
+    group,
+    resource: plural,
+    subresource,
+    namespace: namespace ?? (isNamespace ? (name ?? "") : ""),
+    name: name ?? target.watchedName ?? nameOfSelector(request.query),
+  };
+}
+
+// Who lists or watches one object by its name needs the right to that object alone.
+function nameOfSelector(query: URLSearchParams): string {
+  return /^metadata\.name={1,2}([^,!=]+)$/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+}

@@ -1,0 +1,398 @@
+import { normalise } from "../builtin/normal-form.js";
+import { goSelector } from "../builtin/rules/field-rules.js";
+import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
+import { validateBuiltin } from "../builtin/rules/validate.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { formatValue } from "../errors/field-error.js";
+import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";
+import { resourceNameOf } from "../object/names.js";
+import { metadataOf } from "../object/object-meta.js";
+import { type Conversion, normalForm } from "./served-resource.js";
+import type { TypeRules } from "./type-rules.js";
+
+/** Returns under which name the objects of a type are stored; a few types are two views of one storage. */
+export function storageNameOf(type: ServedType): string {
+  return type.group === "events.k8s.io" ? "events" : resourceNameOf(type);
+}
+
+/** Returns how a built-in type that is not stored as it is served is converted. */
+export function builtinConversion(type: ServedType): Conversion | undefined {
+  if (type.group === "events.k8s.io") {
+    return {
+      toStored: (object) => ({ ...renamed(object, EVENT_TO_CORE), apiVersion: "v1" }),
+      fromStored: (object) => normalForm(type, withoutEmptyReporter(renamed(object, EVENT_FROM_CORE))),
+    };
+  }
+  return type.group === "autoscaling" ? scalerConversion(type) : undefined;
+}
+
+const EVENT_TO_CORE: Record<string, string> = {
+  regarding: "involvedObject",
+  note: "message",
+  reportingController: "reportingComponent",
+  deprecatedSource: "source",
+  deprecatedFirstTimestamp: "firstTimestamp",
+  deprecatedLastTimestamp: "lastTimestamp",
+  deprecatedCount: "count",
+};
+const EVENT_FROM_CORE = Object.fromEntries(Object.entries(EVENT_TO_CORE).map(([event, core]) => [core, event]));
+
+// The old form shows these even when they are empty.
+function withoutEmptyReporter(event: JsonObject): JsonObject {
+  for (const key of ["reportingController", "reportingInstance"]) if (event[key] === "") delete event[key];
+  return event;
+}
+
+function renamed(object: JsonObject, names: Record<string, string>): JsonObject {
+  const result: JsonObject = {};
+  for (const key of Object.keys(object)) setMember(result, names[key] ?? key, object[key] as JsonObject);
+  return result;
+}
+
+// A HorizontalPodAutoscaler is stored as autoscaling/v2. Version 1 has a field for the utilisation of the processor alone: annotations hold
+// the rest, in the form that Kubernetes gives them.
+
+const PREFIX = "autoscaling.alpha.kubernetes.io/";
+const HELD = ["metrics", "behavior", "scale-down-tolerance", "scale-up-tolerance", "current-metrics", "conditions"];
+const DEFAULT_UTILIZATION = 80;
+
+/** Returns how a version of the HorizontalPodAutoscaler is converted to what is stored, and back. */
+function scalerConversion(type: ServedType): Conversion {
+  if (type.version !== "v1") return { toStored: withoutHeld, fromStored: (object) => object };
+  return {
+    toStored: (object) => storedForm(versionTwoOf(type), object),
+    fromStored: (object) => normalForm(type, scalerToV1(object)),
+  };
+}
+
+/** Returns the rules of version 1: what is checked, and what is missing, is that of the form that is stored. */
+export function scalerRules(type: ServedType, rules: TypeRules): TypeRules {
+  const stored = versionTwoOf(type);
+  return {
+    ...rules,
+    fillDefaults(object, live) {
+      rules.fillDefaults(object, live);
+      const { metadata, spec, status } = scalerToV1(scalerToV2(object));
+      Object.assign(object, { metadata, spec }, status === undefined ? {} : { status });
+    },
+    validate: (object, live) =>
+      validateBuiltin(stored, scalerToV2(object), live === undefined ? undefined : scalerToV2(live)),
+    validateStatus: (object, live) => validateBuiltinStatus(stored, scalerToV2(object), scalerToV2(live)),
+  };
+}
+
+function storedForm(type: ServedType, object: JsonObject): JsonObject {
+  const form = clone(scalerToV2(object));
+  if (type.schemaName !== undefined) normalise(type.schemaName, form);
+  // The status is written with these even where there is nothing to say.
+  form["status"] = { desiredReplicas: 0, currentMetrics: null, ...objectAt(form, "status") };
+  return normalForm(type, form);
+}
+
+function versionTwoOf(type: ServedType): ServedType {
+  return { ...type, version: "v2", schemaName: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler" };
+}
+
+function withoutHeld(object: JsonObject): JsonObject {
+  const annotations = objectAt(metadataOf(object), "annotations");
+  if (annotations === undefined || !HELD.some((key) => Object.hasOwn(annotations, PREFIX + key))) return object;
+  return withAnnotations(object, {});
+}
+
+/** Replaces what annotations hold of the other version. */
+function withAnnotations(object: JsonObject, held: Record<string, JsonValue>): JsonObject {
+  const { annotations, ...metadata } = metadataOf(object);
+  const given = isObject(annotations) ? Object.entries(annotations) : [];
+  const kept = given.filter(([key]) => !HELD.some((name) => key === PREFIX + name));
+  const added = Object.entries(held).map(([key, value]) => [PREFIX + key, formatValue(value)] as const);
+  const all = Object.fromEntries([...kept, ...added]);
+  return { ...object, metadata: Object.keys(all).length === 0 ? metadata : { ...metadata, annotations: all } };
+}
+
+function heldIn(object: JsonObject, key: string): JsonValue | undefined {
+  const text = stringAt(objectAt(metadataOf(object), "annotations"), PREFIX + key);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+function listIn(object: JsonObject, key: string): JsonObject[] | undefined {
+  const value = heldIn(object, key);
+  return Array.isArray(value) ? value.filter(isObject) : undefined;
+}
+
+function cpuTarget(utilization: JsonValue): JsonObject {
+  return {
+    type: "Resource",
+    resource: { name: "cpu", target: { type: "Utilization", averageUtilization: utilization } },
+  };
+}
+
+function scalerToV2(object: JsonObject): JsonObject {
+  const { targetCPUUtilizationPercentage: utilization, ...spec } = objectAt(object, "spec") ?? {};
+  const own = utilization === undefined ? [] : [cpuTarget(utilization)];
+  const metrics = [...(listIn(object, "metrics") ?? []).map(metricFromV1), ...own];
+  const behavior = behaviorFromV1(heldIn(object, "behavior"));
+  const status = objectAt(object, "status");
+  return {
+    ...withAnnotations(object, {}),
+    apiVersion: "autoscaling/v2",
+    spec: {
+      ...spec,
+      metrics: metrics.length === 0 ? [cpuTarget(DEFAULT_UTILIZATION)] : metrics,
+      ...(behavior === undefined ? {} : { behavior }),
+    },
+    ...(status === undefined ? {} : { status: statusToV2(object, status) }),
+  };
+}
+
+function statusToV2(object: JsonObject, { currentCPUUtilizationPercentage: used, ...status }: JsonObject): JsonObject {
+  const own = { type: "Resource", resource: { name: "cpu", current: { averageUtilization: used ?? null } } };
+  const held = listIn(object, "current-metrics")?.map(statusFromV1);
+  const conditions = listIn(object, "conditions");
+  const current = held ?? (used === undefined ? undefined : [own]);
+  return {
+    ...status,
+    ...(current === undefined ? {} : { currentMetrics: current }),
+    ...(conditions === undefined ? {} : { conditions }),
+  };
+}
+
+function scalerToV1(object: JsonObject): JsonObject {
+  const { metrics: _metrics, behavior, ...spec } = objectAt(object, "spec") ?? {};
+  const { currentMetrics: _current, conditions: _conditions, ...status } = objectAt(object, "status") ?? {};
+  const metrics = listOf(objectAt(object, "spec"), "metrics");
+  const current = listOf(objectAt(object, "status"), "currentMetrics");
+  const conditions = listOf(objectAt(object, "status"), "conditions");
+  const others = metrics.filter((metric) => utilizationOf(metric) === undefined);
+  const utilization = metrics.map(utilizationOf).find((one) => one !== undefined);
+  const used = current.flatMap((metric) => usedOf(metric) ?? []).at(-1);
+  const held = {
+    ...(others.length === 0 ? {} : { metrics: others.map(metricToV1) }),
+    ...(current.length === 0 ? {} : { "current-metrics": current.map(statusToV1) }),
+    ...(isObject(behavior) ? { behavior: behaviorToV1(behavior) } : {}),
+    ...(conditions.length === 0 ? {} : { conditions: conditions.map(conditionInOrder) }),
+  };
+  return {
+    ...withAnnotations(object, held),
+    apiVersion: "autoscaling/v1",
+    spec: { ...spec, ...(utilization === undefined ? {} : { targetCPUUtilizationPercentage: utilization }) },
+    status: {
+      ...{ currentReplicas: 0, desiredReplicas: 0, ...status },
+      ...(used === undefined ? {} : { currentCPUUtilizationPercentage: used }),
+    },
+  };
+}
+
+function listOf(object: JsonObject | undefined, key: string): JsonObject[] {
+  return (arrayAt(object, key) ?? []).filter(isObject);
+}
+
+function utilizationOf(metric: JsonObject): JsonValue | undefined {
+  const resource = objectAt(metric, "resource");
+  if (metric["type"] !== "Resource" || resource?.["name"] !== "cpu") return undefined;
+  return objectAt(resource, "target")?.["averageUtilization"];
+}
+
+function usedOf(metric: JsonObject): JsonValue | undefined {
+  const resource = objectAt(metric, "resource");
+  if (metric["type"] !== "Resource" || resource?.["name"] !== "cpu") return undefined;
+  return objectAt(resource, "current")?.["averageUtilization"];
+}
+
+function conditionInOrder({ type, status, lastTransitionTime = null, reason, message }: JsonObject): JsonObject {
+  return {
+    ...{ type: type ?? "", status: status ?? "", lastTransitionTime },
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+// Kubernetes writes the struct of its own, whose fields have no names in JSON.
+function behaviorToV1(behavior: JsonObject): JsonObject {
+  const rulesOf = (key: string): JsonValue => {
+    const rules = objectAt(behavior, key);
+    if (rules === undefined) return null;
+    const policies = listOf(rules, "policies").map(({ type, value, periodSeconds }) => ({
+      ...{ Type: type ?? "", Value: value ?? 0, PeriodSeconds: periodSeconds ?? 0 },
+    }));
+    return {
+      StabilizationWindowSeconds: rules["stabilizationWindowSeconds"] ?? null,
+      SelectPolicy: rules["selectPolicy"] ?? null,
+      Policies: arrayAt(rules, "policies") === undefined ? null : policies,
+      Tolerance: rules["tolerance"] ?? null,
+    };
+  };
+  return { ScaleUp: rulesOf("scaleUp"), ScaleDown: rulesOf("scaleDown") };
+}
+
+function behaviorFromV1(held: JsonValue | undefined): JsonObject | undefined {
+  if (!isObject(held)) return undefined;
+  const members = Object.entries(withSmallKeys(held) as JsonObject).filter(([, rules]) => isObject(rules));
+  return members.length === 0 ? undefined : Object.fromEntries(members);
+}
+
+function withSmallKeys(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withSmallKeys);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(
+    members.map(([key, member]) => [key[0]?.toLowerCase() + key.slice(1), withSmallKeys(member)]),
+  );
+}
+
+// The metrics of autoscalers in autoscaling/v1, where they stand in annotations, and in autoscaling/v2.
+
+/** A source of metrics: where version 1 has what version 2 has, in the order in which version 1 is written. */
+interface Source {
+  readonly key: string;
+  readonly fields: readonly Field[];
+}
+
+interface Field {
+  readonly one: string;
+  /** The path in version 2. */
+  readonly two: readonly [string, ...string[]];
+  /** What version 1 has where version 2 has nothing; absent for a field that may be missing. */
+  readonly empty?: JsonValue;
+}
+
+const name: Field = { one: "metricName", two: ["metric", "name"], empty: "" };
+const selector = (one: string): Field => ({ one, two: ["metric", "selector"] });
+const target: Field = { one: "target", two: ["describedObject"], empty: { kind: "", name: "" } };
+const resource: Field = { one: "name", two: ["name"], empty: "" };
+const container: Field = { one: "container", two: ["container"], empty: "" };
+const at = (one: string, ...two: [string, ...string[]]): Field => ({ one, two });
+const filled = (one: string, ...two: [string, ...string[]]): Field => ({ one, two, empty: "0" });
+
+const OF_RESOURCES = [
+  at("targetAverageUtilization", "target", "averageUtilization"),
+  at("targetAverageValue", "target", "averageValue"),
+];
+const SOURCES: readonly Source[] = [
+  {
+    key: "object",
+    fields: [
+      ...[target, name, filled("targetValue", "target", "value"), selector("selector")],
+      at("averageValue", "target", "averageValue"),
+    ],
+  },
+  { key: "pods", fields: [name, filled("targetAverageValue", "target", "averageValue"), selector("selector")] },
+  { key: "resource", fields: [resource, ...OF_RESOURCES] },
+  { key: "containerResource", fields: [resource, ...OF_RESOURCES, container] },
+  {
+    key: "external",
+    fields: [
+      ...[name, selector("metricSelector"), at("targetValue", "target", "value")],
+      at("targetAverageValue", "target", "averageValue"),
+    ],
+  },
+];
+
+const USED_RESOURCES = [
+  at("currentAverageUtilization", "current", "averageUtilization"),
+  filled("currentAverageValue", "current", "averageValue"),
+];
+const STATUSES: readonly Source[] = [
+  {
+    key: "object",
+    fields: [
+      ...[target, name, filled("currentValue", "current", "value"), selector("selector")],
+      at("averageValue", "current", "averageValue"),
+    ],
+  },
+  { key: "pods", fields: [name, filled("currentAverageValue", "current", "averageValue"), selector("selector")] },
+  { key: "resource", fields: [resource, ...USED_RESOURCES] },
+  { key: "containerResource", fields: [resource, ...USED_RESOURCES, container] },
+  {
+    key: "external",
+    fields: [
+      ...[name, selector("metricSelector"), filled("currentValue", "current", "value")],
+      at("currentAverageValue", "current", "averageValue"),
+    ],
+  },
+];
+
+/** Writes a metric as version 1 does. */
+function metricToV1(metric: JsonObject): JsonObject {
+  return sourceToV1(metric, SOURCES);
+}
+
+/** Writes what a metric is at as version 1 does. */
+function statusToV1(status: JsonObject): JsonObject {
+  return sourceToV1(status, STATUSES);
+}
+
+/** Reads what a metric is at from version 1. */
+function statusFromV1(status: JsonObject): JsonObject {
+  return fromV1(status, STATUSES);
+}
+
+/** Reads a metric from version 1, which does not say what type its target is of. */
+function metricFromV1(metric: JsonObject): JsonObject {
+  const read = fromV1(metric, SOURCES);
+  for (const { key } of SOURCES) {
+    const source = objectAt(read, key);
+    const goal = objectAt(source, "target") ?? {};
+    if (source !== undefined) source["target"] = { type: typeOf(key, goal), ...withoutEmptyValue(key, goal) };
+  }
+  return read;
+}
+
+function typeOf(key: string, goal: JsonObject): string {
+  if (key === "resource" || key === "containerResource")
+    return goal["averageUtilization"] === undefined ? "AverageValue" : "Utilization";
+  if (key === "object") return goal["averageValue"] === undefined ? "Value" : "AverageValue";
+  return key === "external" && goal["value"] !== undefined ? "Value" : "AverageValue";
+}
+
+// Version 1 cannot leave it out.
+function withoutEmptyValue(key: string, goal: JsonObject): JsonObject {
+  const { value, ...rest } = goal;
+  return key === "object" && value === "0" && goal["averageValue"] !== undefined ? rest : goal;
+}
+
+function sourceToV1(metric: JsonObject, sources: readonly Source[]): JsonObject {
+  const shown: JsonObject = { type: metric["type"] ?? "" };
+  for (const { key, fields } of sources) {
+    const source = objectAt(metric, key);
+    if (source === undefined) continue;
+    const members = fields.map(({ one, two, empty }) => [one, inOrder(one, valueAt(source, two) ?? empty)] as const);
+    shown[key] = Object.fromEntries(members.filter(([, value]) => value !== undefined)) as JsonObject;
+  }
+  return shown;
+}
+
+function inOrder(one: string, value: JsonValue | undefined): JsonValue | undefined {
+  if (!isObject(value)) return value;
+  if (one !== "target") return goSelector(value);
+  const { kind = "", name: called = "", apiVersion } = value;
+  return { kind, name: called, ...(apiVersion === undefined ? {} : { apiVersion }) };
+}
+
+function fromV1(metric: JsonObject, sources: readonly Source[]): JsonObject {
+  const read: JsonObject = { type: metric["type"] ?? "" };
+  for (const { key, fields } of sources) {
+    const source = objectAt(metric, key);
+    if (source === undefined) continue;
+    const form: JsonObject = {};
+    for (const { one, two, empty } of fields) {
+      const value = source[one] ?? empty;
+      if (value !== undefined) setAt(form, two, value);
+    }
+    read[key] = form;
+  }
+  return read;
+}
+
+function valueAt(object: JsonObject, path: readonly string[]): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>((value, key) => (isObject(value) ? value[key] : undefined), object);
+}
+
+function setAt(object: JsonObject, [first, ...rest]: readonly [string, ...string[]], value: JsonValue): void {
+  if (rest.length === 0) object[first] = value;
+  else setAt((object[first] ??= {}) as JsonObject, rest as [string, ...string[]], value);
+}

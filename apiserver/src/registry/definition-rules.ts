@@ -1,0 +1,118 @@
+import { isKnownFormat } from "@gen-operator/schema";
+import {
+  checkDefinition,
+  checkNames,
+  checkStoredVersions,
+  checkUnchanged,
+  defaultDefinition,
+  unevaluatedRules,
+} from "@gen-operator/schema/definitions";
+import type { FieldError } from "../errors/field-error.js";
+import { quote } from "../errors/go-format.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt, stringAt } from "../json.js";
+import { METADATA_RULES } from "./custom-rules.js";
+import type { TypeRules } from "./type-rules.js";
+
+/** Returns the rules of CustomResourceDefinitions, given what they have in common with other built-in kinds. */
+export function definitionRules(common: TypeRules): TypeRules {
+  return {
+    ...common,
+    fillDefaults(object, live) {
+      // Normalising drops it, but an empty list is refused in other words than none.
+      const hasNoVersion = arrayAt(objectAt(object, "spec"), "versions")?.length === 0;
+      common.fillDefaults(object, live);
+      const spec = objectAt(object, "spec");
+      if (hasNoVersion && spec !== undefined) spec["versions"] = [];
+      defaultCrd(object);
+    },
+    finish(object, _live, { subresource }) {
+      completeStatus(object, { isStatusWrite: subresource === "status" });
+      return undefined;
+    },
+    validate: validateCrd,
+    validateStatus: validateCrdStatus,
+    warnings: (object, live, subresource) => [
+      ...common.warnings(object, live, subresource),
+      ...(subresource === "status" ? [] : crdWarnings(object, live)),
+    ],
+  };
+}
+
+// What the server does with a CustomResourceDefinition itself: defaults, validation, and the acceptance of its names.
+
+/** Sets the defaults of a CRD: names, conversion, and the versions that are stored if its status names none. */
+export function defaultCrd(crd: JsonObject): void {
+  const spec = objectAt(crd, "spec");
+  if (spec === undefined) return;
+  defaultDefinition(crd);
+  const status = objectAt(crd, "status");
+  if (status !== undefined && (arrayAt(status, "storedVersions") ?? []).length === 0)
+    status["storedVersions"] = storedVersionsOf(spec, {});
+}
+
+/** Completes the status of a CRD; the storage version is one of those that are stored, unless the status alone is written. */
+export function completeStatus(crd: JsonObject, { isStatusWrite }: { isStatusWrite: boolean }): void {
+  const status = objectAt(crd, "status") ?? {};
+  crd["status"] = {
+    conditions: status["conditions"] ?? null,
+    acceptedNames: status["acceptedNames"] ?? { plural: "", kind: "" },
+    storedVersions: isStatusWrite
+      ? (status["storedVersions"] ?? null)
+      : storedVersionsOf(objectAt(crd, "spec") ?? {}, status),
+  };
+}
+
+/** Lists what is wrong with a CRD; with `old`, also what may not change. */
+export function validateCrd(crd: JsonObject, old?: JsonObject): FieldError[] {
+  const spec = objectAt(crd, "spec") ?? {};
+  return [
+    ...checkDefinition(crd, { old, metadata: METADATA_RULES }),
+    ...validateCrdStatus(crd),
+    ...checkStoredVersions(spec, objectAt(crd, "status")),
+    ...(old === undefined ? [] : checkUnchanged(spec, old)),
+  ];
+}
+
+/** Lists what is wrong with the status of a CRD. */
+function validateCrdStatus(crd: JsonObject): FieldError[] {
+  return checkNames(objectAt(objectAt(crd, "status"), "acceptedNames") ?? {}, "status.acceptedNames");
+}
+
+function storedVersionsOf(spec: JsonObject, status: JsonObject): JsonObject[string] {
+  const stored = arrayAt(status, "storedVersions") ?? [];
+  const storage = (arrayAt(spec, "versions") ?? []).filter(isObject).find((version) => version["storage"] === true);
+  const name = stringAt(storage, "name");
+  const all = name === undefined || stored.includes(name) ? stored : [...stored, name];
+  return all.length === 0 ? null : all;
+}
+
+/** Lists the warnings that a CRD causes: new formats that nothing checks, rules that this server cannot evaluate. */
+export function crdWarnings(crd: JsonObject, live?: JsonObject): string[] {
+  const known = live === undefined ? new Set<string>() : formatsOf(live);
+  const formats = [...formatsOf(crd)].filter((format) => !known.has(format));
+  const rules = schemasOf(crd).flatMap(unevaluatedRules);
+  return [
+    ...formats.map((format) => `unrecognized format ${quote(format)}`),
+    ...rules.map((rule) => `the embedded API server does not evaluate the rule ${rule}`),
+  ];
+}
+
+function formatsOf(crd: JsonObject): Set<string> {
+  const formats = new Set<string>();
+  for (const schema of schemasOf(crd)) collectFormats(schema, formats);
+  return formats;
+}
+
+function schemasOf(crd: JsonObject): (JsonObject | undefined)[] {
+  const versions = (arrayAt(objectAt(crd, "spec"), "versions") ?? []).filter(isObject);
+  return versions.map((version) => objectAt(objectAt(version, "schema"), "openAPIV3Schema"));
+}
+
+function collectFormats(schema: JsonValue | undefined, formats: Set<string>): void {
+  if (!isObject(schema)) return;
+  const { type, format, items, additionalProperties, properties } = schema;
+  if (typeof format === "string" && format !== "" && !isKnownFormat(format, type)) formats.add(format);
+  collectFormats(items, formats);
+  collectFormats(additionalProperties, formats);
+  if (isObject(properties)) for (const property of Object.values(properties)) collectFormats(property, formats);
+}

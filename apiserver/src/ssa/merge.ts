@@ -1,0 +1,239 @@
+import { type JsonObject, type JsonValue, isObject, memberOf, setMember } from "../json.js";
+import { type FieldEntry, FieldSet, type PathElement, fieldElement, pathElementText } from "./field-set.js";
+import { type ListShape, type MapShape, type MergeType, definiteShape, memberType, shapeFor } from "./type-model.js";
+import { checkValue, elementOfItem, typedErrorText } from "./typed-value.js";
+
+/**
+ * Merges a configuration into a live value; the configuration wins.
+ *
+ * The result shares what only one side has. It is undefined where a container would end up without anything.
+ */
+export function mergeValues(
+  type: MergeType,
+  live: JsonValue | undefined,
+  config: JsonValue | undefined,
+): JsonValue | undefined {
+  if (config === undefined) return live;
+  if (live === undefined) return config;
+  switch (definiteShape(type, shapeFor(type, config))) {
+    case "scalar":
+      return config;
+    case "list": {
+      const list = type.list as ListShape;
+      const before = Array.isArray(live) ? live : [];
+      const wanted = Array.isArray(config) ? config : [];
+      // Two empty ones are a leaf, which keeps the difference between null and empty.
+      if (list.isAtomic || (before.length === 0 && wanted.length === 0)) return config;
+      const mergeItem = (old: JsonValue | undefined, item: JsonValue): JsonValue | undefined =>
+        mergeValues(list.item(), old, item);
+      const merged = mergeItems({ list, live: before, config: wanted, mergeItem });
+      return merged.length === 0 ? undefined : merged;
+    }
+    case "map": {
+      const map = type.map as MapShape;
+      const before = isObject(live) ? live : {};
+      const wanted = isObject(config) ? config : {};
+      const isEmpty = Object.keys(before).length === 0 && Object.keys(wanted).length === 0;
+      return map.isAtomic || isEmpty ? config : mergeMembers(map, before, wanted);
+    }
+  }
+}
+
+function mergeMembers(map: MapShape, live: JsonObject, config: JsonObject): JsonObject | undefined {
+  const merged: JsonObject = {};
+  const mergeMember = (name: string): void => {
+    const value = mergeValues(memberType(map, name), memberOf(live, name), memberOf(config, name));
+    if (value !== undefined) setMember(merged, name, value);
+  };
+  for (const name of Object.keys(live)) mergeMember(name);
+  for (const name of Object.keys(config)) if (!Object.hasOwn(live, name)) mergeMember(name);
+  return Object.keys(merged).length === 0 ? undefined : merged;
+}
+
+// The order of a merged list is part of the API: it decides what people and controllers see after an apply.
+
+/** A set or keyed list as it is and as it is wanted. */
+interface ListMerge {
+  readonly list: ListShape;
+  readonly live: readonly JsonValue[];
+  /** Holds no element twice. */
+  readonly config: readonly JsonValue[];
+  /** Merges an item of the configuration into its live twin. */
+  readonly mergeItem: (live: JsonValue | undefined, config: JsonValue) => JsonValue | undefined;
+}
+
+/**
+ * Merges two lists.
+ *
+ * Shared and new items come in the configuration's order; items that only live has keep their place before the next shared one.
+ */
+function mergeItems({ list, live, config, mergeItem }: ListMerge): JsonValue[] {
+  const liveElements = live.map((item, index) => elementOfItem(list, item, index));
+  const configElements = config.map((item, index) => elementOfItem(list, item, index));
+  const liveItems = uniqueItems(liveElements, live);
+  const configured = new Set(configElements);
+  const shared = configElements.filter((element) => liveItems.has(element));
+  const emitted = new Set<PathElement>();
+  const merged: JsonValue[] = [];
+  let next = 0;
+  let left = 0;
+  let right = 0;
+
+  const emit = (item: JsonValue | undefined): void => {
+    if (item !== undefined) merged.push(item);
+  };
+  const emitConfigured = (): void => {
+    const element = configElements[right] as PathElement;
+    emitted.add(element);
+    emit(mergeItem(liveItems.get(element), config[right] as JsonValue));
+    right++;
+  };
+
+  while (left < live.length || right < config.length) {
+    const ours = liveElements[left];
+    const theirs = configElements[right];
+    if (ours !== undefined && theirs !== undefined) {
+      if (ours === theirs) {
+        emitConfigured();
+        left++;
+        next++;
+        continue;
+      }
+      // A shared item whose turn has not come: the configuration decides where it goes.
+      if (configured.has(ours) && next < shared.length && shared[next] !== ours) {
+        left++;
+        continue;
+      }
+    }
+    if (ours !== undefined) {
+      if (!configured.has(ours)) {
+        emit(live[left]);
+        left++;
+        continue;
+      }
+      if (emitted.has(ours)) left++;
+    }
+    if (theirs !== undefined) {
+      emitConfigured();
+      if (shared[next] === theirs) next++;
+    }
+  }
+  return merged;
+}
+
+/** Maps elements to items; an element that occurs twice has no item, so that nothing is merged into either. */
+function uniqueItems(
+  elements: readonly PathElement[],
+  items: readonly JsonValue[],
+): Map<PathElement, JsonValue | undefined> {
+  const unique = new Map<PathElement, JsonValue | undefined>();
+  elements.forEach((element, index) => unique.set(element, unique.has(element) ? undefined : items[index]));
+  return unique;
+}
+
+/**
+ * Removes the members of a set, with all below them, from a value.
+ *
+ * A container of which nothing is left becomes null where it stands; it is gone only if it is a member itself.
+ */
+export function removeFields(type: MergeType, value: JsonValue, fields: FieldSet): JsonValue {
+  if (fields.isEmpty) return value;
+  switch (definiteShape(type, shapeFor(type, value))) {
+    case "scalar":
+      return value;
+    case "list":
+      return removeItems(type.list as ListShape, value, fields);
+    case "map":
+      return removeMembers(type.map as MapShape, value, fields);
+  }
+}
+
+/** Makes every declared field that a set only passes through a member too; map keys and list items stay as they are. */
+export function withNamedFields(type: MergeType, fields: FieldSet): FieldSet {
+  if (fields.isEmpty) return fields;
+  const entries = new Map<PathElement, FieldEntry>();
+  let hasChanged = false;
+  for (const [element, entry] of fields.entries) {
+    const named = entry.below.isEmpty ? entry : withNamedBelow(type, element, entry);
+    if (named !== entry) hasChanged = true;
+    entries.set(element, named);
+  }
+  return hasChanged ? FieldSet.from(entries) : fields;
+}
+
+function withNamedBelow(type: MergeType, element: PathElement, entry: FieldEntry): FieldEntry {
+  const name = element.slice(2);
+  const isField = element.startsWith("f:");
+  const isMember = entry.isMember || (isField && type.map?.fields.has(name) === true);
+  const inner = isField
+    ? type.map && memberType(type.map, name)
+    : element.startsWith("k:")
+      ? type.list?.item()
+      : undefined;
+  const below = inner === undefined ? entry.below : withNamedFields(inner, entry.below);
+  return isMember === entry.isMember && below === entry.below ? entry : { isMember, below };
+}
+
+function removeItems(list: ListShape, value: JsonValue, fields: FieldSet): JsonValue {
+  if (!Array.isArray(value) || list.isAtomic) return null;
+  const itemType = list.item();
+  const kept: JsonValue[] = [];
+  value.forEach((item, index) => {
+    const entry = fields.entries.get(elementOfItem(list, item, index));
+    if (entry?.isMember === true) return;
+    kept.push(entry === undefined ? item : removeFields(itemType, item, entry.below));
+  });
+  return kept.length === 0 ? null : kept;
+}
+
+function removeMembers(map: MapShape, value: JsonValue, fields: FieldSet): JsonValue {
+  if (!isObject(value) || map.isAtomic) return null;
+  const kept: JsonObject = {};
+  for (const name of Object.keys(value)) {
+    const member = value[name] as JsonValue;
+    const entry = fields.entries.get(map.fields.get(name)?.element ?? fieldElement(name));
+    if (entry?.isMember === true) continue;
+    setMember(kept, name, entry === undefined ? member : removeFields(memberType(map, name), member, entry.below));
+  }
+  return Object.keys(kept).length === 0 ? null : kept;
+}
+
+/**
+ * Merges what a mutating policy constructs into an object, without owners.
+ *
+ * Throws an Error in the words of kube-apiserver if the configuration does not fit, or would replace a list or a map as a whole.
+ */
+export function mergeConfiguration(type: MergeType, live: JsonObject, given: JsonObject): JsonObject {
+  const config: JsonObject = { ...given, apiVersion: live["apiVersion"] ?? "", kind: live["kind"] ?? "" };
+  const fail = (words: string): never => {
+    throw new Error(`error applying patch: ${words}`);
+  };
+  const ofConfig = checkValue(type, config, { allowsDuplicates: false });
+  if (ofConfig.length > 0) fail(`failed to convert patch object to typed object: ${typedErrorText(ofConfig)}`);
+  const atomics = findAtomics(type, config);
+  if (atomics.length > 0)
+    fail(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`);
+  const ofLive = checkValue(type, live, { allowsDuplicates: true });
+  if (ofLive.length > 0) fail(`failed to convert original object to typed object: ${typedErrorText(ofLive)}`);
+  const merged = mergeValues(type, live, config);
+  return isObject(merged) ? merged : live;
+}
+
+/** Lists the paths of the atomic lists and maps in a value, each as `.path[0]`. */
+function findAtomics(type: MergeType, value: JsonValue, path = ""): string[] {
+  if (isObject(value) && type.map !== undefined) {
+    const { fields, isAtomic } = type.map;
+    // Only members that a schema names are looked into.
+    const inner = Object.entries(value).flatMap(([name, member]) => {
+      const field = fields.get(name);
+      return field === undefined ? [] : findAtomics(field.type(), member, path + pathElementText(fieldElement(name)));
+    });
+    return [...(isAtomic ? [path] : []), ...inner];
+  }
+  if (Array.isArray(value) && type.list !== undefined) {
+    const { item, isAtomic } = type.list;
+    const inner = value.flatMap((member, index) => findAtomics(item(), member, `${path}[${index}]`));
+    return [...(isAtomic ? [path] : []), ...inner];
+  }
+  return [];
+}
