@@ -1,17 +1,17 @@
 // Defining controllers
-export { defineController, type ControllerOptions } from "./codegen/define-controller.js";
-export { defineWorkflow } from "./codegen/define-workflow.js";
-export type { ReconcilerOf, SecondaryOf, WorkflowBuilder, WorkflowOptions } from "./codegen/define-workflow.js";
-export { asStored, createResource, defineResource, isResource, untypedResource } from "./codegen/define-resource.js";
-export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
+export { defineController, type ControllerOptions } from "./api/define-controller.js";
+export { defineWorkflow } from "./api/define-workflow.js";
+export type { ReconcilerOf, SecondaryOf, WorkflowBuilder, WorkflowOptions } from "./api/define-workflow.js";
+export { asStored, createResource, defineResource, isResource, untypedResource } from "./api/define-resource.js";
+export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./api/define-resource.js";
 
 // Running an operator
-export { createOperator } from "./operator.js";
-export type { ConnectedOperator, Operator, RegisteredController } from "./operator.js";
-export type { OperatorOptions } from "./assemble/operator/operator-options.js";
-export type { ProbeChecks, UserCheck } from "./operate/http/probes.js";
+export { createOperator } from "./api/operator.js";
+export type { ConnectedOperator, Operator, RegisteredController } from "./api/operator.js";
+export type { OperatorOptions } from "./api/operator.js";
+export type { ProbeChecks, UserCheck } from "./operate/health.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
-export { runOperator, type RunOperatorOptions } from "./run-operator.js";
+export { runOperator, type RunOperatorOptions } from "./api/run-operator.js";
 
 // What reconcilers return and throw
 export {
@@ -49,41 +49,40 @@ export type {
   OnAddFilter,
   OnDeleteFilter,
   OnUpdateFilter,
-} from "./cache/resource-change.js";
+} from "./cache/resource-events.js";
 export type { EventSource, EventSourceContext, SourceCondition } from "./sources/event-source.js";
 export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/reconcile-reason.js";
 export type { NamespaceHealth, SourceHealth, WaitingPrimaries, WaitingPrimary } from "./base/activity.js";
 
 // Writing
-export type { MergePatchOf, MergePatchResource, OperationOptions } from "./write/kind-operations.js";
-export type { KindOperations, ResourceWrite, RetriedPatch, WholeResource, WriteMode } from "./write/kind-operations.js";
-export { genericMatcher, statusMatcher } from "./match/matchers.js";
-export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
-export type { JsonPatchChange } from "./write/send/plan.js";
-export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
+export type { MergePatchOf, MergePatchResource, OperationOptions } from "./apply/resource-operations.js";
+export type {
+  KindOperations,
+  ResourceWrite,
+  RetriedPatch,
+  WholeResource,
+  WriteMode,
+} from "./apply/resource-operations.js";
+export { genericMatcher, statusMatcher } from "./apply/generic-matcher.js";
+export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./apply/generic-matcher.js";
+export type { JsonPatchChange } from "./apply/write.js";
+export type { FinalizerOptions, ResourceOperations } from "./apply/resource-operations.js";
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
 // Conditions
-export {
-  bound,
-  conditionIs,
-  crdPresent,
-  deleted,
-  fieldEquals,
-  ready,
-} from "./workflow/conditions/builtin-conditions.js";
+export { bound, conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions.js";
 
 // Event sources
-export { informerSource, type InformerSource, type InformerSourceOptions } from "./sources/kind/informer-source.js";
-export { pollingSource, type PollingSourceOptions } from "./sources/external/polling-source.js";
-export { perPrimaryPollingSource } from "./sources/external/per-primary-polling-source.js";
-export type { PerPrimaryPollingSourceOptions } from "./sources/external/per-primary-polling-source.js";
-export { cachingInboundSource, createInbound } from "./sources/external/caching-inbound-source.js";
-export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/external/caching-inbound-source.js";
-export type { Inbound, InboundChannel } from "./sources/external/caching-inbound-source.js";
+export { informerSource, type InformerSource, type InformerSourceOptions } from "./sources/informer-source.js";
+export { pollingSource, type PollingSourceOptions } from "./sources/polling-sources.js";
+export { perPrimaryPollingSource } from "./sources/polling-sources.js";
+export type { PerPrimaryPollingSourceOptions } from "./sources/polling-sources.js";
+export { cachingInboundSource, createInbound } from "./sources/caching-inbound-source.js";
+export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/caching-inbound-source.js";
+export type { Inbound, InboundChannel } from "./sources/caching-inbound-source.js";
 export { inboundSource, timerSource, type InboundSource, type TimerSource } from "./sources/trigger-sources.js";
-export { kubernetesResource, singleResource, type IdOf } from "./sources/external/external-cache.js";
-export type { ExternalSource, ExternalSourceOptions } from "./sources/external/external-source.js";
+export { kubernetesResource, singleResource, type IdOf } from "./sources/external-cache.js";
+export type { ExternalSource, ExternalSourceOptions } from "./sources/external-source.js";
 export {
   byAnnotation,
   byAnyLink,
@@ -94,16 +93,17 @@ export {
 } from "./sources/mappers.js";
 export type { MapperContext, PrimaryKeys } from "./sources/mappers.js";
 export type { PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
-export { allOf, anyOf, not } from "./sources/filters.js";
+export { allOf, anyOf, not } from "./sources/event-source.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { EventDraft, PostponedWrite, RequestObservation } from "./base/activity.js";
-export type { Events } from "./workflow/definition/context.js";
-export type { LeadershipObserver, LeadershipState } from "./operate/lease/leadership.js";
-export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
-export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
-export type { GivenUp, GivenUpPrimary, ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
+export type { Events } from "./workflow/context.js";
+export type { LeadershipObserver, LeadershipState } from "./operate/leader-election.js";
+export type { LeaderElectionSettings } from "./operate/lease-lock.js";
+export type { LoopEvent, LoopObserver } from "./operate/competing-writers.js";
+export type { GivenUp, GivenUpPrimary } from "./queue/controller-details.js";
+export type { ReconcileEvent, ReconcileObserver } from "./queue/reconcile-run.js";
 export type {
   ConditionOutcome,
   DependentOutcome,
@@ -115,20 +115,26 @@ export type {
   WorkflowResult,
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-result.js";
-export type { Fence, RequesterOptions, RequestObserver } from "./client/requester.js";
-export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type LogLevel } from "./base/logger.js";
-export type { LogLevels } from "./operate/settings/log-levels.js";
+export type { Fence, RequesterOptions, RequestObserver } from "./client/request.js";
+export {
+  createLogger,
+  messageOf,
+  type CreateLoggerOptions,
+  type Logger,
+  type LogLevel,
+  type LogLevels,
+} from "./base/logger.js";
 
 // Talking to a cluster
 export { ApiClient, type ApiClientOptions } from "./client/api-client.js";
-export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
-export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
-export type { WatchedEvent } from "./client/watch-events.js";
-export type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./client/write-request.js";
+export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/api-client.js";
+export type { EvictOptions, Scale, ScaleOptions } from "./client/api-client.js";
+export type { WatchedEvent } from "./client/api-client.js";
+export type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./client/request.js";
 export type { WriteVerb } from "./base/kubernetes-object.js";
-export { createConnection } from "./client/connect/connection.js";
-export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connect/connection.js";
-export { loadConnection, type LoadConnectionOptions } from "./client/connect/load-connection.js";
+export { createConnection } from "./client/connection.js";
+export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connection.js";
+export { loadConnection, type LoadConnectionOptions } from "./client/load-connection.js";
 
 // Types of resources
 export type {
@@ -152,10 +158,12 @@ export type {
   EventSourceFacts,
   PrimaryIndexFunction,
 } from "./reconcile/controller-definition.js";
-export type { PrimaryInput } from "./schedule/schedule-settings.js";
-export type { Retry, RetryOptions, RetryState } from "./schedule/retry.js";
-export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./schedule/rate-limiter.js";
+export type { PrimaryInput } from "./queue/schedule-settings.js";
+export type { Retry, RetryState } from "./queue/processor.js";
+export type { RetryOptions } from "./queue/schedule-settings.js";
+export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./queue/schedule-settings.js";
 export type {
+  Context,
   EventSources,
   Expectation,
   ExpectationArguments,
@@ -163,12 +171,11 @@ export type {
   Expectations,
   SecondariesOptions,
   SecondaryOptions,
-} from "./workflow/definition/context.js";
+} from "./workflow/context.js";
 export type {
   Condition,
   ConditionArguments,
   ConditionResult,
-  Context,
   CreateArguments,
   DeleteArguments,
   DependentArguments,
@@ -176,4 +183,4 @@ export type {
   Desired,
   Operations,
   UpdateArguments,
-} from "./workflow/definition/workflow-definition.js";
+} from "./workflow/workflow-definition.js";

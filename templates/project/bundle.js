@@ -34,6 +34,7 @@ const { metafile } = await build({
   },
   logLevel: "warning",
 });
+await removeEmptyMaps(metafile);
 await writeFile(join(outdir, "THIRD-PARTY-NOTICES.txt"), await noticesOf(metafile));
 
 /** Of packages, which are JavaScript, the maps have the names of the files alone: Node keeps all maps in memory from the start. */
@@ -43,6 +44,15 @@ function nameInMaps({ onLoad }) {
     const comment = `//# sourceMappingURL=data:application/json,${encodeURIComponent(map)}`;
     return { contents: `${await readFile(path, "utf8")}\n${comment}` };
   });
+}
+
+/** Removes the maps of files that have code of packages alone: at the start, Node.js reads each file that has a map character by character. */
+async function removeEmptyMaps({ outputs }) {
+  for (const [file, { inputs }] of Object.entries(outputs)) {
+    if (!file.endsWith(".mjs") || !Object.keys(inputs).every((input) => /\.([cm]?js|json)$/.test(input))) continue;
+    await writeFile(file, (await readFile(file, "utf8")).replace(/\/\/# sourceMappingURL=[^\n]*\n$/, ""));
+    await rm(`${file}.map`);
+  }
 }
 
 /** Returns the name, the licence and its text of each package that is in the bundle. */

@@ -1,7 +1,8 @@
 // What parts of the runtime say of their work, for metrics, traces and reports. Times are by the clock of the controller (`performance.now()`).
-import type { KubernetesObject, ObjectKey } from "./kubernetes-object.js";
+import { type KubernetesObject, type ObjectKey, keyOf } from "./kubernetes-object.js";
+import type { Logger } from "./logger.js";
 
-/** How long one dependent took in one run of a workflow, with what it waited for inside: a slot, a retry, the user's functions, the server. */
+/** The time that one dependent took in one run of a workflow, with its waits: for a worker, a retry, functions of the user, the API server. */
 export interface StepTiming {
   readonly dependent: string;
   readonly startedAt: number;
@@ -10,24 +11,24 @@ export interface StepTiming {
   readonly outcome: string;
 }
 
-/** What a controller does at one moment. */
+/** The activity of a controller at one moment. */
 export interface ControllerActivity {
   /** How often a primary was put into the queue since the start. */
   readonly submissions: number;
   readonly queued: number;
   readonly running: number;
-  /** How many reconciles may run at once. */
+  /** The limit of concurrent reconciles. */
   readonly maxRunning: number;
-  /** How long the reconciles under way have run so far, all together. */
+  /** The sum of the times that the reconciles in progress have run. */
   readonly unfinishedMs: number;
-  /** How long the one that has run longest has done so. */
+  /** The time that the longest of them has run. */
   readonly longestMs: number;
 }
 
 /** Why a watch ended: the server ended it in time, had forgotten its version, or was restored to an older state; or it failed. */
 export type WatchEnd = "ended" | "expired" | "restored" | "failed";
 
-/** What an informer has done so far. */
+/** The activity of an informer since its start. */
 export interface InformerActivity {
   /** `Kind.version.group` */
   readonly kind: string;
@@ -37,13 +38,13 @@ export interface InformerActivity {
   readonly objects: number;
   /** Whether its objects are known: it was listed, or the API server does not serve the kind. */
   readonly isKnown: boolean;
-  /** When its watch brought something last; absent before. */
+  /** When its watch last received something; absent before. */
   readonly receivedAt: number | undefined;
-  /** How many watches ended, by why. */
+  /** The number of watches that ended, by reason. */
   readonly ends: Readonly<Partial<Record<WatchEnd, number>>>;
 }
 
-/** What is known of one kind in one namespace. */
+/** The state of the watch of one kind in one namespace. */
 export interface NamespaceHealth {
   /** `unknown` until the first list has ended or failed; `failing` from a failure of the watch to its next success. */
   readonly status: "unknown" | "synced" | "failing";
@@ -51,7 +52,7 @@ export interface NamespaceHealth {
   readonly reason?: string;
 }
 
-/** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
+/** The health of an event source; `reason` is a text for the log and the health endpoint. */
 export interface SourceHealth {
   readonly status: "healthy" | "unhealthy" | "unknown";
   readonly reason?: string;
@@ -61,22 +62,22 @@ export interface SourceHealth {
   readonly namespaces?: { readonly [namespace: string]: NamespaceHealth };
 }
 
-/** A primary that is not reconciled yet, because what may belong to it is not known. */
+/** A primary that is not reconciled yet, because its secondaries are not listed yet. */
 export interface WaitingPrimary {
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
-  /** What is not known, and why. */
+  /** What is not listed, and why. */
   readonly reason: string;
 }
 
-/** The primaries that wait until what may belong to them is known. */
+/** The primaries that wait until their secondaries are listed. */
 export interface WaitingPrimaries {
   readonly count: number;
   /** The first ten of these primaries. */
   readonly primaries: readonly WaitingPrimary[];
 }
 
-/** A request as an observer sees it, once it is answered or failed. */
+/** An attempt of a request that was answered or has failed. */
 export interface RequestObservation {
   readonly method: string;
   readonly path: string;
@@ -85,14 +86,14 @@ export interface RequestObservation {
   readonly durationMs: number;
 }
 
-/** What is known of a reconcile when it begins. */
+/** The facts of a reconcile that begins. */
 export interface ReconcileFacts {
   readonly controller: string;
   /** `namespace/name` */
   readonly primary: string;
-  /** 0 unless the reconciles before failed. */
+  /** 0 unless the previous reconcile failed. */
   readonly attempt: number;
-  /** How long it had waited for its turn. */
+  /** How long the primary waited in the queue. */
   readonly queuedMs: number;
   readonly reasons: readonly string[];
 }
@@ -100,7 +101,7 @@ export interface ReconcileFacts {
 /** Returns the places, `limit` at most, where an object was not as desired, such as `spec.replicas`; never a value. */
 export type ChangedPaths = (limit: number) => readonly string[];
 
-/** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
+/** A write that is postponed because of a write loop; it is made after the pause. */
 export interface PostponedWrite {
   /** The kind of the object, such as `Deployment.v1.apps`. */
   readonly kind: string;
@@ -110,23 +111,23 @@ export interface PostponedWrite {
   readonly loop: "undone" | "unsettled";
   /** How many writes belong to the loop so far. */
   readonly writes: number;
-  /** What differs, such as `spec.replicas`; empty if the object itself is missing. */
+  /** The fields that differ, such as `spec.replicas`; empty if the object itself is missing. */
   readonly paths: readonly string[];
-  /** The field managers that last wrote what differs, from `managedFields`. */
+  /** The field managers that last wrote these fields, from `managedFields`. */
   readonly managers: readonly string[];
   readonly retryAfterMs: number;
 }
 
-/** For whom an object is written. */
+/** The primary and the dependent that a write is for. */
 export interface WrittenFor {
   readonly primary?: KubernetesObject | undefined;
   readonly dependent?: string | undefined;
 }
 
-/** The kind of what external dependents write, where the kind of an object stands. */
+/** Stands for the kind in reports of writes of external dependents. */
 export const EXTERNAL_KIND = "ExternalResource";
 
-/** A write that belongs to a loop, with what differed before it. */
+/** A write that belongs to a loop, with the fields that differed before it. */
 export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "managers"> {
   /** Whether it made the writes a loop. */
   readonly isNew: boolean;
@@ -134,40 +135,40 @@ export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "manage
   readonly pauseMs: number;
 }
 
-/** Told of writes that belong to a loop; must not throw. */
+/** Notified of writes that belong to a loop; must not throw. */
 export interface LoopListener {
-  /** Returns what a write follows from, for which there is no loop among writes that follow from different ones: the primary as it was edited. */
+  /** Returns the input of a write, the primary as it was edited: writes with different inputs are no loop. */
   inputOf(primary: KubernetesObject | undefined): string;
-  /** Told after every write of a loop. */
-  onLoop(written: LoopWrite, cause: WrittenFor): void;
-  /** Told when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */
+  /** Called after every write of a loop; `isUrgent`: the write is never postponed. */
+  onLoop(written: LoopWrite & { readonly isUrgent?: boolean }, cause: WrittenFor): void;
+  /** Called when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */
   onPostponed(postponed: PostponedWrite, cause: WrittenFor): void;
 }
 
-/** Follows work as spans: calls `work` at once, and returns what that returns. */
+/** Records work as spans: calls `work` at once, and returns its result. */
 export interface Tracing {
   reconcile<Outcome extends { readonly failure?: { readonly error: unknown } }>(
     facts: ReconcileFacts,
     work: () => Promise<Outcome>,
   ): Promise<Outcome>;
-  /** The outcome is a text if the dependent turned out not to be wanted. */
+  /** The outcome is a text, the reason, if the dependent has no claim to an object in this run. */
   dependent<Outcome extends string | { readonly kind: string }>(
     name: string,
     work: () => Promise<Outcome>,
   ): Promise<Outcome>;
-  /** Takes a change of an object of the dependent that is under way; of what is created nothing was different before. */
+  /** Records a change of an object of the dependent in progress; a created object has no changed paths. */
   changed(pathsOf: ChangedPaths): void;
   /** Takes an attempt of a request that has ended. */
   request(request: RequestObservation): void;
 }
 
-/** An Event as the user states it. */
+/** An Event as the user describes it. */
 export interface EventDraft {
   /** Default: `Normal`. */
   readonly type?: "Normal" | "Warning" | undefined;
   /** Why, in one word in upper camel case. */
   readonly reason: string;
-  /** What happened, in words. If the same Event is recorded again, the first note stays. */
+  /** What happened. If the same Event is recorded again, the first note stays. */
   readonly note: string;
   /** What was done, in one word in upper camel case. Default: `Reconcile`. */
   readonly action?: string | undefined;
@@ -185,4 +186,28 @@ export interface EventSourceName {
 export interface EventSink {
   /** Records an Event, or counts one more; returns at once. What cannot be written is logged, and lost. */
   record(source: EventSourceName, draft: EventDraft): void;
+}
+
+/** Where a controller reports what happens to its primaries. */
+export interface Reporter {
+  readonly controller: string;
+  readonly logger: Logger;
+  readonly events: EventSink;
+}
+
+/** A problem of a primary: the note is the Event and the log line. */
+interface Report extends EventDraft {
+  readonly type: "Warning";
+  /** Further fields of the log line. */
+  readonly fields?: object;
+}
+
+/** Logs a problem of a primary, and records it as an Event. */
+export function report(
+  { controller, logger, events }: Reporter,
+  about: KubernetesObject,
+  { fields, ...draft }: Report,
+): void {
+  logger.warn({ controller, primary: keyOf(about.metadata), ...fields }, draft.note);
+  events.record({ controller, about }, draft);
 }

@@ -1,6 +1,6 @@
 // Errors are recognised by name, never by instanceof: two copies of this package may be loaded.
 
-/** One cause that the API server gives for refusing a request. */
+/** One cause that the API server gives for rejecting a request. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -64,16 +64,16 @@ function detailOf(message: string): string {
   return message.replace(SCALAR_VALUE, "");
 }
 
-// How kube-apiserver 1.36 says so, and how rules of custom resources mostly do.
+// The texts of kube-apiserver 1.36, and those that most rules of custom resources use.
 const IMMUTABLE =
   /\bimmutable\b|\b(?:may|can|must|should)(?: ?not|n't) (?:be )?(?:change|modif|update|alter)|\bupdates to .+ (?:is|are) forbidden/i;
 
-/** Tells whether the API server refuses a value because its field cannot change any more. */
+/** Tells whether the API server rejects a value because its field is immutable. */
 export function isAboutImmutable({ message = "" }: StatusCause): boolean {
   return IMMUTABLE.test(detailOf(message));
 }
 
-/** Tells whether the API server refused a write because a field of the object cannot change any more. */
+/** Tells whether the API server rejected a write because a field of the object is immutable. */
 export function isImmutableError(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(isAboutImmutable);
 }
@@ -81,7 +81,7 @@ export function isImmutableError(error: unknown): error is ApiError {
 /** A request that got no answer: the server cannot be reached, or the connection broke. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
-  /** Whether the request may have reached the server, which then may have carried it out. */
+  /** Whether the request may have reached the API server, which may then have executed it. */
   readonly wasSent: boolean;
   /** Whether the request is not repeated, as there was an answer, of which the client does not accept more. */
   readonly isFinal: boolean;
@@ -96,7 +96,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** A write that was not sent, because this operator does not lead: another one may be writing. */
+/** A write that was not sent, because this operator is not the leader: the leader may be writing. */
 export class LeadershipError extends Error {
   override readonly name = "LeadershipError";
 }
@@ -152,6 +152,13 @@ export function isApiError(error: unknown, code?: number): error is ApiError {
 /** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
 export function findError<Found extends Error>(error: unknown, name: Found["name"]): Found | undefined {
   return firstIn(error, (each) => (each.name === name ? (each as Found) : undefined));
+}
+
+/** Returns the errors that an aggregate consists of, at any depth; any other error is the only one. */
+export function flattenErrors(error: unknown): readonly unknown[] {
+  const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const parts = all.flatMap((part) => (part === error ? [] : flattenErrors(part)));
+  return parts.length === 0 ? [error] : parts;
 }
 
 // The stack of these errors leads into the runtime and tells nothing.

@@ -82,6 +82,11 @@ export interface StatusCondition {
   readonly observedGeneration?: number | undefined;
 }
 
+/** An object of a kind whose status has conditions. */
+export type WithConditions = KubernetesObject & {
+  readonly status?: { readonly conditions?: readonly StatusCondition[] };
+};
+
 /** What every Kubernetes object has. */
 export interface KubernetesObject {
   readonly apiVersion: string;
@@ -131,6 +136,9 @@ export type PartialResource<Resource extends KubernetesObject> = PartOf<Omit<Res
   readonly metadata: ObjectRef & PartOf<Resource["metadata"]>;
 };
 
+/** An object as a write sends it. */
+export type ObjectBody = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
+
 /** A copy of a value that may be changed: the types of what is read are readonly, at any depth. */
 export type Draft<Value> = Value extends readonly (infer Item)[]
   ? Draft<Item>[]
@@ -148,6 +156,16 @@ export interface JsonPatchOperation {
 
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
 export type WriteVerb = "create" | "update" | "apply" | "jsonPatch" | "mergePatch";
+
+/** Returns a time as `metav1.Time` has it. */
+export function timestampOf(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Returns a time as `metav1.MicroTime` has it. */
+export function microTimeOf(time: Date): string {
+  return time.toISOString().replace(/Z$/, "000Z");
+}
 
 /** Returns the object or list that a text is in JSON; undefined if it is none. A parser's own error would quote the text, which may be secret. */
 export function objectIn<Value extends object>(text: string): Partial<Value> | undefined {
@@ -194,4 +212,63 @@ export interface ResourceReader<Resource> {
   list(options?: { readonly namespace?: string }): readonly Resource[];
   /** Returns the objects for which the function of an index gave `value`, sorted by key; throws if there is no index of this name. */
   byIndex(index: string, value: string): readonly Resource[];
+}
+
+/** The fields that a controller applied to an object, as the API server recorded them in `metadata.managedFields`. */
+export interface OwnedFields {
+  readonly fieldManager: string;
+  /** The subresource through which it was applied; empty if it was the object itself. */
+  readonly subresource: string;
+  readonly apiVersion: string;
+  readonly fieldsV1: string;
+  /** Set on entries of former field managers for the object itself. Their `fieldsV1` is not kept. */
+  readonly isFormer?: true;
+}
+
+/** The names of the field managers of an operator, whose entries the caches keep. */
+export interface FieldManagers extends Iterable<string> {
+  /** The names of the field managers whose fields the operator takes over. */
+  readonly former?: ReadonlySet<string>;
+}
+
+/** The latest write of the field managers of the operator to an object, in the time of the API server. */
+export interface ManagedWrite {
+  readonly fieldManager: string;
+  readonly time: string;
+}
+
+/** An object as the runtime keeps it: without `managedFields`, which are most of its size. */
+export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
+  readonly object: Resource;
+  readonly owned?: readonly OwnedFields[];
+}
+
+/** Returns the fields that a controller applied to an object, or through a subresource; undefined if there are none. */
+export function ownedBy(
+  { owned }: DecodedResource,
+  fieldManager: string,
+  subresource: "" | "status" = "",
+): OwnedFields | undefined {
+  return owned?.find(
+    (fields) =>
+      fields.fieldManager === fieldManager && fields.subresource === subresource && fields.isFormer === undefined,
+  );
+}
+
+/** Tells whether one of these former field managers owns fields of an object. */
+export function isOwnedByFormer({ owned }: DecodedResource, managers: readonly string[]): boolean {
+  return (
+    managers.length > 0 &&
+    owned?.some(({ fieldManager, isFormer }) => isFormer === true && managers.includes(fieldManager)) === true
+  );
+}
+
+/** Returns the version of an object; "0", which is older than any, if it has none. */
+export function versionOf({ object }: DecodedResource): string {
+  return object.metadata.resourceVersion ?? "0";
+}
+
+/** Returns the uid of an object, if there is one. */
+export function uidOf(entry: DecodedResource | undefined): string | undefined {
+  return entry?.object.metadata.uid;
 }

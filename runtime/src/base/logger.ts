@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { inspect } from "node:util";
 import { printableJson, printableLine, truncateText } from "@gen-operator/schema";
 import pino from "pino";
-import { callUnawaited } from "./promises.js";
+import { callUnawaited } from "./user-calls.js";
 
 /** Where the runtime reports what happens; a pino logger fits. */
 export interface Logger {
@@ -10,12 +10,15 @@ export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-  /** Tells whether lines of a level are written; what nobody would read is then not put together. Default: they are. */
+  /** Tells whether lines of a level are written, so that others need not be composed. Default: they are. */
   isLevelEnabled?(level: string): boolean;
 }
 
 /** The levels of `createLogger`, least important first. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** The levels of a logger, least important first. */
+export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
 
 /** The level of a line. */
 export type LineLevel = Exclude<LogLevel, "silent">;
@@ -189,7 +192,7 @@ function printable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [printableLine(key), printable(member)]));
 }
 
-// Only somebody at a terminal needs it: a bundle comes without it.
+// Needed at a terminal only: a bundle comes without it.
 function loadPrinter(colorize: boolean): ((line: string) => string) | undefined {
   try {
     const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
@@ -203,4 +206,46 @@ function loadPrinter(colorize: boolean): ((line: string) => string) | undefined 
 function withMessages(fields: object): { [name: string]: unknown } {
   const written = (value: unknown) => (value instanceof Error ? messageOf(value) : value);
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, written(value)]));
+}
+
+/** Which lines are written; may change at any time. */
+export interface LogLevels {
+  operator: LogLevel;
+  /** By the names of controllers; the level of the operator for one that has none. */
+  readonly controllers: Map<string, LogLevel>;
+  /** Tells whether the logger behind them writes the lines of a level. Default: it does. */
+  isWritten?(level: LogLevel): boolean;
+}
+
+/**
+ * Returns the logger of an operator with levels that may change: at first `info`. What a logger of the user's writes is its own affair: all of
+ * that is written, unless a level says less. Levels that are given are obeyed by that logger already.
+ */
+export function createLeveledLogger(
+  own: Logger | undefined,
+  { levels: given, format }: Pick<CreateLoggerOptions, "format"> & { readonly levels?: LogLevels | undefined } = {},
+): { readonly logger: Logger; readonly levels: LogLevels } {
+  if (given !== undefined) return { logger: createSafeLogger(own ?? createLogger()), levels: given };
+  const behind = own ?? createLogger("debug", { format });
+  const operator: LogLevel = own === undefined ? "info" : "debug";
+  const isWrittenBehind = (level: LogLevel) => level === "silent" || isWritten(createSafeLogger(behind), level);
+  const levels: LogLevels = { operator, controllers: new Map(), isWritten: isWrittenBehind };
+  return { logger: createSafeLogger(leveledLogger(behind, levels)), levels };
+}
+
+/** Returns a logger that writes through another one what the levels let pass. */
+function leveledLogger(logger: Logger, levels: LogLevels): Logger {
+  const isAtLeast = (level: LogLevel, least: LogLevel) => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
+  const leastFor = (fields: object) => {
+    const { controller } = fields as { readonly controller?: unknown };
+    return (typeof controller === "string" ? levels.controllers.get(controller) : undefined) ?? levels.operator;
+  };
+  // What the logger returns is passed on: a promise may be rejected.
+  const at = (level: LineLevel) => (fields: object, message: string) =>
+    isAtLeast(level, leastFor(fields)) ? logger[level](fields, message) : undefined;
+  // The caller does not name a controller.
+  const isLevelEnabled = (level: string) =>
+    isWritten(logger, level) &&
+    [levels.operator, ...levels.controllers.values()].some((least) => isAtLeast(level as LogLevel, least));
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), isLevelEnabled };
 }

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import {
-  groupOf,
-  keyOf,
   type KubernetesObject,
   type ObjectKey,
   type ObjectMeta,
   type ObjectRef,
+  groupOf,
+  keyOf,
 } from "./kubernetes-object.js";
 import type { ProofKey } from "./proof-key.js";
 import type { ResourceDefinition } from "./resource-definition.js";
 
-// These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
+// These link a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
 
 /** Annotation with the name of the primary. */
 export const PRIMARY_NAME = "gen-operator.dev/primary-name";
@@ -18,7 +18,7 @@ export const PRIMARY_NAME = "gen-operator.dev/primary-name";
 export const PRIMARY_NAMESPACE = "gen-operator.dev/primary-namespace";
 /** Annotation with the kind and group of the primary. */
 export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
-/** Annotation with the uid of the primary: another primary of the name is another one, and only who may read the primary knows it. */
+/** Annotation with the uid of the primary: it tells a primary from a later one of its name, and only clients that may read the primary know it. */
 export const PRIMARY_UID = "gen-operator.dev/primary-uid";
 /** Annotation with the proof of the link, on objects that are neither beside their primary nor in a namespace that their dependent states. */
 export const LINK_PROOF = "gen-operator.dev/link-proof";
@@ -26,9 +26,9 @@ export const LINK_PROOF = "gen-operator.dev/link-proof";
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
 /** Annotation with the key of the item, for objects of a bulk dependent. */
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
-/** Annotation with the key of the object itself: a copy that somebody makes of it has another name, and is not ours. */
+/** Annotation with the key of the object itself: a copy by another client has another key, and is no dependent. */
 export const OBJECT_KEY = "gen-operator.dev/object";
-/** Annotation that somebody puts on a primary: while it is `true`, nothing is written for the primary. */
+/** Annotation that a user puts on a primary: while it is `true`, the controller writes nothing for the primary. */
 export const PAUSED = "gen-operator.dev/paused";
 /** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
 export const CONTROLLER_LABEL = "gen-operator.dev/controller";
@@ -48,10 +48,10 @@ export function holdFinalizerOf(controllerFinalizer: string, { uid = "" }: Pick<
 
 /** Returns the finalizers by which an object is held for cleanups. */
 export function holdFinalizersIn({ metadata: { finalizers } }: KubernetesObject): readonly string[] {
-  return finalizers?.filter((name) => name.startsWith(HELD_PREFIX)) ?? NO_LINKS;
+  return finalizers?.filter((name) => name.startsWith(HELD_PREFIX)) ?? [];
 }
 
-/** Tells whether somebody has paused a primary. */
+/** Tells whether a primary is paused. */
 export function isPaused({ annotations }: Pick<ObjectMeta, "annotations">): boolean {
   return annotations?.[PAUSED] === "true";
 }
@@ -127,8 +127,8 @@ export function provenLinkOf({ metadata }: { readonly metadata: ObjectMeta }): s
 }
 
 /**
- * Returns the value of the index for the objects that name a primary without a proof: others may have written that. It counts only for the very
- * object that a dependent states, which an earlier version of the operator may have written.
+ * Returns the value of the index for the objects that name a primary without a proof: another client may have written that. It counts only for the
+ * very object that a dependent desires, which an earlier version of the operator may have written.
  */
 export function namedLinkOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return linkValue(keyOf(metadata), "");
@@ -149,35 +149,34 @@ export interface LinkReading {
   readonly primary: ResourceDefinition;
   /** Whether owner references mean nothing, as in another cluster. */
   readonly isElsewhere: boolean;
-  /** The namespaces that the dependent states; undefined if it states none. */
+  /** The namespaces that the dependent names; undefined if it names none. */
   readonly namespaces?: readonly string[] | undefined;
-  /** Whether an object that another owner controls is linked to nobody else, as those are that a dependent writes. */
+  /** Whether an object that another owner controls is linked to that owner alone, as the objects are that a dependent writes. */
   readonly isExclusive?: boolean;
   /** Returns the key of the proofs, once it is loaded; called only for an object that has a proof. */
   key?(): ProofKey | undefined;
 }
 
 /**
- * Returns the primaries that an object is linked to, as values of the index. Everyone who may write an object may write its link, so a link has to
- * prove itself: by the uid of the primary, and by where the object is. An object beside its primary, or in a namespace that its dependent
- * states, needs no more; in any other place its link has a proof that only the operator can make.
+ * Returns the primaries that an object is linked to, as values of the index. Any client that may write an object may write its link, so a link
+ * needs evidence: the uid of the primary, and the namespace of the object. An object in the namespace of its primary, or in one that its dependent
+ * names, needs no more; in any other place its link needs a proof that only the operator can make.
  */
 export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): readonly string[] {
   const { primary, isElsewhere, isExclusive = false, namespaces } = reading;
   const { namespace, annotations, ownerReferences = [] } = metadata;
   const isStated = namespace !== undefined && namespaces?.includes(namespace) === true;
-  let links = NO_LINKS;
-  const add = (key: ObjectKey, uid = "") => void (links = [...links, linkValue(key, uid)]);
-  const controllers = isExclusive ? ownerReferences.filter(({ controller }) => controller === true) : [];
-  const isTaken = (uid: string | undefined) => controllers.some((owner) => owner.uid !== uid);
+  const links: string[] = [];
+  const isTaken = (uid: string | undefined) => isExclusive && isControlledByOther(metadata, { uid });
   for (const owner of isElsewhere ? [] : ownerReferences) {
     if (owner.kind !== primary.kind || groupOf(owner.apiVersion) !== primary.group || isTaken(owner.uid)) continue;
     // The garbage collector looks for a namespaced owner in the namespace of the object, and a cluster-scoped object is no tenant's.
     if (primary.scope === "Namespaced") {
-      if (namespace !== undefined) add(keyOf({ name: owner.name, namespace }), owner.uid);
-    } else if (namespace === undefined || isStated || isProven(metadata, owner.uid, reading))
-      add(owner.name, owner.uid);
-    else add(owner.name);
+      if (namespace !== undefined) links.push(linkValue(keyOf({ name: owner.name, namespace }), owner.uid));
+    } else {
+      const isKnown = namespace === undefined || isStated || isProven(metadata, owner.uid, reading);
+      links.push(linkValue(owner.name, isKnown ? owner.uid : ""));
+    }
   }
   const name = annotations?.[PRIMARY_NAME];
   if (name === undefined || (annotations?.[PRIMARY_TYPE] ?? typeOfPrimary(primary)) !== typeOfPrimary(primary))
@@ -188,11 +187,9 @@ export function linksOf({ metadata }: KubernetesObject, reading: LinkReading): r
   if (isTaken(uid)) return links;
   const isBeside = namespace !== undefined && namespace === home;
   if (links.includes(linkValue(key, uid))) return links;
-  add(key, isBeside || isStated || isProven(metadata, uid, reading) ? uid : "");
+  links.push(linkValue(key, isBeside || isStated || isProven(metadata, uid, reading) ? uid : ""));
   return links;
 }
-
-const NO_LINKS: readonly string[] = [];
 
 function isProven(live: ObjectMeta, uid: string | undefined, reading: LinkReading): boolean {
   const proof = live.annotations?.[LINK_PROOF];
@@ -218,7 +215,7 @@ export function factsOf(object: ObjectRef & Partial<ObjectMeta>, uid: string): r
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
-/** The annotations by which an object is a dependent of a primary, in this version and earlier ones. */
+/** The annotations that make an object a dependent of a primary, in this version and earlier ones. */
 export const LINK_ANNOTATIONS: readonly string[] = [
   ...PRIMARY,
   PRIMARY_UID,
@@ -228,7 +225,7 @@ export const LINK_ANNOTATIONS: readonly string[] = [
   CONTROLLER_LABEL,
 ];
 
-/** Returns what of the metadata of an object names it and ties it to its primary. */
+/** Returns the part of the metadata that names an object and links it to its primary. */
 export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Partial<ObjectMeta> {
   const { name, namespace, labels, annotations = {}, ownerReferences } = desired;
   const label = labels?.[CONTROLLER_LABEL];
@@ -241,12 +238,12 @@ export function linkOf(desired: ObjectRef & Partial<ObjectMeta>): ObjectRef & Pa
   };
 }
 
-/** Tells whether a live object is tied to its primary as a desired one is. */
+/** Tells whether a live object has the link of the desired object. */
 export function hasLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): boolean {
   return missingLink(live, desired).length === 0;
 }
 
-/** Names what ties a desired object to its primary, and a live one lacks. */
+/** Names the parts of the link of a desired object that a live object lacks. */
 export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Partial<ObjectMeta>): readonly string[] {
   const { annotations = {}, ownerReferences = [] } = linkOf(desired);
   return [
@@ -260,7 +257,7 @@ export function missingLink(live: Partial<ObjectMeta>, desired: ObjectRef & Part
   ];
 }
 
-/** Returns the owner and the annotations that may tie an object to a primary: `deletion` decides which of them it has. */
+/** Returns the owner and the annotations that may link an object to a primary: `deletion` decides which of them it has. */
 export function linksTo({ apiVersion, kind, metadata: { uid, name, namespace } }: KubernetesObject) {
   const type = typeOfPrimary({ kind, group: groupOf(apiVersion) });
   const home = namespace !== undefined && { [PRIMARY_NAMESPACE]: namespace };
@@ -272,24 +269,24 @@ type Links = Pick<ObjectMeta, "annotations"> & {
   readonly ownerReferences?: readonly Pick<ObjectMeta, "uid">[] | undefined;
 };
 
-/** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
+/** Tells whether two objects are linked to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Links, live: Partial<ObjectMeta>): boolean {
   if (desired.ownerReferences?.some((owner) => isOwnedBy(live, owner)) === true) return true;
   const { annotations: wanted = {} } = desired;
-  // Where somebody took the namespace off, the object is taken for one beside its primary.
+  // Without the annotation of the namespace, the object belongs to a primary in its own namespace.
   const home = wanted[PRIMARY_NAMESPACE] === undefined ? undefined : live.namespace;
   const found: { [name: string]: string | undefined } = { [PRIMARY_NAMESPACE]: home, ...live.annotations };
   return wanted[PRIMARY_NAME] !== undefined && PRIMARY.every((name) => wanted[name] === found[name]);
 }
 
-/** Tells whether a live object says that it was made as the same item of the same dependent, and by no other controller. */
+/** Tells whether the annotations of a live object name the same item of the same dependent, and no other controller. */
 export function sharesDependent(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
   const isStated = desired.annotations?.[DEPENDENT_NAME] !== undefined;
   const isOthers = live.labels?.[CONTROLLER_LABEL] !== undefined && lacksLabel(live, desired);
   return isStated && !isOthers && DEPENDENT.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
 
-/** Says who else an object belongs to, so that it cannot be tied to a primary; undefined if it is free. */
+/** Names the other owner or primary of an object that therefore cannot be linked; undefined if there is none. */
 export function otherOwnerOf(live: Partial<ObjectMeta>, desired: Partial<ObjectMeta>): string | undefined {
   const own = new Set(desired.ownerReferences?.map(({ uid }) => uid));
   const controller = live.ownerReferences?.find((owner) => owner.controller === true && !own.has(owner.uid));

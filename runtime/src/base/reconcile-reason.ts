@@ -21,7 +21,7 @@ export type ReconcileReason =
   /** Nothing happened for the longest interval. */
   | { readonly kind: "resync" };
 
-/** How urgent a reconcile is: what somebody changed comes before what a list or the clock brings. */
+/** How urgent a reconcile is: edits are reconciled before relists, resyncs and timers. */
 export type ReconcilePriority = "edit" | "background";
 
 /** Returns how urgent a reason is. */
@@ -44,15 +44,18 @@ export function describeReason(reason: ReconcileReason): string {
   }
 }
 
-/** What an event source says with a change, besides whom it concerns. */
+/** The facts of a change that an event source reports, besides the primaries. */
 export interface SecondaryCause {
   /** The dependent that the object is of. Default: the name of the event source. */
   readonly source?: string;
   /** The kind of the object. */
   readonly type?: string;
   readonly object?: ObjectKey;
-  /** Whether a list brought it, and not somebody's edit. */
+  /** Whether a list brought it, and not an edit. */
   readonly isInitial?: boolean;
   /** Whether nothing changed, and a time that the runtime keeps is over. */
   readonly isTimer?: boolean;
 }
+
+/** Puts a primary into the queue of its controller. */
+export type Requeue = (primary: ObjectKey, cause: SecondaryCause & { readonly source: string }) => void;

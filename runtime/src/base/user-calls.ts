@@ -1,5 +1,7 @@
 // Which functions of the user occupy the event loop. All operators of a process share one event loop, so there is one record for the process.
-import { keyOf, type KubernetesObject, type ObjectKey } from "./kubernetes-object.js";
+import { type KubernetesObject, type ObjectKey, keyOf } from "./kubernetes-object.js";
+import type { Logger } from "./logger.js";
+import type { Clock } from "./wait.js";
 
 /** A call of a function of the user. */
 export interface UserCall {
@@ -43,6 +45,8 @@ const TICK_MS = 500;
 // Shorter calls cannot be what blocks the event loop for seconds.
 const MIN_BLOCKING_MS = 100;
 const MAX_BLOCKERS = 20;
+// A function that takes longer may never return.
+const SLOW_AFTER_MS = 30_000;
 
 /** Names a call with its primary, or the object that it is called with, and its controller. */
 export function describeCall({ what, controller, primary, object }: UserCall): string {
@@ -78,7 +82,9 @@ export class UserCalls {
 
   /** Calls a function of the user, and marks its synchronous part. */
   run<Result>(call: UserCall, task: () => Result): Result {
-    const [outer, outerStartedAt, outerNestedMs] = [this.#current, this.#startedAt, this.#nestedMs];
+    const outer = this.#current;
+    const outerStartedAt = this.#startedAt;
+    const outerNestedMs = this.#nestedMs;
     this.#marker?.(describeCall(call));
     const startedAt = performance.now();
     this.#current = call;
@@ -174,6 +180,34 @@ export class UserCalls {
   }
 }
 
+// A rejected promise that nothing handles ends the process, so both functions handle what an asynchronous function returns.
+
+/** Returns the result of a function that has to be synchronous; throws if it is a promise. */
+export function synchronous<Result>(returned: Result): Result {
+  if (!isThenable(returned)) return returned;
+  returned.then(undefined, () => {});
+  throw new TypeError("it returned a promise; nothing waits for it here, so it has to be synchronous");
+}
+
+/** Calls a function without waiting for its result; calls `onSuccess` or `onFailure` when it has ended, at once or later. */
+export function callUnawaited(
+  call: () => unknown,
+  { onSuccess = () => {}, onFailure }: { onSuccess?: () => void; onFailure: (error: unknown) => void },
+): void {
+  let returned: unknown;
+  try {
+    returned = call();
+  } catch (error) {
+    return onFailure(error);
+  }
+  if (isThenable(returned)) returned.then(onSuccess, onFailure);
+  else onSuccess();
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
 function cpuTimeMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -181,3 +215,55 @@ function cpuTimeMs(): number {
 
 /** The calls of this process. */
 export const userCalls = new UserCalls();
+
+interface RunningTasksOptions extends Pick<UserCall, "controller" | "primary"> {
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** The functions of the user that one reconcile is waiting for; says so when that takes long, because such a one may never return. */
+export class RunningTasks {
+  readonly #options: RunningTasksOptions;
+  /** Those that have not returned yet. */
+  readonly running: (UserCall & { readonly startedAt: number })[] = [];
+  /** Absent until there is something to watch. */
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: RunningTasksOptions) {
+    this.#options = options;
+  }
+
+  /** Calls `task` and waits for it, under the name `what`. */
+  async track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
+    if (!this.#isClosed) this.#cancel ??= this.#watch();
+    const { controller, primary, clock } = this.#options;
+    const running = { what, controller, primary, startedAt: clock.now() };
+    this.running.push(running);
+    try {
+      return await userCalls.run(running, task);
+    } finally {
+      userCalls.settle();
+      this.running.splice(this.running.indexOf(running), 1);
+    }
+  }
+
+  /** Says nothing more of functions that do not return. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
+
+  #watch(): () => void {
+    const { clock, logger } = this.#options;
+    return clock.schedule(SLOW_AFTER_MS, () => {
+      const now = clock.now();
+      for (const { what, startedAt } of this.running) {
+        const seconds = Math.round((now - startedAt) / 1000);
+        const message = `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`;
+        logger.warn({ seconds }, message);
+      }
+      this.#cancel = this.#watch();
+    });
+  }
+}

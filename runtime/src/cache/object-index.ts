@@ -1,6 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { synchronous } from "../base/promises.js";
-import { userCalls } from "../base/user-calls.js";
+import { synchronous, userCalls } from "../base/user-calls.js";
 
 /** Returns the values under which an index finds an object. An object for which it throws is not indexed. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
@@ -46,7 +45,7 @@ export class ObjectIndex {
     return this.#keys.get(value);
   }
 
-  /** Returns the values of an object; none if the function fails for it, which `onFailure` is told. */
+  /** Returns the values of an object; none if the function fails for it, after a call of `onFailure`. */
   valuesOf(object: KubernetesObject, onFailure = (_: unknown): void => {}): readonly string[] {
     const remembered = this.#remembered.get(object);
     if (remembered !== undefined) return remembered;

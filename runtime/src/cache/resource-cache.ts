@@ -1,15 +1,21 @@
 // The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings, of an object that was re-created unseen as deleted and added. Each listener
-// recognises its own writes itself (see own-events.ts).
-import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
-import { uidOf, versionOf, type DecodedResource, type ManagedWrite } from "../base/decoded-resource.js";
-import { deepFreeze } from "./deep-freeze.js";
-import { ObjectIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { ObservedDeletions } from "./observed-deletions.js";
-import { OwnDeletions, type OwnChange } from "./own-deletions.js";
-import { unseenDeletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
+// recognises its own writes itself (see OwnEvents in resource-events.ts).
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ManagedWrite,
+  type ObjectKey,
+  isNewerVersion,
+  keyOf,
+  uidOf,
+  versionOf,
+} from "../base/kubernetes-object.js";
+import { BoundedObjects, type CacheBound, createEvictedCopy, isEvicted } from "./bounded-cache.js";
+import { deepFreeze } from "./lazy-object.js";
+import { type IndexFunction, type IndexReporter, type ObjectIndex, ObjectIndexes } from "./object-index.js";
+import { type CacheListener, type ResourceChange, unseenDeletionOf } from "./resource-events.js";
 
 interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
@@ -33,7 +39,7 @@ export class ResourceCache {
   readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly ownDeletions = new OwnDeletions();
   readonly #observedDeletions = new ObservedDeletions();
-  readonly indexes = new ObjectIndexes();
+  readonly #indexes = new ObjectIndexes();
   readonly #listeners = new Set<CacheListener>();
   /** The version that the watch has reached. */
   observedVersion = "0";
@@ -61,7 +67,7 @@ export class ResourceCache {
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.ownDeletions.size];
-    return { observed, pending, ownDeletions, indexed: this.indexes.size, held: this.bounded?.held ?? 0 };
+    return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
@@ -95,10 +101,19 @@ export class ResourceCache {
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
   }
 
-  /** Indexes the objects by the values that a function returns, until it is removed from `indexes` as often as it was added. */
+  /** Indexes the objects by the values that a function returns, until it is removed as often as it was added. */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
-    const index = this.indexes.add(valuesOf, report);
+    const index = this.#indexes.add(valuesOf, report);
     if (index !== undefined) for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
+  }
+
+  removeIndex(valuesOf: IndexFunction): void {
+    this.#indexes.remove(valuesOf);
+  }
+
+  /** Returns the index of a function; undefined if there is none. */
+  indexOf(valuesOf: IndexFunction | undefined): ObjectIndex | undefined {
+    return this.#indexes.get(valuesOf);
   }
 
   /**
@@ -118,11 +133,11 @@ export class ResourceCache {
     if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
       this.take(key, entry);
       const isAnother = known !== undefined && uidOf(known) !== uidOf(entry);
-      if (isAnother) this.#tell(unseenDeletionOf(known.object, isInitial), versionOf(known));
+      if (isAnother) this.#notify(unseenDeletionOf(known.object, isInitial), versionOf(known));
       const old = isAnother ? undefined : known?.object;
       // Generations of a restored server went back with the versions: as an update, the change would be filtered out.
       const kind = old === undefined || this.#isReplacing ? "added" : "updated";
-      this.#tell({ kind, key, object, owned, old, isInitial, ...(written && { written }) }, version);
+      this.#notify({ kind, key, object, owned, old, isInitial, ...(written && { written }) }, version);
     }
     if (!isInitial) this.#advance(version);
   }
@@ -205,7 +220,7 @@ export class ResourceCache {
   }
 
   /** Hides an object that the controller of the views `by` has deleted, until the watch brings the deletion. */
-  removeOwn(key: ObjectKey, uid: string, by: OwnChange): void {
+  removeOwn(key: ObjectKey, uid: string, by: Deleter): void {
     if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
@@ -240,7 +255,7 @@ export class ResourceCache {
     const copy = createEvictedCopy(object);
     this.#observed.set(key, { object: copy });
     // The copy does not say under which values an index holds the object.
-    for (const index of this.indexes) index.remember(copy, object);
+    for (const index of this.#indexes) index.remember(copy, object);
   }
 
   #delete(object: KubernetesObject, version?: string, { isUnseen = false } = {}): void {
@@ -257,7 +272,7 @@ export class ResourceCache {
       if (isPassed && !isOther) this.#pending.delete(key);
     });
     const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
-    this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version ?? "0");
+    this.#notify({ kind: "deleted", key, object, old: known?.object, ...how }, version ?? "0");
   }
 
   #advance(version: string): void {
@@ -284,7 +299,7 @@ export class ResourceCache {
     }
   }
 
-  #tell(change: ResourceChange, version: string): void {
+  #notify(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
     // Only now: listeners ask whose deletion it is.
     if (change.kind === "deleted") this.ownDeletions.delete(change.key, change.object.metadata.uid);
@@ -298,6 +313,82 @@ export class ResourceCache {
     const before = this.#find(key)?.object;
     change();
     const after = this.#find(key)?.object;
-    if (before !== after) for (const index of this.indexes) index.update(key, before, after);
+    if (before !== after) for (const index of this.#indexes) index.update(key, before, after);
+  }
+}
+
+/** Who deleted an object: a controller, by what shows it the object, and the primary for whose reconcile it did. */
+interface Deleter {
+  /** Compared by identity. */
+  readonly views: readonly object[];
+  readonly madeFor?: ObjectKey | undefined;
+}
+
+/** Own deletions by key, until the watch brings them. */
+class OwnDeletions {
+  /** With the last known state: every state up to its version is gone. */
+  readonly #deletions = new Map<ObjectKey, { readonly entry: DecodedResource; readonly by: Deleter }>();
+
+  get size(): number {
+    return this.#deletions.size;
+  }
+
+  /** Remembers that a controller deleted an object whose last known state is `entry`. */
+  set(key: ObjectKey, entry: DecodedResource, by: Deleter): void {
+    this.#deletions.set(key, { entry, by });
+  }
+
+  /** Tells whether a state belongs to a deleted object, or is older than its deletion. */
+  covers(key: ObjectKey, entry: DecodedResource): boolean {
+    const deleted = this.#deletions.get(key)?.entry;
+    if (deleted === undefined) return false;
+    return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
+  }
+
+  /** Returns the deleter of an object if it is the controller of a view, and the watch has not brought the deletion yet. */
+  changeOf(key: ObjectKey, { metadata }: KubernetesObject, view: object): Deleter | undefined {
+    const deletion = this.#deletions.get(key);
+    const isOwn = deletion?.by.views.includes(view) === true && uidOf(deletion.entry) === metadata.uid;
+    return isOwn ? deletion.by : undefined;
+  }
+
+  /** Forgets a deletion that the watch brought. */
+  delete(key: ObjectKey, uid: string | undefined): void {
+    if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
+  }
+
+  /** Returns the last states of what a watch at `version` will not bring as deleted; without a version all of them. */
+  passedBy(version: string | undefined, observed: ReadonlyMap<ObjectKey, DecodedResource>): KubernetesObject[] {
+    return [...this.#deletions].flatMap(([key, { entry }]) => {
+      const isExpected = version !== undefined && isNewerVersion(versionOf(entry), version);
+      const isObserved = version !== undefined && uidOf(observed.get(key)) === uidOf(entry);
+      return isExpected || isObserved ? [] : [entry.object];
+    });
+  }
+}
+
+// Events that change places are close to each other.
+const MAX_OBSERVED_DELETIONS = 1000;
+
+/** The latest deletions that a watch brought, so that an older state that comes after one of them is known as such. */
+class ObservedDeletions {
+  readonly #versions = new Map<ObjectKey, string>();
+
+  add(key: ObjectKey, version: string): void {
+    this.#versions.delete(key);
+    this.#versions.set(key, version);
+    if (this.#versions.size <= MAX_OBSERVED_DELETIONS) return;
+    for (const oldest of this.#versions.keys()) return void this.#versions.delete(oldest);
+  }
+
+  /** Tells whether an object was deleted at this version or later. */
+  covers(key: ObjectKey, version: string): boolean {
+    const deleted = this.#versions.get(key);
+    return deleted !== undefined && !isNewerVersion(version, deleted);
+  }
+
+  /** Forgets all: the server was restored, and its versions begin anew. */
+  clear(): void {
+    this.#versions.clear();
   }
 }

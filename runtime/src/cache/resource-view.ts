@@ -2,15 +2,22 @@
 // are own writes, and notifies its listeners of all others.
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import { RetryAfterError } from "../base/errors.js";
-import { describeObject, isNewerVersion, keyOf, refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { uidOf, versionOf, type DecodedResource } from "../base/decoded-resource.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
+  describeObject,
+  isNewerVersion,
+  keyOf,
+  refOfKey,
+  uidOf,
+  versionOf,
+} from "../base/kubernetes-object.js";
+import { type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
+import type { LoadOptions } from "./bounded-cache.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
-import { OwnEvents } from "./own-events.js";
-import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
-import type { OwnChange } from "./own-deletions.js";
-import { changeMadeFor, unseenDeletionOf, type ResourceChange } from "./resource-change.js";
+import { OwnEvents, type ResourceChange, changeMadeFor, unseenDeletionOf } from "./resource-events.js";
 
 /** Selects objects of a view. */
 export interface ListOptions {
@@ -36,6 +43,12 @@ interface ResourceViewOptions {
   readonly isPartial?: boolean;
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
+}
+
+/** Who changes an object: a controller, by its views that may show the object, and the primary for whose reconcile it does. */
+interface OwnChange {
+  readonly views: readonly ResourceView[];
+  readonly madeFor?: ObjectKey | undefined;
 }
 
 type EndDeletion = (ended: { readonly isGone: boolean }) => void;
@@ -69,18 +82,18 @@ export class ResourceView {
     const ownEvents = new OwnEvents();
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
-        // Whoever deleted the object needs no further events of it.
+        // The controller that deleted the object needs no further events of it.
         const own = cache.ownDeletions.changeOf(change.key, change.object, this);
-        if (own === undefined) return this.#tell(...ownEvents.take(change, version));
+        if (own === undefined) return this.#notify(...ownEvents.take(change, version));
         ownEvents.forget(change.key, version);
-        this.#tell(changeMadeFor(change, own.madeFor));
+        this.#notify(changeMadeFor(change, own.madeFor));
       },
-      onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
-      onReset: () => this.#tell(...ownEvents.drain()),
+      onVersion: (version) => this.#notify(...ownEvents.passTo(version)),
+      onReset: () => this.#notify(...ownEvents.drain()),
     });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
     this.addIndexesTo(cache);
-    for (const [key, entry] of cache.observed) this.#tell(...sinceBefore(key, entry, before.get(key)));
+    for (const [key, entry] of cache.observed) this.#notify(...sinceBefore(key, entry, before.get(key)));
   }
 
   /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
@@ -89,7 +102,7 @@ export class ResourceView {
     if (attachment === undefined) return [];
     this.#attachments.delete(namespace);
     attachment.unsubscribe();
-    for (const valuesOf of this.#indexes.values()) attachment.cache.indexes.remove(valuesOf);
+    for (const valuesOf of this.#indexes.values()) attachment.cache.removeIndex(valuesOf);
     return attachment.ownEvents.drain();
   }
 
@@ -112,8 +125,8 @@ export class ResourceView {
       this.attach(cache, namespace, before);
     }
     // Changes that were held back for a write are known already, so the new caches do not bring them.
-    for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#tell(change);
-    for (const [key, { object }] of before) if (!this.has(key)) this.#tell(unseenDeletionOf(object));
+    for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#notify(change);
+    for (const [key, { object }] of before) if (!this.has(key)) this.#notify(unseenDeletionOf(object));
   }
 
   /** Notifies `listener` of every change that is not an own one; returns the function that ends it. */
@@ -122,7 +135,7 @@ export class ResourceView {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The number of objects with own writes that are in flight or not echoed yet. */
+  /** The number of objects with own writes that are in flight, or whose event has not arrived. */
   get ownWrites(): number {
     return [...this.#attachments.values()].reduce((sum, { ownEvents }) => sum + ownEvents.size, 0);
   }
@@ -173,7 +186,7 @@ export class ResourceView {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return;
     this.#indexes.delete(name);
-    for (const { cache } of this.#attachments.values()) cache.indexes.remove(valuesOf);
+    for (const { cache } of this.#attachments.values()) cache.removeIndex(valuesOf);
   }
 
   /** Returns the keys of the objects for which the index function gave `value`; throws if there is no index of this name. */
@@ -181,9 +194,7 @@ export class ResourceView {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined)
       throw new Error(`there is no index "${name}" of ${this.definition.plural}; state it under indexes`);
-    const found = [...this.#attachments.values()].flatMap(
-      ({ cache }) => cache.indexes.get(valuesOf)?.keysOf(value) ?? [],
-    );
+    const found = [...this.#attachments.values()].flatMap(({ cache }) => cache.indexOf(valuesOf)?.keysOf(value) ?? []);
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
@@ -191,13 +202,13 @@ export class ResourceView {
   valuesOfIndex(name: string): ReadonlySet<string> {
     const valuesOf = this.#indexes.get(name);
     const caches = [...this.#attachments.values()];
-    return new Set(caches.flatMap(({ cache }) => [...(cache.indexes.get(valuesOf)?.values ?? [])]));
+    return new Set(caches.flatMap(({ cache }) => [...(cache.indexOf(valuesOf)?.values ?? [])]));
   }
 
   /** Tells whether the index function gave any value for any object. */
   hasIndexed(name: string): boolean {
     const valuesOf = this.#indexes.get(name);
-    return [...this.#attachments.values()].some(({ cache }) => (cache.indexes.get(valuesOf)?.size ?? 0) > 0);
+    return [...this.#attachments.values()].some(({ cache }) => (cache.indexOf(valuesOf)?.size ?? 0) > 0);
   }
 
   /** Tells whether the index function gave `value` for the object with a key. */
@@ -216,7 +227,7 @@ export class ResourceView {
 
   /** Returns the index of this name that holds an object. */
   indexFor(name: string, key: ObjectKey): ObjectIndex | undefined {
-    return this.#attachmentOf(key)?.cache.indexes.get(this.#indexes.get(name));
+    return this.#attachmentOf(key)?.cache.indexOf(this.#indexes.get(name));
   }
 
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
@@ -235,7 +246,7 @@ export class ResourceView {
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
-    return () => added.forEach(([, valuesOf]) => cache.indexes.remove(valuesOf));
+    return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
   }
 
   /** Throws if an object cannot be written: a part cannot be compared, and after a restore the caches are newer than the API server. */
@@ -259,7 +270,7 @@ export class ResourceView {
       const ownVersion = written?.isOwn === true ? versionOf(written.entry) : undefined;
       for (const { view, cache, ownEvents } of held) {
         if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion, madeFor);
-        view.#tell(ownEvents.close(key, cache.observedVersion));
+        view.#notify(ownEvents.close(key, cache.observedVersion));
       }
     };
   }
@@ -276,7 +287,7 @@ export class ResourceView {
     return ({ isGone }) => {
       for (const view of isGone ? new Set(views) : [])
         view.#attachmentOf(key)?.cache.removeOwn(key, uid, { views, madeFor });
-      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, isGone, madeFor));
+      for (const { view, ownEvents } of held) view.#notify(ownEvents.closeDeletion(uid, isGone, madeFor));
     };
   }
 
@@ -290,7 +301,7 @@ export class ResourceView {
     return (key, ...error) => this.#onIndexFailure?.(name, key, ...error);
   }
 
-  #tell(...changes: readonly (ResourceChange | undefined)[]): void {
+  #notify(...changes: readonly (ResourceChange | undefined)[]): void {
     for (const change of changes) if (change !== undefined) for (const listener of this.#listeners) listener(change);
   }
 
@@ -314,4 +325,28 @@ function sinceBefore(key: ObjectKey, entry: DecodedResource, known?: DecodedReso
   if (uidOf(known) !== uidOf(entry)) return [unseenDeletionOf(known.object), added];
   const isNews = isNewerVersion(versionOf(entry), versionOf(known));
   return isNews ? [{ ...added, kind: "updated", owned, old: known.object }] : [];
+}
+
+/** The views of one controller: its own writes and deletions through one of them are no events of the others. */
+export class OwnViews {
+  readonly #holders = new Map<ResourceView, { readonly client?: object | undefined }>();
+
+  /** Adds the view of an event source, whose client is set if it watches another cluster than the operator's own. */
+  add(view: ResourceView, holder: { readonly client?: object | undefined }): void {
+    this.#holders.set(view, holder);
+  }
+
+  delete(view: ResourceView): void {
+    this.#holders.delete(view);
+  }
+
+  /** Returns the views that may show what is changed through `view` for a primary, each from a watch of its own. */
+  around(view: ResourceView, primary?: KubernetesObject): OwnChange {
+    const holder = this.#holders.get(view);
+    const kind = nameOfType(view.definition);
+    const views = [...this.#holders].flatMap(([other, { client }]) =>
+      client === holder?.client && nameOfType(other.definition) === kind ? other : [],
+    );
+    return { views: holder === undefined ? [view] : views, madeFor: primary && keyOf(primary.metadata) };
+  }
 }

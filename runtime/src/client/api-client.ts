@@ -1,41 +1,51 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { type ApiStatus, isAbsent, isApiError } from "../base/errors.js";
 import {
-  type KubernetesObject,
+  type DecodedResource,
+  type FieldManagers,
   type JsonPatchOperation,
+  type KubernetesObject,
+  type ObjectMeta,
   type ObjectRef,
   type PartialResource,
   describeObject,
+  objectIn,
 } from "../base/kubernetes-object.js";
-import { isAbsent, isApiError } from "../base/errors.js";
 import {
-  builtinKindOf,
   type Creatable,
   type Defined,
   type NewResource,
   type ResourceDefinition,
   type WholeObject,
+  builtinKindOf,
 } from "../base/resource-definition.js";
-import type { DecodedResource, FieldManagers } from "../base/decoded-resource.js";
-import { decodeResource } from "../decode/decode-resource.js";
-import type {
-  DeleteOptions,
-  Deletion,
-  EvictOptions,
-  ListOptions,
-  ReadOptions,
-  Scale,
-  ScaleOptions,
-  WatchOptions,
-} from "./call-options.js";
-import type { Connection } from "./connect/connection.js";
-import { applyEmptying } from "./emptied-fields.js";
-import { METADATA_LIST, pagesOf } from "./list-page.js";
-import { ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
-import { noteDeletion } from "./recent-deletions.js";
-import { collectionPath, describeCollection, objectPath, queryOf } from "./resource-path.js";
+import { abortWith } from "../base/wait.js";
+import type { Connection } from "./connection.js";
+import { decodeResource } from "./object-decoder.js";
+import { noteDeletion } from "./own-writes.js";
+import { METADATA_LIST, pagesOf } from "./pager.js";
+import {
+  type ApiRequest,
+  ApiRequester,
+  type Applied,
+  type ApplyOptions,
+  type PatchTarget,
+  type RequesterOptions,
+  type WriteOptions,
+  type WriteRequest,
+  applyEmptying,
+  collectionPath,
+  describeCollection,
+  errorOf,
+  errorOfStatus,
+  failed,
+  objectPath,
+  queryOf,
+  readAnswer,
+  httpRequestOf,
+} from "./request.js";
 import { Transport, type TransportOptions } from "./transport.js";
-import { watchEvents, type WatchedEvent } from "./watch-events.js";
-import { readAnswer, requestOf } from "./write-request.js";
-import type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./write-request.js";
 
 /** How a client differs from the usual one. */
 export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
@@ -45,7 +55,7 @@ const POD: ResourceDefinition = builtinKindOf({ kind: "Pod", plural: "pods" });
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export let requesterOf: (client: ApiClient) => ApiRequester;
 
-/** Returns a client over the same connections whose requests differ in these options; of two observers both are told. */
+/** Returns a client over the same connections whose requests differ in these options; both observers are called if there are two. */
 export function variantOf(client: ApiClient, options: Parameters<ApiRequester["with"]>[0]): ApiClient {
   // What sends requests is no option that the types of users have.
   return new ApiClient(client.connection, requesterOf(client).with(options) as object);
@@ -96,15 +106,8 @@ export class ApiClient {
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
   ): Promise<Resource[]> {
     const found: Resource[] = [];
-    const what = `list ${describeCollection(definition, namespace)}`;
-    const collection = collectionPath(definition, namespace);
-    const pages = pagesOf(this.#requester, {
-      ...{ signal, what },
-      pathOf: (page) => collection + queryOf({ labelSelector, fieldSelector, ...page }),
-      read: (body) =>
-        JSON.parse(body.toString("utf8")) as { metadata?: { continue?: string }; items?: Resource[] | null },
-      onRestart: () => found.splice(0),
-    });
+    const selection = { namespace, labelSelector, fieldSelector, signal };
+    const pages = this.#pages<Resource>(definition, selection, { onRestart: () => void found.splice(0) });
     // Built-in kinds are listed without their apiVersion and kind.
     const type = { apiVersion: definition.apiVersion, kind: definition.kind };
     for await (const { items } of pages) for (const item of items ?? []) found.push({ ...type, ...item });
@@ -116,14 +119,8 @@ export class ApiClient {
     { definition }: Defined,
     { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
   ): AsyncGenerator<KubernetesObject[], void> {
-    const collection = collectionPath(definition, namespace);
-    const pages = pagesOf(this.#requester, {
-      ...{ signal, what: `list ${describeCollection(definition, namespace)}`, accept: METADATA_LIST },
-      pathOf: (page) => collection + queryOf({ labelSelector, fieldSelector, ...page }),
-      read: (body) =>
-        JSON.parse(body.toString("utf8")) as { metadata?: { continue?: string }; items?: KubernetesObject[] | null },
-      onRestart: () => {},
-    });
+    const selection = { namespace, labelSelector, fieldSelector, signal };
+    const pages = this.#pages<KubernetesObject>(definition, selection, { accept: METADATA_LIST, onRestart: () => {} });
     const type = { apiVersion: definition.apiVersion, kind: definition.kind };
     for await (const { items } of pages) yield (items ?? []).map((item) => ({ ...item, ...type }));
   }
@@ -154,7 +151,7 @@ export class ApiClient {
     return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
   }
 
-  /** Replaces an object, or its status; throws an ApiError with code 409 if it states a version and somebody has changed it since. */
+  /** Replaces an object, or its status; throws an ApiError with code 409 if it has a resource version that is not the latest. */
   async update<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: WholeObject<Resource>,
@@ -199,7 +196,7 @@ export class ApiClient {
     request: WriteRequest,
   ): Promise<Applied<Resource>> {
     const send = async (each: WriteRequest) =>
-      readAnswer<Resource>(await this.#requester.send(requestOf(definition, each)), each);
+      readAnswer<Resource>(await this.#requester.send(httpRequestOf(definition, each)), each);
     return request.verb === "apply" && definition.isCustom ? applyEmptying(definition, request, send) : send(request);
   }
 
@@ -278,7 +275,7 @@ export class ApiClient {
     return versions.flatMap(({ version }, index) => (served[index] === true ? version : []));
   }
 
-  /** Reads what is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
+  /** Reads a path that is no object, such as `/version` or `/openapi/v3`, as text; undefined if the server has no such path. */
   async readPath(path: string, { signal }: ReadOptions = {}): Promise<string | undefined> {
     const request = { method: "GET", path, signal, what: `read ${path}`, isText: true } as const;
     return (await this.#sendUnless(is404, request))?.toString("utf8");
@@ -287,6 +284,20 @@ export class ApiClient {
   /** Breaks all connections. */
   async close(): Promise<void> {
     await this.#requester.transport.close();
+  }
+
+  #pages<Item>(
+    definition: ResourceDefinition,
+    { namespace, labelSelector, fieldSelector, signal }: ListOptions,
+    { accept, onRestart }: { readonly accept?: string; onRestart(): void },
+  ) {
+    const collection = collectionPath(definition, namespace);
+    return pagesOf(this.#requester, {
+      ...{ accept, signal, what: `list ${describeCollection(definition, namespace)}` },
+      pathOf: (page) => collection + queryOf({ labelSelector, fieldSelector, ...page }),
+      read: (body) => JSON.parse(body.toString("utf8")) as ObjectList<Item>,
+      onRestart,
+    });
   }
 
   /** Returns the answer to a request about an object; undefined if there is no such object, or it has no such subresource. */
@@ -310,6 +321,129 @@ export class ApiClient {
   }
 }
 
+interface ObjectList<Item> {
+  readonly metadata?: { readonly continue?: string };
+  /** Go writes an empty list as null. */
+  readonly items?: readonly Item[] | null;
+}
+
 function is404(error: unknown): boolean {
   return isApiError(error, 404);
+}
+
+/** Options of every read. */
+export interface ReadOptions {
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Which objects of a kind are read. */
+export interface ListOptions extends ReadOptions {
+  /** Default: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+/** Which objects a watch follows, and from when on. */
+export interface WatchOptions extends ListOptions {
+  /** The version after which the events begin. Default: what exists comes first. */
+  readonly resourceVersion?: string | undefined;
+  /** Whether the server may send BOOKMARK events, which say how far the watch has come. Default: false. */
+  readonly allowBookmarks?: boolean | undefined;
+}
+
+/** How an object is deleted. */
+export interface DeleteOptions extends ReadOptions {
+  /** Deletes the object only if this is its uid; otherwise the server answers 409. */
+  readonly uid?: string | undefined;
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
+  /** The field managers whose entries of `managedFields` are returned with an object that is held. */
+  readonly fieldManagers?: FieldManagers;
+}
+
+/** The result of a deletion. */
+export interface Deletion {
+  readonly wasFound: boolean;
+  /** False while a finalizer or a grace period holds the object. */
+  readonly isGone: boolean;
+  /** The object that is held, with what the field managers that were asked for applied. */
+  readonly entry?: DecodedResource;
+}
+
+/** How many replicas an object has and shall have (autoscaling/v1). */
+export interface Scale {
+  readonly apiVersion: "autoscaling/v1";
+  readonly kind: "Scale";
+  readonly metadata: ObjectMeta;
+  readonly spec: { readonly replicas?: number };
+  /** `selector` selects the pods that are counted. */
+  readonly status?: { readonly replicas: number; readonly selector?: string };
+}
+
+/** The number of replicas that an object shall have, and the field manager that sets it. */
+export interface ScaleOptions extends ReadOptions {
+  readonly replicas: number;
+  /** Under whose name the server keeps the number; an apply needs it. */
+  readonly fieldManager?: string | undefined;
+  /** Applies the number, which then belongs to the field manager; built-in kinds only. Default: false. */
+  readonly apply?: boolean;
+  /** Takes the number over from another field manager, for an apply. Default: true. */
+  readonly force?: boolean;
+}
+
+/** How a pod is evicted. */
+export interface EvictOptions extends ReadOptions {
+  /** Evicts the pod only if this is its uid; otherwise the server answers 409. */
+  readonly uid?: string;
+  /** Default: what the pod states. */
+  readonly gracePeriodSeconds?: number;
+}
+
+/** An event of a watch; the object of a BOOKMARK has only its resource version. */
+export interface WatchedEvent<Resource extends KubernetesObject = KubernetesObject> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: Resource;
+}
+
+/** Yields the events of one watch until its signal is aborted, the server ends it, or the caller stops iterating. */
+async function* watchEvents<Resource extends KubernetesObject>(
+  transport: Transport,
+  definition: ResourceDefinition,
+  { namespace, allowBookmarks, signal, ...selection }: WatchOptions,
+): AsyncGenerator<WatchedEvent<Resource>, void> {
+  const query = queryOf({ watch: true, ...selection, allowWatchBookmarks: allowBookmarks });
+  const leaving = new AbortController();
+  const leave = abortWith(leaving, signal);
+  const body = new PassThrough();
+  const request = {
+    method: "GET",
+    path: collectionPath(definition, namespace) + query,
+    signal: leaving.signal,
+  } as const;
+  const answered = transport.send(request, {
+    // A consumer that is slow to take the events holds the server back.
+    onData: (chunk) => (body.write(chunk) ? undefined : once(body, "drain").then(() => {})),
+  });
+  answered.then(
+    (response) => (response.status === 200 ? body.end() : body.destroy(errorOf(response))),
+    (error: Error) => body.destroy(error),
+  );
+  try {
+    const splitter = transport.createEventSplitter(request);
+    for await (const chunk of body as AsyncIterable<Buffer>)
+      for (const line of splitter.split(chunk)) {
+        if (signal?.aborted === true) return;
+        const event = objectIn<WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus }>(line.toString("utf8"));
+        // An API server that fails may send null.
+        if (!event?.object) throw transport.foreignAnswer(request, "with no event of a watch");
+        if (event.type === "ERROR") throw errorOfStatus(event.object);
+        yield event as WatchedEvent<Resource>;
+      }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    leave();
+    leaving.abort();
+  }
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
-import { builtinKindOf, type Schema } from "../base/resource-definition.js";
+import { type Schema, builtinKindOf } from "../base/resource-definition.js";
 
 /** What the runtime reads of a CustomResourceDefinition. */
 export interface CustomResourceDefinition extends KubernetesObject {

@@ -1,5 +1,7 @@
-// What this process wrote to an API server, so that what another process wrote under the same field manager can be told from it. All times
-// are those of the API server, in seconds, as `managedFields` have them: the clock of this machine says nothing about them.
+// The writes and deletions of this process, so that those of another process under the same field manager can be told from them. All times of
+// writes are those of the API server, in seconds, as `managedFields` have them: the clock of this machine says nothing about them.
+import { systemClock } from "../base/wait.js";
+import type { Connection } from "./connection.js";
 
 const SLOTS = 4_096;
 // Until when the API server may execute a request whose answer is lost: it gives up after one minute.
@@ -10,9 +12,12 @@ const SUBRESOURCE = /\/(status|scale|finalize|eviction|binding|ephemeralcontaine
 const TIME = '"time":"';
 const TIME_LENGTH = "2026-01-01T00:00:00Z".length;
 const NEVER = 0xffff_ffff;
+// How many deletions are remembered of a connection, and for how long.
+const MAX_DELETIONS = 1_000;
+const DELETIONS_MS = 60_000;
 
 /** An answer to a request, as far as it tells a time. */
-export interface DatedAnswer {
+interface DatedAnswer {
   readonly status: number;
   /** The header `Date`. */
   readonly date?: unknown;
@@ -97,18 +102,41 @@ function slotOf(path: string): number {
   return (hash >>> 0) % SLOTS;
 }
 
-const known = new Map<string, { readonly writes: OwnWrites; users: number }>();
+const writesByServer = new Map<string, { readonly writes: OwnWrites; users: number }>();
 
 /** Returns the writes of this process to a server, shared by all its clients until each has called `release`. */
 export function acquireOwnWrites(server: string): { readonly writes: OwnWrites; release(): void } {
-  const shared = known.get(server) ?? { writes: new OwnWrites(), users: 0 };
+  const shared = writesByServer.get(server) ?? { writes: new OwnWrites(), users: 0 };
   shared.users++;
-  known.set(server, shared);
+  writesByServer.set(server, shared);
   let isReleased = false;
   const release = () => {
     if (isReleased) return;
     isReleased = true;
-    if (--shared.users === 0) known.delete(server);
+    if (--shared.users === 0) writesByServer.delete(server);
   };
   return { writes: shared.writes, release };
+}
+
+// By the connection, which all clients of one operator share. Times in the order of the deletions.
+const deletions = new WeakMap<Connection, Map<string, number>>();
+
+/** Records that a client of this process deleted the object at a path. */
+export function noteDeletion(connection: Connection, path: string, now = systemClock.now()): void {
+  const known = deletions.get(connection) ?? new Map<string, number>();
+  deletions.set(connection, known);
+  known.delete(path);
+  known.set(path, now);
+  for (const [oldest, time] of known) {
+    if (known.size <= MAX_DELETIONS && now - time <= DELETIONS_MS) break;
+    known.delete(oldest);
+  }
+}
+
+/** Tells whether a client of this process deleted the object at a path within the last minute, and forgets that. */
+export function takeDeletion(connection: Connection, path: string, now = systemClock.now()): boolean {
+  const known = deletions.get(connection);
+  const time = known?.get(path);
+  known?.delete(path);
+  return time !== undefined && now - time <= DELETIONS_MS;
 }

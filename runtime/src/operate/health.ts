@@ -1,31 +1,40 @@
-import type { ControllerActivity, InformerActivity, PostponedWrite } from "../base/activity.js";
-import type { SourceHealth, WaitingPrimaries } from "../base/activity.js";
-import type { LeadershipState } from "./lease/leadership.js";
-import type { ControllerDetails } from "../schedule/details/controller-details.js";
-import type { Suspect } from "../schedule/dispatch/suspects.js";
-import type { GivenUp } from "../schedule/reconcile-scope.js";
+// The health of an operator and its controllers, and the probes that the kubelet asks.
+import type {
+  ControllerActivity,
+  InformerActivity,
+  PostponedWrite,
+  SourceHealth,
+  WaitingPrimaries,
+} from "../base/activity.js";
+import { memberOf } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import { withDeadline } from "../base/wait.js";
+import type { ControllerDetails, GivenUp } from "../queue/controller-details.js";
+import type { Suspect } from "../queue/suspects.js";
+import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
+import type { LeadershipState } from "./leader-election.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {
-  /** Whether all that it watches is known, as far as it can be, so that it reconciles, or does so as soon as its operator leads. */
+  /** Whether its caches are synced as far as possible, so that it reconciles, or will as soon as its operator leads. */
   readonly isStarted: boolean;
-  /** The primaries that are not reconciled before more is known of what may belong to them. */
+  /** The primaries that wait for a watch of their secondaries. */
   readonly waiting: WaitingPrimaries;
   /** How each event source is doing, by name. */
   readonly sources: { readonly [name: string]: SourceHealth };
-  /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
+  /** The primaries whose retries are exhausted. They do not change the status of the operator. */
   readonly givenUp: GivenUp;
   /**
    * Primaries whose deletion is blocked, or whose objects remain, until a user acts as `reason` says. They do not change the status of the operator.
    */
   readonly stuck: WaitingPrimaries;
-  /** The writes that are postponed now, because their objects were written over and over; they leave the status as it is. */
+  /** The writes that are postponed because of write loops. They do not change the status of the operator. */
   readonly postponed: readonly PostponedWrite[];
 }
 
 /** How an operator is doing. */
 export interface OperatorHealth {
-  /** `starting` until every controller reconciles, or could if it led; `unhealthy` if any event source is. */
+  /** `starting` until every controller reconciles, or would if it led; `unhealthy` if any event source is unhealthy. */
   readonly status: "stopped" | "starting" | "healthy" | "unhealthy";
   /** The controllers, by name. */
   readonly controllers: { readonly [name: string]: ControllerHealth };
@@ -33,31 +42,31 @@ export interface OperatorHealth {
   readonly leadership?: LeadershipState | undefined;
 }
 
-/** A controller as those look at it who operate the operator. */
-export interface ObservedController extends Omit<ControllerHealth, "sources"> {
+/** A controller, as endpoints and metrics see it. */
+interface ObservedController extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
-  /** What keeps it from starting, or is wrong with its sources. */
+  /** Why it cannot start, or what is wrong with its event sources. */
   readonly failures: readonly string[];
-  /** Why it can reconcile primaries in none of its namespaces; undefined if it can in some. */
+  /** Why it cannot reconcile primaries in any namespace; undefined if it can in some. */
   readonly problem: string | undefined;
-  /** How many of its primaries somebody has paused. */
+  /** How many of its primaries are paused. */
   readonly paused: number;
   health(): ControllerHealth["sources"];
   activity(): ControllerActivity;
   details(): ControllerDetails;
 }
 
-/** An operator as those look at it who operate it. */
+/** An operator, as endpoints and metrics see it. */
 export interface ObservedOperator {
   health(): OperatorHealth;
-  /** None until the operator has found its API server. */
+  /** Empty until the operator has connected to its API server. */
   controllers(): readonly ObservedController[];
   informers(): readonly InformerActivity[];
-  /** The primaries that are reconciled last, as their functions blocked the event loop. Default: none */
+  /** The primaries that are reconciled last, because their functions blocked the event loop. Default: none */
   suspects?(): readonly Suspect[];
 }
 
-/** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */
+/** Aggregates the health of the controllers; `count` is their number once all have been created. Without controllers the operator is stopped. */
 export function healthOf(controllers: readonly ObservedController[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => {
@@ -69,4 +78,128 @@ export function healthOf(controllers: readonly ObservedController[] | undefined,
   const isUnhealthy = sources.some(({ status }) => status === "unhealthy");
   const status = isUnhealthy ? "unhealthy" : isComplete ? "healthy" : "starting";
   return { status, controllers: Object.fromEntries(all) };
+}
+
+// Probes answer as Kubernetes' own components do (apiserver/pkg/server/healthz): `ok`, or a list of all checks with their failures.
+
+/** One check of a probe. */
+interface Check {
+  readonly name: string;
+  /** What is wrong; absent if nothing is. */
+  readonly problem?: string | undefined;
+  /** Further information. */
+  readonly note?: string | undefined;
+}
+
+/** A check of the user, which throws or rejects if it fails. */
+export type UserCheck = () => unknown;
+
+/** Further checks of the probes. */
+export interface ProbeChecks {
+  /** By name. If one fails, the kubelet restarts the process: do not check the API server or another service here. */
+  readonly live?: { readonly [name: string]: UserCheck };
+  /** By name. If one fails, the pod is not ready. */
+  readonly ready?: { readonly [name: string]: UserCheck };
+}
+
+export interface ProbeSubject extends Pick<ObservedOperator, "health" | "controllers"> {
+  /** Whether all caches have been synced once. */
+  hasStarted(): boolean;
+  readonly checks: ProbeChecks;
+}
+
+// Less than the default timeout of a probe (timeoutSeconds: 1).
+const CHECK_TIMEOUT_MS = 900;
+
+/** Returns the handler of `/livez`, `/readyz` and `/startupz`, and of `/healthz`, kubebuilder's name of `/livez`. */
+export function probeHandler(subject: ProbeSubject): EndpointHandler {
+  const { checks } = subject;
+  const probes: { readonly [path: string]: () => Promise<readonly Check[]> | readonly Check[] } = {
+    "/livez": async () => [{ name: "ping" }, ...(await checksOf(checks.live))],
+    "/readyz": async () => [...readinessOf(subject), ...(await checksOf(checks.ready))],
+    "/startupz": () => startOf(subject),
+  };
+  return async ({ pathname, searchParams }) => {
+    const path = pathname === "/healthz" ? "/livez" : pathname;
+    const probe = memberOf(probes, path);
+    if (probe === undefined) return undefined;
+    const excluded = new Set(searchParams.getAll("exclude"));
+    const found = (await probe()).filter(({ name }) => !excluded.has(name));
+    return report(pathname.slice(1), found, { isVerbose: searchParams.has("verbose") });
+  };
+}
+
+function report(probe: string, checks: readonly Check[], { isVerbose }: { isVerbose: boolean }): EndpointAnswer {
+  const isPassed = checks.every(({ problem }) => problem === undefined);
+  if (isPassed && !isVerbose) return { status: 200, body: "ok" };
+  const lines = checks.map(({ name, problem, note }) =>
+    problem === undefined ? `[+]${name} ok${note === undefined ? "" : `: ${note}`}` : `[-]${name} failed: ${problem}`,
+  );
+  const end = `${probe} check ${isPassed ? "passed" : "failed"}`;
+  return { status: isPassed ? 200 : 503, body: [...lines, end, ""].join("\n") };
+}
+
+function readinessOf(subject: ProbeSubject): readonly Check[] {
+  const { status, controllers, leadership } = subject.health();
+  const operator: Check = { name: "operator", problem: status === "stopped" ? "it is stopped, or stops" : undefined };
+  const sources = Object.entries(controllers).flatMap(([controller, health]) => [
+    checkOfService(subject, controller, health),
+    ...Object.entries(health.sources).map(([name, source]) =>
+      checkOfSource(`controller/${controller}/${name}`, source),
+    ),
+  ]);
+  return [operator, ...sources, ...(leadership === undefined ? [] : [checkOfLeadership(leadership)])];
+}
+
+// A controller is ready while it serves at least one namespace: a restart would not help the other namespaces.
+function checkOfService(subject: ProbeSubject, controller: string, { isStarted, waiting }: ControllerHealth): Check {
+  const start = checkOfStart(subject, controller, isStarted);
+  const problem = subject.controllers().find(({ definition }) => definition.name === controller)?.problem;
+  if (start.problem !== undefined) return start;
+  if (problem !== undefined) return { ...start, problem: `no namespace can be served: ${problem}` };
+  const count = waiting.count === 1 ? "1 primary waits" : `${waiting.count} primaries wait`;
+  return waiting.count === 0 ? start : { ...start, note: `${count} for a watch: ${waiting.primaries[0]!.reason}` };
+}
+
+function checkOfSource(name: string, { status, reason = "it does not say why", ...health }: SourceHealth): Check {
+  if (status === "unknown") return { name, note: "it does not run now" };
+  if (status === "healthy") return { name };
+  if (health.isUnserved === true && !name.endsWith("/primary")) return { name, note: `has no objects: ${reason}` };
+  const isPartial = Object.values(health.namespaces ?? {}).some((each) => each.status === "synced");
+  return isPartial ? { name, note: `fails in part: ${reason}` } : { name, problem: reason };
+}
+
+// A standby replica is ready: otherwise a rolling update would never complete.
+function checkOfLeadership({ isLeading, leader, problem }: LeadershipState): Check {
+  const name = "leader-election";
+  if (problem !== undefined) return { name, problem: `nobody leads as far as this replica knows: ${problem}` };
+  const holder = leader === undefined ? "nobody" : `"${leader}"`;
+  return { name, note: isLeading ? "this one leads" : `stands by, ${holder} leads` };
+}
+
+function startOf(subject: ProbeSubject): readonly Check[] {
+  if (subject.hasStarted()) return [{ name: "started" }];
+  const { controllers } = subject.health();
+  const starts = Object.entries(controllers).map(([name, { isStarted }]) => checkOfStart(subject, name, isStarted));
+  return [{ name: "started", problem: "not all that is watched is known yet" }, ...starts];
+}
+
+function checkOfStart(subject: ProbeSubject, controller: string, isStarted: boolean): Check {
+  const name = `controller/${controller}`;
+  if (isStarted) return { name };
+  const found = subject.controllers().find(({ definition }) => definition.name === controller);
+  return { name, problem: found?.failures.join("; ") || "it has not begun" };
+}
+
+async function checksOf(checks: ProbeChecks["live"] = {}): Promise<readonly Check[]> {
+  return Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      try {
+        await withDeadline(() => check(), { timeoutMs: CHECK_TIMEOUT_MS });
+        return { name };
+      } catch (error) {
+        return { name, problem: messageOf(error) };
+      }
+    }),
+  );
 }

@@ -1,18 +1,19 @@
 // The Secret with the key of the operator's proofs, in the namespace of the operator.
 import { randomBytes } from "node:crypto";
 import { isApiError } from "../base/errors.js";
-import { describeObject, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { labelValueOf } from "../base/primary-link.js";
 import { ProofKey, type ProofKeys } from "../base/proof-key.js";
 import { builtinKindOf } from "../base/resource-definition.js";
+import { systemClock } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 
-/** Where the key is with which an operator proves what it stored itself. */
+/** The Secret with the key that signs what the operator stores where other clients can write. */
 export interface ProofKeySettings {
   /** The name of the Secret. Operators that share a namespace may share it. Default: `gen-operator-proof-key` */
   readonly name?: string | undefined;
-  /** The namespace of the Secret, in which nobody but the operator should read Secrets. Default: the one of the pod, or of the kubeconfig's context, else `default` */
+  /** The namespace of the Secret, in which only the operator should be able to read Secrets. Default: the one of the pod, or of the kubeconfig's context, else `default` */
   readonly namespace?: string | undefined;
 }
 
@@ -24,8 +25,8 @@ const SECRET = { definition: builtinKindOf<SecretObject>({ kind: "Secret", plura
 const KEY_BYTES = 32;
 
 /**
- * The key of an operator, which is loaded when the first controller needs it, and created if there is none. An annotation for each controller
- * marks that what its earlier versions kept without proofs has been signed: from then on nothing counts that is not proven.
+ * The key of an operator, loaded when the first controller needs it, and created if it does not exist. An annotation for each controller marks
+ * that values which earlier versions stored without a proof have been signed: from then on, unsigned values are ignored.
  */
 export class ProofKeySecret implements ProofKeys {
   readonly ref: Required<ObjectRef>;
@@ -40,32 +41,32 @@ export class ProofKeySecret implements ProofKeys {
     this.#client = client;
   }
 
-  /** Returns the key; only a replica that leads may ask for it, as the key may have to be created. A failure is tried again by the next call. */
+  /** Returns the key. Only the leader may call this, because the key may have to be created. The next call retries a failure. */
   async load(signal?: AbortSignal): Promise<ProofKey> {
     return (await this.#load(signal)).key;
   }
 
-  /** Returns the key if there is one and the operator may read it. */
+  /** Returns the key if it exists and the operator may read it. */
   async find(): Promise<ProofKey | undefined> {
     if (this.#loaded !== undefined) return this.load();
     let secret: SecretObject | undefined;
     try {
       secret = await this.#client.get(SECRET, this.ref);
     } catch (error) {
-      // A controller that writes proofs has the right; to another one a forged proof is of no importance.
+      // A controller that writes proofs has the permission; to others a forged proof does not matter.
       if (isApiError(error, 403)) return undefined;
       throw error;
     }
     return secret === undefined ? undefined : this.load();
   }
 
-  /** Tells whether what a controller kept without proofs, under any of its names, has been signed. */
+  /** Tells whether values that a controller stored without proofs, under any of its names, have been signed. */
   async isMarked(controllers: readonly string[]): Promise<boolean> {
     const { marks } = await this.#load();
     return controllers.some((each) => marks.has(markOf(each)));
   }
 
-  /** Marks that all that a controller kept has been signed. */
+  /** Marks that all values of a controller have been signed. */
   async mark(controller: string): Promise<void> {
     const { marks } = await this.#load();
     const mark = markOf(controller);
@@ -75,7 +76,7 @@ export class ProofKeySecret implements ProofKeys {
     marks.add(mark);
   }
 
-  /** Describes how an administrator has a controller sign again what it finds at its next start. */
+  /** Returns the command that makes a controller sign all stored values at its next start. */
   describeReset(controller: string): string {
     const { name, namespace } = this.ref;
     return `kubectl annotate secret ${name} -n ${namespace} ${markOf(controller)}-`;
@@ -98,7 +99,7 @@ export class ProofKeySecret implements ProofKeys {
       try {
         return await this.#client.create(SECRET, draft, { signal });
       } catch (error) {
-        // Another operator of the namespace was faster.
+        // Another operator in the namespace created it first.
         if (!isApiError(error, 409)) throw error;
         return this.#client.get(SECRET, this.ref, { signal });
       }
@@ -126,7 +127,41 @@ export class ProofKeySecret implements ProofKeys {
   }
 }
 
-// The name of an annotation has 63 characters after its domain, as the value of a label has.
+// Anyone can write a proof, and so cause reads of the Secret.
+const READ_EVERY_MS = 60_000;
+
+/** The key as the links of one controller need it: passed to `use` whenever it is loaded. */
+export class LinkProofs implements ProofKeys {
+  readonly #secret: ProofKeys;
+  readonly #use: (key: ProofKey) => void;
+  #readAfter = 0;
+
+  constructor(secret: ProofKeys, use: (key: ProofKey) => void) {
+    this.#secret = secret;
+    this.#use = use;
+  }
+
+  find(): Promise<ProofKey | undefined> {
+    return this.#secret.find();
+  }
+
+  async load(signal?: AbortSignal): Promise<ProofKey> {
+    const key = await this.#secret.load(signal);
+    this.#use(key);
+    return key;
+  }
+
+  /** Reads the key after a proof was found, once a minute at most: without the key, links count for nothing. */
+  async readAgain(): Promise<void> {
+    const now = systemClock.now();
+    if (now < this.#readAfter) return;
+    this.#readAfter = now + READ_EVERY_MS;
+    const key = await this.find();
+    if (key !== undefined) this.#use(key);
+  }
+}
+
+// The name of an annotation has at most 63 characters after its domain, like the value of a label.
 function markOf(controller: string): string {
   return `ids-signed.gen-operator.dev/${labelValueOf(controller)}`;
 }

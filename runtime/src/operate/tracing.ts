@@ -1,24 +1,25 @@
-// Reconciles as traces of OpenTelemetry: a span for each, with a child for each dependent, and in these one for each request. Nothing of it is
-// loaded unless the program has registered a tracer provider before the operator starts.
+// OpenTelemetry traces: a span for each reconcile, with a child span for each dependent, and in these a span for each request. The API is loaded
+// only if the program has registered a tracer provider before the operator starts.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
 import type { Context, Span } from "@opentelemetry/api";
 import type { Tracing } from "../base/activity.js";
 import { messageOf } from "../base/logger.js";
 
 type Api = typeof import("@opentelemetry/api");
 
-// Where every copy of the API, of any version of it, looks for what was registered.
+// The global symbol under which every copy of the API registers its providers.
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
-// A span with more is dropped or cut by many collectors.
+// Many collectors drop or truncate a span with more.
 const MAX_PATHS = 20;
 const MAX_PATH_LENGTH = 100;
 
-/** Returns what makes spans; undefined if the program has registered no tracer provider. */
+/** Returns undefined if the program has not registered a tracer provider. */
 export async function loadTracing(): Promise<Tracing | undefined> {
   const registered = (globalThis as { readonly [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED];
   if (registered?.trace === undefined) return undefined;
-  // It may be out of reach for this package, or left out of a bundle.
+  // This package may not be able to resolve it, or a bundle may lack it.
   const api = await import("@opentelemetry/api").catch(() => undefined);
   return api && new OpenTelemetryTracing(api);
 }
@@ -26,10 +27,10 @@ export async function loadTracing(): Promise<Tracing | undefined> {
 class OpenTelemetryTracing implements Tracing {
   readonly #api: Api;
   readonly #tracer: ReturnType<Api["trace"]["getTracer"]>;
-  /** The span that is under way, also where the program has registered no context manager. */
+  /** The active span, even if the program has not registered a context manager. */
   readonly #contexts = new AsyncLocalStorage<Context>();
 
-  /** Where objects were not as desired, by the span in which they were written. */
+  /** The paths at which objects differed, by the span in which they were written. */
   readonly #changed = new WeakMap<Span, ReadonlySet<string>>();
 
   constructor(api: Api) {
@@ -61,7 +62,7 @@ class OpenTelemetryTracing implements Tracing {
 
   changed: Tracing["changed"] = (pathsOf) => {
     const span = this.#api.trace.getSpan(this.#current);
-    // A span that is sampled away costs no search.
+    // Do not compute paths for a span that is not sampled.
     if (span?.isRecording() !== true) return;
     const known = this.#changed.get(span) ?? new Set();
     if (known.size >= MAX_PATHS) return;
@@ -111,3 +112,14 @@ class OpenTelemetryTracing implements Tracing {
 function cut(path: string): string {
   return path.length <= MAX_PATH_LENGTH ? path : `${path.slice(0, MAX_PATH_LENGTH - 1)}…`;
 }
+
+// Channels of node:diagnostics_channel, which tools can subscribe to without a change of the operator.
+
+/** Published when an operator has started, with the names of its `controllers`. */
+export const startedChannel = channel("gen-operator.started");
+
+/** Published at the end of every reconcile. The messages are `ReconcileEvent`s. */
+export const reconcileChannel = channel("gen-operator.reconcile");
+
+/** Published when a primary was deleted: the `controller`, and the key of the `primary`. */
+export const primaryDeletedChannel = channel("gen-operator.primary-deleted");

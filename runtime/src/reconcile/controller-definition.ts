@@ -1,17 +1,19 @@
+// The definition of a controller: what generated code and users set, and what follows from it for every reconcile.
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
+import type { ScheduleSettings } from "../queue/schedule-settings.js";
+import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import {
-  isHeldForCleanup,
-  needsCleanup,
   type DependentDefinition,
   type RemovedDependent,
   type WorkflowDefinition,
-} from "../workflow/definition/workflow-definition.js";
-import { conditionTypesOf, type ConditionTypes } from "./status/condition-types.js";
+  isHeldForCleanup,
+  isKubernetes,
+  needsCleanup,
+} from "../workflow/workflow-definition.js";
 import type { Reconciler } from "./reconciler.js";
-import type { ScheduleSettings } from "../schedule/schedule-settings.js";
+import { type ConditionTypes, conditionTypesOf } from "./status-conditions.js";
 
 /** What is known of a controller when its event sources are made. */
 export type EventSourceFacts = Pick<EventSourceContext, "controller" | "fieldManager" | "namespaces" | "primary">;
@@ -141,6 +143,37 @@ export function formerManagersOf({ formerNames = [], fieldManager }: ControllerD
   return fieldManager === undefined ? formerNames : [];
 }
 
+/** The field managers of a controller, and of its former names. */
+export interface ManagerNames {
+  readonly own: string;
+  readonly former: readonly string[];
+  /** Those that apply the conditions in the status; absent if the controller keeps none. */
+  readonly conditions?: { readonly own: string; readonly former: readonly string[] };
+}
+
+/** Returns the field managers that write primaries. */
+export function managersOf(definition: ControllerDefinition): ManagerNames {
+  const { name, fieldManager: own = name, statusConditions } = definition;
+  const former = formerManagersOf(definition);
+  if (statusConditions !== "managed") return { own, former };
+  return { own, former, conditions: { own: conditionsManagerOf(own), former: former.map(conditionsManagerOf) } };
+}
+
+/** Returns the field manager that applies conditions where the reconciler returns no status. */
+export function conditionsManagerOf(fieldManager: string): string {
+  return `${fieldManager}-conditions`;
+}
+
+/** Returns all field managers of a controller and its dependents. */
+export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
+  const { own, conditions } = managersOf(definition);
+  const ofConditions = conditions === undefined ? [] : [conditions.own, ...conditions.former];
+  const ofDependents = dependentsOf(definition)
+    .filter(isKubernetes)
+    .flatMap((each) => each.fieldManager ?? []);
+  return [...new Set([own, ...ofConditions, ...ofDependents])];
+}
+
 /** Returns the field managers whose fields on the objects of dependents are the controller's: of its earlier versions, and of the operator that it replaces. */
 export function takenManagersOf(definition: ControllerDefinition): readonly string[] {
   return [...new Set([...formerManagersOf(definition), ...(definition.formerFieldManagers ?? [])])];
@@ -170,26 +203,6 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
-/** Tells whether each primary has the finalizer: only the reconciler knows what its cleanup() is for. */
-export function needsFinalizerAlways({ reconciler }: ControllerDefinition): boolean {
-  return reconciler?.cleanup !== undefined;
-}
-
-/** Tells whether the finalizer is removed from a primary that lives, once nothing needs it. */
-export function isFinalizerReleased(definition: ControllerDefinition): boolean {
-  const { workflow, onAllEvents = false, cleanupPolicy } = definition;
-  if (onAllEvents || needsFinalizerAlways(definition)) return false;
-  if (cleanupPolicy === "sweep") return true;
-  const isOrdered = ({ deletion }: RemovedDependent) => deletion === "ordered";
-  return finalizerOf(definition) !== undefined || Object.values(workflow.removed ?? {}).some(isOrdered);
-}
-
-/** Returns those of the finalizers of an object that are the controller's, its former ones included. */
-export function ownFinalizersOn(definition: ControllerDefinition, { metadata }: KubernetesObject): readonly string[] {
-  const own = [finalizerNameOf(definition), ...(definition.formerFinalizers ?? [])];
-  return metadata.finalizers?.filter((each) => own.includes(each)) ?? [];
-}
-
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */
 export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
   return finalizer ?? defaultFinalizerOf(workflow.primary);
@@ -199,4 +212,53 @@ export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): 
 export function keptConditionsOf({ workflow, conditionPrefix }: ControllerDefinition): ConditionTypes {
   const names = workflow.dependents.flatMap(({ name, movedFrom = [] }) => [name, ...movedFrom]);
   return conditionTypesOf(names, conditionPrefix);
+}
+
+/** The finalizer of a controller, and when primaries have it. */
+export interface PrimaryFinalizer {
+  readonly name: string;
+  /** Finalizers of earlier versions, and of the operator that this one replaces. */
+  readonly former: readonly string[];
+  /** Whether primaries may get it. */
+  readonly isUsed: boolean;
+  /** Whether each primary has it: only the reconciler knows what its cleanup() is for. */
+  readonly isAlways: boolean;
+  /** Whether it is removed from a primary that lives, once nothing needs it. */
+  readonly isReleased: boolean;
+}
+
+/** What follows from a definition for every reconcile. */
+export interface ResolvedDefinition {
+  readonly finalizer: PrimaryFinalizer;
+  /** The dependents of all workflows. */
+  readonly dependents: readonly DependentDefinition[];
+  readonly conditionTypes: ConditionTypes;
+  readonly serverSideApply: boolean;
+  readonly onAllEvents: boolean;
+}
+
+/** Applies the defaults of a definition, once for all reconciles of its controller. */
+export function resolveDefinition(definition: ControllerDefinition): ResolvedDefinition {
+  const { serverSideApply = true, onAllEvents = false } = definition;
+  return {
+    finalizer: finalizerSettingsOf(definition),
+    dependents: dependentsOf(definition),
+    conditionTypes: keptConditionsOf(definition),
+    ...{ serverSideApply, onAllEvents },
+  };
+}
+
+function finalizerSettingsOf(definition: ControllerDefinition): PrimaryFinalizer {
+  const { workflow, reconciler, onAllEvents = false, cleanupPolicy, formerFinalizers = [] } = definition;
+  const isUsed = finalizerOf(definition) !== undefined;
+  const isAlways = reconciler?.cleanup !== undefined;
+  const isOrdered = ({ deletion }: RemovedDependent) => deletion === "ordered";
+  const isReleasable = cleanupPolicy === "sweep" || isUsed || Object.values(workflow.removed ?? {}).some(isOrdered);
+  const isReleased = !onAllEvents && !isAlways && isReleasable;
+  return { name: finalizerNameOf(definition), former: formerFinalizers, isUsed, isAlways, isReleased };
+}
+
+/** Returns those of the finalizers of an object that are the controller's, its former ones included. */
+export function ownFinalizersOn({ name, former }: PrimaryFinalizer, { metadata }: KubernetesObject): readonly string[] {
+  return metadata.finalizers?.filter((each) => each === name || former.includes(each)) ?? [];
 }

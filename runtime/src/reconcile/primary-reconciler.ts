@@ -1,138 +1,100 @@
-import type { EventSink, PostponedWrite } from "../base/activity.js";
-import { findError } from "../base/errors.js";
+import { hasFinalizer } from "../apply/resource-operations.js";
+import type { PrimaryCause } from "../apply/write.js";
+import type { PostponedWrite } from "../base/activity.js";
+import { findError, isApiError } from "../base/errors.js";
 import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
   describeObject,
   isTerminating,
   keyOf,
-  type KubernetesObject,
-  type ObjectKey,
+  uidOf,
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
 import { describeReason } from "../base/reconcile-reason.js";
-import { holdFinalizerOf, isPaused } from "../base/primary-link.js";
-import type { ResourceView } from "../cache/resource-view.js";
-import { deepFreeze } from "../cache/deep-freeze.js";
-import { ownedBy, uidOf, type DecodedResource } from "../base/decoded-resource.js";
-import type { HoldRun } from "../workflow/dependents/dependent-reconciler.js";
-import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
-import { KindOperations } from "../write/kind-operations.js";
-import { hasFinalizer, type ResourceOperations } from "../write/resource-operations.js";
-import type { Sender } from "../write/send/send.js";
+import { deepFreeze } from "../cache/lazy-object.js";
+import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/reconcile-run.js";
+import type { HoldRun } from "../workflow/dependent-reconciler.js";
+import { Cleanups, scopeOfDeleted } from "./cleanup.js";
 import {
-  finalizerNameOf,
-  finalizerOf,
-  isFinalizerReleased,
-  keptConditionsOf,
-  needsFinalizerAlways,
-  ownFinalizersOn,
   type ControllerDefinition,
+  type PrimaryFinalizer,
+  type ResolvedDefinition,
+  ownFinalizersOn,
+  resolveDefinition,
 } from "./controller-definition.js";
-import type { CleanupDeadlines } from "./cleanup-deadlines.js";
-import { isRetried, logUnreported } from "./error-report.js";
-import type { ExpectationRegistry } from "./expectations.js";
-import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
-import { contextFactoryOf } from "./reconcile-context.js";
-import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
-import { OwnFields } from "./own-fields.js";
-import { ReadObserver } from "./observed-primary.js";
-import { inputReaderOf, type InputReader } from "./primary-inputs.js";
-import type { ConditionTypes } from "./status/condition-types.js";
-import { withOwnConditions, writeConditions, type ReconcileFacts } from "./status/status-conditions.js";
-import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
-
-/** What reconciling a primary needs. */
-export interface PrimaryDependencies extends WorkflowDependencies {
-  readonly primaries: ResourceView;
-  /** Writes as the field manager of the controller. */
-  readonly sender: Sender;
-  /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
-  readonly conditionsSender?: Sender;
-  /** The field managers that wrote conditions under former names of the controller. */
-  readonly formerConditionsSenders?: readonly Sender[];
-  /** What reconciles write with besides their dependents. */
-  readonly resources: ResourceOperations;
-  /** What is expected of primaries. */
-  readonly expectations: ExpectationRegistry;
-  /** Returns the writes of loops for a primary whose pause is not over. */
-  loopsOf?(primary: KubernetesObject): readonly PostponedWrite[];
-  /** Reconciles primaries when the time for their cleanup is over. */
-  readonly cleanupDeadlines?: CleanupDeadlines;
-  /** Records Events; without it they are lost. */
-  readonly events?: EventSink;
-  /** Called when somebody has paused or resumed a primary. */
-  onPaused?(primary: KubernetesObject, isPaused: boolean): void;
-  /** Returns the number of the term in which the operator leads; absent without leader election. */
-  readonly fencingToken?: (() => number | undefined) | undefined;
-}
-
-/** One reconcile, and what has become of it so far. */
-interface Attempt {
-  readonly scope: ReconcileScope;
-  readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
-  /** What was thrown, also where it is not retried. */
-  error?: unknown;
-  /** What was not written of the primary for now. */
-  postponed: readonly PostponedWrite[];
-  /** Whether somebody has paused the primary, so that nothing is done for it. */
-  readonly isPaused: boolean;
-  /** Absent before the functions of the user are called. */
-  runs?: WorkflowRuns;
-  /** The primary as the function of the reconciler was called with it. */
-  given?: KubernetesObject;
-  /** Whether the primary turned out to be gone, or to be another one. */
-  isGone?: boolean;
-}
+import { type InputReader, OwnFields, ReadObserver, inputReaderOf } from "./primary-changes.js";
+import {
+  type PrimaryWrite,
+  StatusWriter,
+  type WantedPrimary,
+  causeOf,
+  putFinalizer,
+  writePrimary,
+} from "./primary-writes.js";
+import { type Attempt, type PrimaryDependencies, contextFactoryOf } from "./reconcile-context.js";
+import { type DeleteControl, type ErrorControl, type UpdateControl, checkControl } from "./reconciler.js";
+import type { ConditionFacts } from "./status-conditions.js";
+import { ControllerWorkflows, LOOK_AGAIN_AFTER_MS, WorkflowRuns } from "./workflow-runs.js";
 
 /**
- * Does what a reconcile of one primary consists of: finalizer, context, workflow, the user's reconciler, what that wants written, and
- * the report of an error. It knows nothing of when (JOSDK's ReconciliationDispatcher).
+ * Runs one reconcile of a primary: finalizer, workflow, the reconciler of the user, its writes and its error status (JOSDK's
+ * ReconciliationDispatcher).
  */
-export class PrimaryReconciler {
+export class PrimaryReconciler implements PrimaryRunner {
   readonly workflows: ControllerWorkflows;
+  readonly cleanups: Cleanups;
   readonly #definition: ControllerDefinition;
+  readonly #resolved: ResolvedDefinition;
   readonly #dependencies: PrimaryDependencies;
-  readonly #write: Omit<PrimaryWrite, "cause">;
-  readonly #conditionTypes: ConditionTypes;
+  readonly #write: PrimaryWrite;
+  /** Absent without statusConditions: managed. */
+  readonly #statusWriter: StatusWriter | undefined;
   readonly #ownFields: OwnFields;
   readonly #readInputs: InputReader | undefined;
   readonly #reads: ReadObserver;
-  /** The primaries whose last cleanup was aborted: they are released without another attempt when their time is over. */
-  readonly #abortedCleanups = new Set<ObjectKey>();
-
   #isErrorStatusHinted = false;
 
-  /** The uids of the primaries whose finalizer was removed after their cleanup, until they are gone. */
-  readonly #cleanedUp = new Map<ObjectKey, string | undefined>();
-
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, serverSideApply = true } = definition;
-    const { primaries, sender, conditionsSender } = dependencies;
+    const resolved = (this.#resolved = resolveDefinition(definition));
+    const { serverSideApply, conditionTypes: types } = resolved;
+    const { primaries, sender, conditionSenders } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    const conditionTypes = (this.#conditionTypes = keptConditionsOf(definition));
-    const target = { definition: workflow.primary, cache: primaries };
-    this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, conditionTypes });
+    const target = { definition: definition.workflow.primary, cache: primaries };
+    const conditionsSender = conditionSenders?.own;
+    this.#ownFields = new OwnFields(target, { sender, conditionsSender, serverSideApply, conditionTypes: types });
+    this.#statusWriter = conditionSenders && new StatusWriter(conditionSenders, types);
     this.#reads = new ReadObserver(definition);
     this.#readInputs = inputReaderOf(definition.inputs, (entry) => sender.matcher.appliedMetadata(entry));
-    this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
-    this.workflows = new ControllerWorkflows(definition, dependencies, contextFactoryOf(definition, dependencies));
+    const conditionTypes = conditionSenders && types.all;
+    const finalizer = resolved.finalizer.isUsed ? resolved.finalizer.name : undefined;
+    this.#write = { target, sender, serverSideApply, finalizer, conditionTypes };
+    const createContext = contextFactoryOf(definition, resolved, dependencies);
+    const workflows = (this.workflows = new ControllerWorkflows(definition, dependencies, createContext));
+    const parts = { definition, resolved, dependencies, workflows, write: this.#write, ownFields: this.#ownFields };
+    this.cleanups = new Cleanups(parts);
   }
 
-  /** Tells whether somebody took away what the controller itself writes to a primary: its finalizer, status or metadata. */
+  get finalizer(): PrimaryFinalizer {
+    return this.#resolved.finalizer;
+  }
+
   isUndone(entry: DecodedResource): boolean {
     const isGoing = entry.object.metadata.deletionTimestamp !== undefined;
     const isFinalizerLost = !isGoing && this.#lacksFinalizer(entry.object) && this.#needsFinalizer(entry.object);
     return isFinalizerLost || this.#ownFields.isOverwritten(entry);
   }
 
-  /** Returns a text that changes with the inputs of the controller; undefined if it has none. */
   inputsOf(entry: DecodedResource): string | undefined {
     return this.#readInputs?.(entry);
   }
 
-  /** Tells whether a primary needs the finalizer, by what is known of it before its workflow runs. */
+  /** Reports whether a primary needs the finalizer before its workflow runs. */
   #needsFinalizer(primary: KubernetesObject): boolean {
-    return needsFinalizerAlways(this.#definition) || this.workflows.hasAnyToCleanUp(primary);
+    return this.finalizer.isAlways || this.workflows.hasAnyToCleanUp(primary);
   }
 
   #lacksFinalizer(primary: KubernetesObject): boolean {
@@ -140,7 +102,6 @@ export class PrimaryReconciler {
     return finalizer !== undefined && !hasFinalizer(primary, finalizer);
   }
 
-  /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
   run(scope: ReconcileScope): Promise<PrimaryOutcome> {
     const { tracing } = this.#dependencies;
     if (tracing === undefined) return this.#run(scope);
@@ -151,7 +112,7 @@ export class PrimaryReconciler {
   }
 
   async #run(scope: ReconcileScope): Promise<PrimaryOutcome> {
-    const { onAllEvents = false } = this.#definition;
+    const { onAllEvents } = this.#resolved;
     const isCleanup = !onAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
     const kind = isCleanup ? "cleanup" : "reconcile";
     const { object } = scope.entry;
@@ -166,15 +127,15 @@ export class PrimaryReconciler {
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
         throw new Error(`${scope.key} is gone, and only a controller with onAllEvents is called for that`);
-      if (!attempt.isPaused) await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
+      if (!attempt.isPaused) await (isCleanup ? this.#cleanUp(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;
       attempt.outcome.failure = { error, isHandled: false };
     }
-    if (isCleanup) await this.#endCleanup(attempt);
+    if (isCleanup) await this.cleanups.end(attempt);
     await this.#keepConditions(attempt);
     this.#ownFields.end(object);
-    // A write that ran out of time may still have its effect: what comes next would be made beside it.
+    // A write that ran out of time may still take effect, so the next reconcile must not run beside it.
     const { lingering = [], result } = attempt.runs ?? {};
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
@@ -182,81 +143,42 @@ export class PrimaryReconciler {
     return attempt.outcome;
   }
 
-  /** Releases what is held for a primary that is gone without a cleanup, because a person removed its finalizer; never rejects. */
-  async releaseAfterDeletion(primary: KubernetesObject, context: HoldRun["context"]): Promise<void> {
-    if (!this.workflows.isAnyHeld({ primary })) return;
-    const { target, sender } = this.#write;
-    try {
-      // The watch also reports an object as deleted that is no longer selected.
-      const now = await sender.read(target, primary.metadata, context.signal);
-      if (uidOf(now) === primary.metadata.uid) return;
-      await this.workflows.releaseHeld({ primary, context });
-    } catch (error) {
-      if (context.signal.aborted) return;
-      const finalizer = holdFinalizerOf(finalizerNameOf(this.#definition), primary.metadata);
-      const what = `objects that were held for ${describeObject(primary, primary.metadata)} keep finalizer "${finalizer}"`;
-      context.logger.warn({ finalizer }, `${what}: ${messageOf(error)}; remove it`);
-    }
-  }
-
-  /**
-   * Deletes what is left of a primary that seems to be gone, once the API server confirms that. Resolves with after how long that has to be tried
-   * again, 0 if nothing is left, or the primary is there. Rejects if the primary cannot be read, which proves nothing, or a deletion fails.
-   */
-  async cleanUpDeleted(scope: ReconcileScope): Promise<number> {
-    const { target, sender } = this.#write;
-    const { object } = scope.entry;
-    const now = await sender.read(target, object.metadata, scope.signal);
-    // The watch also reports an object as deleted that is no longer selected.
-    if (uidOf(now) === object.metadata.uid) return 0;
-    const metadata = { deletionTimestamp: new Date().toISOString(), ...object.metadata };
-    const primary = { ...object, metadata };
-    deepFreeze(primary);
-    const isOver = await new WorkflowRuns(this.workflows, primary, scope).cleanUpAll();
-    // What is activated for the cleanup alone is watched no more.
-    if (!target.cache.has(scope.key)) this.workflows.release(scope.key);
-    const lateMs = this.workflows.lateMsOf(primary);
-    return isOver ? Math.ceil(lateMs) : LOOK_AGAIN_AFTER_MS;
-  }
-
-  /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.workflows.release(key);
     this.#ownFields.release(key);
-    this.#dependencies.cleanupDeadlines?.delete(key);
-    this.#abortedCleanups.delete(key);
-    this.#cleanedUp.delete(key);
-  }
-
-  /** Tells whether the finalizer of a primary was removed after its cleanup. */
-  isCleanedUp({ metadata }: KubernetesObject): boolean {
-    return metadata.uid !== undefined && this.#cleanedUp.get(keyOf(metadata)) === metadata.uid;
-  }
-
-  /** Tells whether the API server confirms that a primary is gone. Rejects if it cannot be read. */
-  async isGone({ metadata }: KubernetesObject, signal: AbortSignal): Promise<boolean> {
-    const { target, sender } = this.#write;
-    return uidOf(await sender.read(target, metadata, signal)) !== metadata.uid;
+    this.cleanups.release(key);
   }
 
   /**
-   * Cleans up a primary that is being deleted, and that is not selected. Resolves with after how long that has to be tried again, 0 if it is gone, or
-   * not for this controller. `scopeOf` makes the scope of the cleanup.
+   * Cleans up a primary that is being deleted and is not selected. Resolves with the time until the next attempt: 0 if the primary is deleted, or if
+   * this controller is not responsible for it.
    */
-  async cleanUpUnselected(
-    { metadata }: KubernetesObject,
-    signal: AbortSignal,
-    scopeOf: (entry: DecodedResource) => ReconcileScope,
-  ): Promise<number> {
+  async cleanUpUnselected({ metadata }: KubernetesObject, context: HoldRun["context"]): Promise<number> {
     const { target, sender } = this.#write;
-    const entry = await sender.read(target, metadata, signal);
+    const entry = await sender.read(target, metadata, context.signal);
     if (entry === undefined || uidOf(entry) !== metadata.uid || !isTerminating(entry.object)) return 0;
     const key = keyOf(metadata);
-    if (ownFinalizersOn(this.#definition, entry.object).length === 0 || target.cache.has(key)) return 0;
-    const { failure, isFinalizerRemoved, rescheduleAfterMs } = await this.run(scopeOf(entry));
+    if (ownFinalizersOn(this.finalizer, entry.object).length === 0 || target.cache.has(key)) return 0;
+    const { failure, isFinalizerRemoved, rescheduleAfterMs } = await this.#runUnqueued(entry.object, context);
     if (!target.cache.has(key)) this.release(key);
     if (failure !== undefined) throw failure.error;
     return isFinalizerRemoved ? 0 : (rescheduleAfterMs ?? LOOK_AGAIN_AFTER_MS);
+  }
+
+  async #runUnqueued(primary: KubernetesObject, context: HoldRun["context"]): Promise<PrimaryOutcome> {
+    const scope = scopeOfDeleted(primary, { controller: this.#definition.name, ...context });
+    try {
+      return await this.run({ ...scope, isPrimaryDeleted: false });
+    } finally {
+      scope.tasks.close();
+    }
+  }
+
+  #cleanUp(attempt: Attempt): Promise<void> {
+    return this.cleanups.run(attempt, async () => {
+      const runs = this.#prepare(attempt.scope.entry.object, attempt);
+      return { runs, control: await this.#call<DeleteControl>("cleanup", runs, attempt) };
+    });
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
@@ -270,7 +192,7 @@ export class PrimaryReconciler {
     const isMade = isNeeded && this.workflows.hasAnyToCleanUp(entry.object);
     if (isUnmarked && !isMade) this.#dependencies.lateWrites.noteNew(entry.object);
     const primary = isNeeded ? await this.#putFinalizer(attempt) : entry.object;
-    // The primary is gone, or has become another one: there will be an event.
+    // The primary was deleted or replaced: there will be an event.
     if (primary === undefined) return;
     const runs = this.#prepare(primary, attempt);
     try {
@@ -283,7 +205,7 @@ export class PrimaryReconciler {
       }
       await this.#releaseFinalizers(runs, attempt);
     } catch (error) {
-      // What was given up may not write any more: somebody else may be in charge by now.
+      // After an abort, another replica may be in charge, so nothing may be written.
       if (scope.signal.aborted) throw error;
       if (attempt.isGone === true) return;
       attempt.error = error;
@@ -300,7 +222,7 @@ export class PrimaryReconciler {
     return putFinalizer(write, this.#dependencies.resources.within(write.cause), entry);
   }
 
-  /** Returns what puts the finalizer on the primary once, before the first object is written that needs it. */
+  /** Returns the function that adds the finalizer, once, before the first write of an object that needs it. */
   #finalizerGuard(primary: KubernetesObject, attempt: Attempt): (() => Promise<KubernetesObject>) | undefined {
     if (this.#write.finalizer === undefined || isTerminating(primary)) return undefined;
     if (!this.#lacksFinalizer(primary)) return () => Promise.resolve(primary);
@@ -321,182 +243,63 @@ export class PrimaryReconciler {
       }));
   }
 
-  /** Removes finalizers from a primary that lives, once nothing needs them: else its deletion would wait for an operator that is away. */
+  /** Removes finalizers that nothing needs any more, so that a later deletion does not wait for an operator that is down. */
   async #releaseFinalizers(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
     const { scope } = attempt;
-    const { formerFinalizers = [] } = this.#definition;
+    const { name, former: formerNames } = this.finalizer;
     const primary = this.#dependencies.primaries.get(scope.key)?.object;
     if (primary === undefined || isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
-    // What is not ready may not be protected by the finalizer of the controller yet.
-    const former = runs.result?.isReady === false ? [] : formerFinalizers.filter((each) => hasFinalizer(primary, each));
-    const own = (await this.#isReleased(primary, runs, attempt)) ? [finalizerNameOf(this.#definition)] : [];
+    // Objects that are not ready may not be protected by the finalizer of this controller yet.
+    const former = runs.result?.isReady === false ? [] : formerNames.filter((each) => hasFinalizer(primary, each));
+    const own = (await this.#isReleased(primary, runs, attempt)) ? [name] : [];
     if (former.length + own.length === 0) return;
     scope.signal.throwIfAborted();
     const { cause } = this.#writeIn(scope);
     await this.#dependencies.resources.within(cause).removeFinalizers(primary, [...former, ...own]);
   }
 
-  /** Tells whether a primary that lives has the finalizer, and nothing needs it. */
+  /** Reports whether a primary that is not being deleted has the finalizer, and nothing needs it. */
   async #isReleased(primary: KubernetesObject, runs: WorkflowRuns, { outcome }: Attempt): Promise<boolean> {
-    if (!isFinalizerReleased(this.#definition) || !hasFinalizer(primary, finalizerNameOf(this.#definition)))
-      return false;
+    const { isReleased, name } = this.finalizer;
+    if (!isReleased || !hasFinalizer(primary, name)) return false;
     const waitMs = this.#definition.cleanupPolicy === "sweep" ? 0 : await runs.releaseAfterMs();
     if (waitMs !== undefined && waitMs > 0)
       outcome.rescheduleAfterMs = Math.ceil(Math.min(waitMs, outcome.rescheduleAfterMs ?? waitMs));
     return waitMs === 0;
   }
 
-  async #cleanup(attempt: Attempt): Promise<void> {
-    const { scope } = attempt;
-    const { object } = scope.entry;
-    // It may have one that the controller does not put there any more.
-    const own = ownFinalizersOn(this.#definition, object).join('", "');
-    if (own === "") return this.#releaseHeld(scope);
-    // Further attempts follow a timer, or an object that went.
-    const level = scope.reasons.some(({ kind }) => kind === "primary") ? "info" : "debug";
-    scope.logger[level]({}, `the primary is being deleted: cleans up before finalizer "${own}" goes`);
-    if (this.#abortedCleanups.delete(scope.key) && this.#remainingMsOf(object) <= 0)
-      throw new Error("the last attempt was aborted, as it took too long");
-    const runs = this.#prepare(object, attempt);
-    const control = await this.#call<DeleteControl>("cleanup", runs, attempt);
-    attempt.outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
-    if (control?.removeFinalizer === false) return;
-    runs.warnOfOrphans();
-    // An object that is not gone yet brings an event when it goes. A failure brings none.
-    const failed = runs.cleanups.find(({ error }) => error !== undefined);
-    if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
-    if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
-    scope.signal.throwIfAborted();
-    const lateMs = this.workflows.lateMsOf(object);
-    if (lateMs > 0) {
-      // What such a write creates brings an event, and is deleted then.
-      const what =
-        "the finalizer stays for a moment: a write that was given up, or one of the process before, may still create an object";
-      scope.logger.info({ lateMs: Math.round(lateMs) }, what);
-      attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
-      return;
-    }
-    // Before the primary is gone: nothing would release them afterwards.
-    await this.#releaseHeld(scope);
-    await this.#removeFinalizer(attempt);
-  }
-
-  // What keeps a primary is reported where people look for it; it is released only after the time that the user set for that.
-  async #endCleanup(attempt: Attempt): Promise<void> {
-    const { scope, outcome } = attempt;
-    const { object } = scope.entry;
-    const { failure } = outcome;
-    const own = ownFinalizersOn(this.#definition, object);
-    if (attempt.isPaused || outcome.isFinalizerRemoved || own.length === 0) return;
-    const finalizer = own.join('", "');
-    const remainingMs = this.#remainingMsOf(object);
-    if (scope.signal.aborted) {
-      if (remainingMs < Infinity) this.#abortedCleanups.add(scope.key);
-    } else if (remainingMs <= 0) return this.#giveUpCleanup(attempt);
-    if (remainingMs < Infinity)
-      this.#dependencies.cleanupDeadlines?.set(scope.key, Math.max(remainingMs, LOOK_AGAIN_AFTER_MS));
-    // An error that says when to try again is no end.
-    const isReported = failure !== undefined && findError(failure.error, "RetryAfterError") === undefined;
-    if (!isReported || scope.signal.aborted) return;
-    const note =
-      `the cleanup failed and is tried again; finalizer "${finalizer}" stays until it succeeds: ${messageOf(failure.error)}. If it cannot, set ` +
-      "cleanupTimeout, or remove the finalizer, which leaves what is not deleted yet";
-    this.#recordCleanup(object, "CleanupFailed", note);
-  }
-
-  /** Returns how long the finalizer of a primary still waits for its cleanup. */
-  #remainingMsOf({ metadata: { deletionTimestamp } }: KubernetesObject): number {
-    const { cleanupTimeoutMs = Infinity } = this.#definition;
-    return Date.parse(deletionTimestamp!) + cleanupTimeoutMs - Date.now();
-  }
-
-  async #giveUpCleanup(attempt: Attempt): Promise<void> {
-    const { scope, outcome, runs } = attempt;
-    const { object } = scope.entry;
-    const finalizer = ownFinalizersOn(this.#definition, object).join('", "');
-    const left = [outcome.failure === undefined ? notGone(runs) : messageOf(outcome.failure.error)];
-    try {
-      await this.#releaseHeld(scope).catch((error: unknown) => void left.push(messageOf(error)));
-      await this.#removeFinalizer(attempt);
-    } catch (error) {
-      outcome.failure ??= { error, isHandled: false };
-      return scope.logger.warn({ finalizer }, `finalizer "${finalizer}" could not be removed: ${messageOf(error)}`);
-    }
-    delete outcome.failure;
-    const seconds = this.#definition.cleanupTimeoutMs! / 1_000;
-    const note = `the cleanup did not end within its cleanupTimeout of ${seconds} s; removed finalizer "${finalizer}", although this may be left: ${left.join("; ")}`;
-    scope.logger.warn({ finalizer }, note);
-    this.#recordCleanup(object, "CleanupTimedOut", note);
-  }
-
-  #recordCleanup(about: KubernetesObject, reason: string, note: string): void {
-    const { name: controller } = this.#definition;
-    this.#dependencies.events?.record({ controller, about }, { type: "Warning", reason, action: "Delete", note });
-  }
-
-  async #removeFinalizer({ scope, outcome }: Attempt): Promise<void> {
-    scope.signal.throwIfAborted();
-    // Before the answer: the event of the deletion may come first.
-    this.#cleanedUp.set(scope.key, uidOf(scope.entry));
-    const { object } = scope.entry;
-    const finalizers = ownFinalizersOn(this.#definition, object);
-    try {
-      await this.#dependencies.resources.within(this.#writeIn(scope).cause).removeFinalizers(object, finalizers);
-    } catch (error) {
-      this.#cleanedUp.delete(scope.key);
-      throw error;
-    }
-    outcome.isFinalizerRemoved = true;
-    scope.logger.info({}, `removed finalizer "${finalizers.join('", "')}"`);
-  }
-
-  #releaseHeld({ entry, signal, logger }: ReconcileScope): Promise<void> {
-    return this.workflows.releaseHeld({ primary: entry.object, context: { signal, logger } });
-  }
-
   async #keepConditions(attempt: Attempt): Promise<void> {
-    const { conditionsSender: sender } = this.#dependencies;
-    const { scope, outcome } = attempt;
+    const { scope, outcome, status: stated } = attempt;
     const { object } = scope.entry;
-    const isOnlyOwn = ownFinalizersOn(this.#definition, object).length === object.metadata.finalizers?.length;
+    const isOnlyOwn = ownFinalizersOn(this.finalizer, object).length === object.metadata.finalizers?.length;
     const wasLastFinalizer = outcome.isFinalizerRemoved && isOnlyOwn;
-    if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
-    // What is not selected does not belong into the cache.
+    if (this.#statusWriter === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
+    // A write would put a primary that is not selected into the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
-      const facts = this.#factsOf(attempt);
-      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
+      const found = { stated, facts: this.#factsOf(attempt) };
+      const wroteStatus = await this.#statusWriter.keep(this.#writeIn(scope), object, found);
       if (wroteStatus) outcome.wroteStatus = true;
-      await this.#removeFormerConditions(scope);
     } catch (error) {
       if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
   }
 
-  #factsOf({ scope, outcome, error, postponed, isPaused, runs }: Attempt): ReconcileFacts {
+  #factsOf({ scope, outcome, error, postponed, isPaused, runs }: Attempt): ConditionFacts {
     const isCleanup = outcome.kind === "cleanup";
-    // A loop of the conditions themselves would be told by what is undone.
+    // A condition about the write loop of the conditions would itself be reverted.
     const isTold = ({ paths }: PostponedWrite) =>
       paths.length === 0 || !paths.every((path) => path.startsWith("status.conditions"));
     const loops = [...postponed, ...(this.#dependencies.loopsOf?.(scope.entry.object) ?? [])].filter(isTold);
-    const own = { types: this.#conditionTypes, hasDependents: this.#definition.workflow.dependents.length > 0 };
+    const own = {
+      types: this.#resolved.conditionTypes,
+      hasDependents: this.#definition.workflow.dependents.length > 0,
+    };
     return { workflow: runs?.result, error, isCleanup, postponed: loops, isPaused, ...own };
   }
 
-  // Those of today are applied by now, so that only what is over is owned by the former field manager alone.
-  async #removeFormerConditions(scope: ReconcileScope): Promise<void> {
-    const { target, cause } = this.#writeIn(scope);
-    const { name, namespace } = scope.entry.object.metadata;
-    for (const sender of this.#dependencies.formerConditionsSenders ?? []) {
-      const entry = target.cache.get(scope.key);
-      if (entry === undefined || ownedBy(entry, sender.fieldManager, "status") === undefined) continue;
-      const operations = new KindOperations(target, { sender, cause });
-      await operations.applyStatus({ metadata: { name, namespace }, status: {} } as never, { mode: "forceFilter" });
-    }
-  }
-
-  /** Runs the workflow, unless the reconciler does that, and then the function of the reconciler; returns what that wants. */
+  /** Runs the workflow, unless the reconciler invokes it, and then the function of the reconciler; returns its control. */
   async #call<Control extends object>(
     kind: "reconcile" | "cleanup",
     runs: WorkflowRuns,
@@ -515,7 +318,7 @@ export class PrimaryReconciler {
     const hasFunction = reconciler?.[kind] !== undefined;
     const isInvoked = definition.invocation === "explicit" && hasFunction;
     const workflow = isInvoked ? undefined : await runs.run(kind);
-    // Otherwise the function sees the errors of dependents in the result.
+    // With exceptions: result, the function gets the errors of dependents.
     if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) {
       if (hasFunction && kind === "reconcile") this.#hintAtErrorStatus(attempt);
       throw workflow.error;
@@ -526,7 +329,7 @@ export class PrimaryReconciler {
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
-  // Said once: a status that only reconcile() returns keeps what the last success wrote.
+  // Logged once: a status that only reconcile() returns is not updated after failures.
   #hintAtErrorStatus({ scope: { logger, signal } }: Attempt): void {
     const hasErrorStatus = this.#definition.reconciler?.updateErrorStatus !== undefined;
     if (hasErrorStatus || this.#isErrorStatusHinted || signal.aborted) return;
@@ -535,7 +338,7 @@ export class PrimaryReconciler {
     logger.info({}, `${what}; add updateErrorStatus() to the reconciler to write it after failures`);
   }
 
-  /** Lets the reconciler report an error, and writes the status that it returns; never throws. Returns its control. */
+  /** Calls updateErrorStatus(), writes the status that it returns, and returns its control. Never rejects. */
   async #report(error: unknown, runs: WorkflowRuns, attempt: Attempt): Promise<ErrorControl<object> | undefined> {
     const { reconciler } = this.#definition;
     const { scope } = attempt;
@@ -557,36 +360,63 @@ export class PrimaryReconciler {
     return control;
   }
 
-  #writePrimary({ status: stated, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
-    const lacksConditions = !this.#write.serverSideApply && this.#dependencies.conditionsSender !== undefined;
-    const status =
-      lacksConditions && stated ? withOwnConditions(stated, wanted.primary, this.#factsOf(attempt)) : stated;
-    return writePrimary(this.#writeIn(attempt.scope), { ...wanted, status }, ({ postponed, ...written }) => {
+  async #writePrimary({ status, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
+    const write = this.#writeIn(attempt.scope);
+    let isStatusReached = wanted.resource === undefined;
+    let isPostponed = false;
+    const note: Parameters<typeof writePrimary>[2] = ({ postponed, ...written }) => {
+      isStatusReached = true;
+      isPostponed ||= postponed !== undefined;
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
       Object.assign(attempt.outcome, written);
-    });
+    };
+    const isConditionsError = (error: unknown) =>
+      isApiError(error, 422) && error.causes.some(({ field }) => field?.startsWith("status.conditions"));
+    const writer = this.#statusWriter;
+    const { alone, both }: { alone?: object | undefined; both?: object } =
+      writer === undefined || status === undefined
+        ? { alone: status }
+        : writer.statementOf(write, { status, primary: wanted.primary }, this.#factsOf(attempt));
+    const whole = both && writer?.ofAll(write, both);
+    try {
+      await writePrimary(whole ?? write, { ...wanted, status: both ?? alone }, note);
+    } catch (error) {
+      if (both === undefined || !isStatusReached || !isConditionsError(error)) throw error;
+      // Conditions that the API server rejects must not prevent the write of the status. Their own write reports the error.
+      await writePrimary(write, { primary: wanted.primary, status: alone }, note);
+    }
+    if (status !== undefined && !isPostponed) attempt.status = status;
   }
 
-  #writeIn({ signal, logger, entry: { object: primary }, reasons }: ReconcileScope) {
-    const followsEvent = reasons.some((reason) => reason.kind === "secondary" && reason.isTimer !== true);
-    const onWritten = this.#ownFields.note.bind(this.#ownFields, primary);
-    return { cause: { signal, logger, primary, onWritten, followsEvent }, ...this.#write };
+  #writeIn(scope: ReconcileScope): PrimaryWrite & { readonly cause: PrimaryCause } {
+    return { ...this.#write, cause: causeOf(scope, this.#ownFields) };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): WorkflowRuns {
     const { scope } = attempt;
-    // An answer to what was just written is the same object that the cache has, as yet unfrozen.
+    // The response to a write is the object in the cache, which is not frozen yet.
     deepFreeze(primary);
     const guard = this.#finalizerGuard(primary, attempt);
     const given = this.#reads.observe(primary, scope);
-    // The primary with its finalizer is what functions get from then on.
+    // From then on, functions get the primary with its finalizer.
     const put = guard && (async () => this.#reads.observe(await guard(), scope));
     return (attempt.runs = new WorkflowRuns(this.workflows, given, scope, put));
   }
 }
 
-// Names what a cleanup without errors waits for.
-function notGone(runs: WorkflowRuns | undefined): string {
-  const names = runs?.cleanups.flatMap(({ notReady }) => notReady) ?? [];
-  return names.length === 0 ? "cleanup() keeps the finalizer" : `not gone yet: ${names.join(", ")}`;
+/** Reports whether an error is retried. A reschedule replaces the retry. */
+function isRetried(control: ErrorControl<object> | undefined): boolean {
+  return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
+}
+
+/** Logs that updateErrorStatus() or its write failed. The error of the reconcile itself is logged where it is retried. */
+function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boolean): void {
+  const { logger, retry } = scope;
+  const what = "the status could not report the error";
+  const message = `${what}: ${messageOf(problem)}`;
+  const comesAgain = scope.isNextReconcileImminent() || (isRetried && !retry.isLastAttempt);
+  if (!comesAgain) return logger.error({}, message);
+  if (!isApiError(problem, 409) && !isApiError(problem, 422)) return logger.warn({}, message);
+  logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
+  logger.debug({}, message);
 }

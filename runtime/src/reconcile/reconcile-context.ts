@@ -1,28 +1,113 @@
-import type { EventDraft } from "../base/activity.js";
-import { keyFrom, sortedByKey, type KubernetesObject, type ResourceReader } from "../base/kubernetes-object.js";
-import type { Defined, SecondaryType } from "../base/resource-definition.js";
+// One reconcile: the parts of its controller, its progress, and the context that the functions of the user get.
+import type { ResourceOperations } from "../apply/resource-operations.js";
+import type { Sender } from "../apply/sender.js";
+import type { EventDraft, EventSink, PostponedWrite } from "../base/activity.js";
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceReader,
+  compareResourceVersions,
+  describeObject,
+  groupOf,
+  keyFrom,
+  keyOf,
+  sortedByKey,
+} from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import {
+  type Defined,
+  type ResourceDefinition,
+  type SecondaryType,
+  hasType,
+  nameOfType,
+} from "../base/resource-definition.js";
+import type { Clock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { Context, EventSources, SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
-import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
-import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
-import type { PrimaryDependencies } from "./primary-reconciler.js";
-import { SecondaryAccess } from "./secondary-access.js";
-import type { WorkflowRuns } from "./workflow-runs.js";
+import type { PrimaryOutcome, ReconcileScope } from "../queue/reconcile-run.js";
+import type { SecondarySources } from "../sources/controller-sources.js";
+import type { EventSource } from "../sources/event-source.js";
+import type {
+  Context,
+  EventSources,
+  Expectation,
+  ExpectationArguments,
+  Expectations,
+  SecondariesOptions,
+  SecondaryOptions,
+} from "../workflow/context.js";
+import { type KubernetesDependent, type WorkflowDefinition, isKubernetes } from "../workflow/workflow-definition.js";
+import type { ControllerDefinition, ResolvedDefinition } from "./controller-definition.js";
+import type { OwnFields } from "./primary-changes.js";
+import type { ConditionSenders, PrimaryWrite } from "./primary-writes.js";
+import type { ControllerWorkflows, CreateContext, WorkflowDependencies, WorkflowRuns } from "./workflow-runs.js";
 
-/** Returns what creates the contexts of a controller. What not every reconcile needs is made when it is asked for. */
+/** The dependencies of a PrimaryReconciler. */
+export interface PrimaryDependencies extends WorkflowDependencies {
+  readonly primaries: ResourceView;
+  /** Writes as the field manager of the controller. */
+  readonly sender: Sender;
+  /** Absent without statusConditions: managed. */
+  readonly conditionSenders?: ConditionSenders;
+  /** Writes finalizers, and what users write with `context.resources`. */
+  readonly resources: ResourceOperations;
+  readonly expectations: ExpectationRegistry;
+  /** Returns the postponed writes of write loops for a primary. */
+  loopsOf?(primary: KubernetesObject): readonly PostponedWrite[];
+  /** Called after the cleanupTimeoutMs of a primary, to requeue it. */
+  onCleanupDue?(primary: ObjectKey): void;
+  /** Without it, Events are dropped. */
+  readonly events?: EventSink;
+  /** Called when a primary was paused or resumed. */
+  onPaused?(primary: KubernetesObject, isPaused: boolean): void;
+  /** Returns the number of the current leadership term; absent without leader election. */
+  readonly fencingToken?: (() => number | undefined) | undefined;
+}
+
+/** The parts that all reconciles of a controller share. */
+export interface ReconcileParts {
+  readonly definition: ControllerDefinition;
+  readonly resolved: ResolvedDefinition;
+  readonly dependencies: PrimaryDependencies;
+  readonly workflows: ControllerWorkflows;
+  /** How primaries are written. Without a cause, which each reconcile adds. */
+  readonly write: PrimaryWrite;
+  readonly ownFields: OwnFields;
+}
+
+/** A reconcile in progress. */
+export interface Attempt {
+  readonly scope: ReconcileScope;
+  readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
+  /** The error, also if it is not retried. */
+  error?: unknown;
+  /** The postponed writes of the primary. */
+  postponed: readonly PostponedWrite[];
+  /** Whether the primary is paused, so that nothing is written for it. */
+  readonly isPaused: boolean;
+  /** Set before the functions of the user are called. */
+  runs?: WorkflowRuns;
+  /** The primary that the reconciler was called with. */
+  given?: KubernetesObject;
+  /** The last status of the reconciler that was written, or was up to date. */
+  status?: object | undefined;
+  /** Whether the primary was deleted or replaced meanwhile. */
+  isGone?: boolean;
+}
+
+/** Returns the function that creates contexts. Members that few reconciles use are created on access. */
 export function contextFactoryOf(
   definition: ControllerDefinition,
+  { dependents }: ResolvedDefinition,
   { primaries, secondaries, sender, ...dependencies }: PrimaryDependencies,
-) {
+): CreateContext {
   const { primary: kind } = definition.workflow;
-  const access = new SecondaryAccess(secondaries, { primary: kind, dependents: dependentsOf(definition) });
+  const access = new SecondaryAccess(secondaries, { primary: kind, dependents });
   const reader = readerOf(primaries);
-  return (scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context => {
+  return (scope, primary, runs) => {
     const { signal, logger, retry, reasons, isPrimaryDeleted } = scope;
     let client: ApiClient | undefined;
-    // No function needs `this`, so that each can be taken out of the context.
+    // No function uses `this`, so that users can destructure the context.
     const context: Context = {
       isPrimaryFinalStateUnknown: scope.isFinalStateUnknown,
       ...{ signal, logger, retry, reasons, isPrimaryDeleted },
@@ -33,7 +118,7 @@ export function contextFactoryOf(
       get eventSources() {
         return Object.freeze({
           get: (name) => secondaries.get(name),
-          // Of what it watches, no more has to be known than concerns the primary.
+          // Wait only for the part of the source that concerns the primary.
           register: (source) => secondaries.register(source, primary),
           deregister: (name) => secondaries.deregister(name),
         } satisfies EventSources);
@@ -74,4 +159,203 @@ function readerOf(view: ResourceView): ResourceReader<KubernetesObject> {
 
 function typeOf(type: Defined | string): SecondaryType {
   return typeof type === "string" ? type : type.definition;
+}
+
+/** Finds secondary resources in the event sources of a controller. */
+export class SecondaryAccess {
+  readonly #sources: SecondarySources;
+  readonly #primary: ResourceDefinition;
+  /** Dependents without an event source while they are inactive. */
+  readonly #activated: readonly KubernetesDependent[];
+
+  constructor(sources: SecondarySources, { primary, dependents }: WorkflowDefinition) {
+    this.#sources = sources;
+    this.#primary = primary;
+    const kubernetes = dependents.filter(isKubernetes);
+    this.#activated = kubernetes.filter(({ activationCondition }) => activationCondition !== undefined);
+  }
+
+  /** Returns the only resource of a type; throws if there are several. */
+  find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions & Discovered = {}): unknown {
+    const { source, name, namespace } = options;
+    const unwatched = discoveredOf(type, options);
+    const sources = this.#sourcesOf(type, source);
+    const latest = (all: readonly unknown[]) => (typeof type === "string" ? all : latestOf(all as KubernetesObject[]));
+    if (name !== undefined) {
+      const isNamespaced = typeof type === "string" || type.scope === "Namespaced";
+      const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
+      const blind = sources.find(({ get }) => get === undefined);
+      if (blind !== undefined) throw new Error(`event source "${blind.name}" cannot look up a resource by its name`);
+      const discovered = unwatched.filter(({ metadata }) => keyOf(metadata) === key);
+      return latest([...sources.flatMap((each) => each.get?.(key) ?? []), ...discovered])[0];
+    }
+    if (namespace !== undefined) throw new Error(`the namespace "${namespace}" is given without a name`);
+    const found = latest([...sources.flatMap((each) => each.secondariesOf(primary)), ...unwatched]);
+    if (found.length <= 1) return found[0];
+    throw new Error(
+      `${found.length} resources of the type ${nameOfType(type)} belong to ${describeObject(this.#primary, primary.metadata)}; ask for one by its name, for those ` +
+        "of one event source, or for all of them by secondaries()",
+    );
+  }
+
+  /** Returns all resources of a type that belong to a primary. */
+  list(
+    primary: KubernetesObject,
+    type: SecondaryType,
+    options: SecondariesOptions & Discovered = {},
+  ): readonly unknown[] {
+    const { source, deduplicated = false } = options;
+    if (deduplicated && typeof type === "string")
+      throw new Error(
+        `resources of the type ${type} have no versions to tell which is the latest; deduplicated is for Kubernetes' kinds`,
+      );
+    const watched = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
+    const unwatched = discoveredOf(type, options);
+    const all = [...watched, ...unwatched];
+    // Each source is sorted by itself.
+    return deduplicated || unwatched.length > 0 ? sortedByKey(latestOf(all as KubernetesObject[])) : all;
+  }
+
+  #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {
+    const found = this.#sources.find(type, name);
+    if (found.length > 0) return found;
+    // The watch of an inactive dependent is stopped.
+    const isInactive = this.#activated.some(({ resource }) => hasType({ type: resource }, type));
+    if (name === undefined && isInactive) return found;
+    const which = name === undefined ? "no event source" : `no event source "${name}"`;
+    const sources = this.#sources.names().map((name) => {
+      const type = nameOfType(this.#sources.get(name)?.type);
+      return type === undefined ? `"${name}"` : `${type} ("${name}")`;
+    });
+    const there = sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
+    throw new Error(`${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${there}`);
+  }
+}
+
+interface Discovered {
+  /** Objects of dependents that no watch selects. */
+  readonly discovered?: readonly KubernetesObject[];
+}
+
+function discoveredOf(type: SecondaryType, { source, discovered = [] }: { source?: string } & Discovered) {
+  if (typeof type === "string" || source !== undefined) return [];
+  return discovered.filter(({ apiVersion, kind }) => kind === type.kind && groupOf(apiVersion) === type.group);
+}
+
+// Several event sources may know the same object in different versions.
+function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  if (objects.length <= 1) return objects;
+  const latest = new Map<string, KubernetesObject>();
+  for (const object of objects) {
+    const { resourceVersion = "" } = object.metadata;
+    const key = keyOf(object.metadata);
+    const known = latest.get(key)?.metadata;
+    if (known === undefined || compareResourceVersions(known.resourceVersion ?? "", resourceVersion) < 0)
+      latest.set(key, object);
+  }
+  return [...latest.values()];
+}
+
+interface ExpectationRegistryOptions {
+  readonly clock: Clock;
+  /** Called after the timeout of an expectation, to requeue its primary. */
+  onTimeout(primary: ObjectKey): void;
+}
+
+type AnyExpectation = Expectation<KubernetesObject>;
+type AnyArguments = ExpectationArguments<KubernetesObject>;
+
+interface KeptExpectation {
+  readonly expectation: AnyExpectation;
+  isTimedOut: boolean;
+  cancel(): void;
+}
+
+/**
+ * The expectations of a controller, at most one for each primary (JOSDK ExpectationManager).
+ *
+ * Unlike in JOSDK, a timeout causes a reconcile, and the expectation of a deleted primary is removed.
+ */
+export class ExpectationRegistry {
+  readonly #options: ExpectationRegistryOptions;
+  readonly #kept = new Map<ObjectKey, KeptExpectation>();
+  #isClosed = false;
+
+  constructor(options: ExpectationRegistryOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** Returns the expectations as the context of one reconcile has them. */
+  of(primary: ObjectKey, args: AnyArguments): Expectations<KubernetesObject> {
+    const current = () => this.#kept.get(primary);
+    return {
+      get current() {
+        return current()?.expectation.name;
+      },
+      expect: (expectation) => this.#expect(primary, expectation),
+      expectUnlessFulfilled: async (expectation) => {
+        checkExpectation(expectation);
+        if (await isFulfilled(expectation, args)) return false;
+        this.#expect(primary, expectation);
+        return true;
+      },
+      check: async (wanted) => {
+        const kept = current();
+        if (kept === undefined || (wanted !== undefined && kept.expectation.name !== wanted)) return undefined;
+        const { name } = kept.expectation;
+        // Fulfilled wins over timed out.
+        if (!(await isFulfilled(kept.expectation, args)))
+          return { name, status: kept.isTimedOut ? "timedOut" : "notYetFulfilled" };
+        // A function may have replaced it meanwhile.
+        if (current() === kept) this.forget(primary);
+        return { name, status: "fulfilled" };
+      },
+      remove: () => this.forget(primary),
+    };
+  }
+
+  forget(primary: ObjectKey): void {
+    this.#kept.get(primary)?.cancel();
+    this.#kept.delete(primary);
+  }
+
+  /** Removes all expectations, and accepts no further ones. */
+  close(): void {
+    this.#isClosed = true;
+    for (const primary of [...this.#kept.keys()]) this.forget(primary);
+  }
+
+  #expect(primary: ObjectKey, expectation: AnyExpectation): void {
+    checkExpectation(expectation);
+    this.forget(primary);
+    // A reconcile that was aborted by the stop of the controller may still get here.
+    if (this.#isClosed) return;
+    const expire = () => {
+      kept.isTimedOut = true;
+      this.#options.onTimeout(primary);
+    };
+    const cancel = this.#options.clock.schedule(expectation.timeoutMs, expire);
+    const kept: KeptExpectation = { expectation, isTimedOut: false, cancel };
+    this.#kept.set(primary, kept);
+  }
+}
+
+function checkExpectation({ name, timeoutMs, isFulfilled }: AnyExpectation): void {
+  const fail = (problem: string) => new TypeError(`an expectation ${problem}`);
+  if (typeof name !== "string" || name === "") throw fail("needs a name, by which its result is told");
+  if (typeof isFulfilled !== "function") throw fail(`needs a function isFulfilled: "${name}" has none`);
+  if (!(Number.isFinite(timeoutMs) && timeoutMs > 0))
+    throw fail(`needs a timeoutMs of more than 0: "${name}" has ${String(timeoutMs)}`);
+}
+
+async function isFulfilled({ name, isFulfilled }: AnyExpectation, args: AnyArguments): Promise<boolean> {
+  try {
+    return await isFulfilled(args);
+  } catch (error) {
+    throw new Error(`expectation "${name}": ${messageOf(error)}`, { cause: error });
+  }
 }

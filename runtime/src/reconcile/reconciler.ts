@@ -1,10 +1,10 @@
+// The interface that users implement for their primaries, the controls that its functions return, and the check of those.
 import type { PartOf } from "../base/kubernetes-object.js";
-import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
-import type { ExactStatus, StatusOf } from "./status/exact-status.js";
+import type { DependentArguments } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** The names of the dependents among what a function of the user sees; what event sources know are lists. */
-export type DependentNames<Secondary> = {
+type DependentNames<Secondary> = {
   [Name in keyof Secondary & string]-?: NonNullable<Secondary[Name]> extends readonly unknown[] ? never : Name;
 }[keyof Secondary & string];
 
@@ -161,7 +161,7 @@ export function checkControl<Control extends object>(
 ): Control | undefined {
   if (returned === undefined) return undefined;
   if (!isPlainObject(returned))
-    throw new TypeError(`${name}() returned ${describe(returned)} instead of a control or nothing`);
+    throw new TypeError(`${name}() returned ${describeReturned(returned)} instead of a control or nothing`);
   const control = returned as { removeFinalizer?: boolean; rescheduleAfterMs?: number };
   const unknown = Object.keys(control).find((part) => !(PARTS_OF[name] as readonly string[]).includes(part));
   if (unknown !== undefined)
@@ -169,7 +169,9 @@ export function checkControl<Control extends object>(
   for (const part of ["resource", "status"] as const) {
     const value = (returned as { readonly [part: string]: unknown })[part];
     if (value !== undefined && !isObject(value))
-      throw new TypeError(`${name}() returned a control whose ${part} is ${describe(value)} instead of an object`);
+      throw new TypeError(
+        `${name}() returned a control whose ${part} is ${describeReturned(value)} instead of an object`,
+      );
   }
   if (control.rescheduleAfterMs === undefined) return returned as Control;
   checkDelay(name, control.rescheduleAfterMs);
@@ -191,8 +193,77 @@ function isPlainObject(value: unknown): value is object {
   return !(value instanceof Map || value instanceof Set || value instanceof Date || value instanceof Error);
 }
 
-function describe(value: unknown): string {
+function describeReturned(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return isObject(value) ? `an instance of ${value.constructor.name}` : `a ${typeof value}`;
 }
+
+/** Stands in the place of a field that the status does not have; its text is what the compiler prints. */
+interface NoSuchField<Name, Known> {
+  readonly "the status has no such field": Name;
+  /** The fields that the name resembles, or all of them. */
+  readonly "it has": Known;
+}
+
+type Misspelled<Name, Known> = [DidYouMean<Name, Known>] extends [never]
+  ? NoSuchField<Name, Known>
+  : NoSuchField<Name, DidYouMean<Name, Known>>;
+
+type DidYouMean<Name, Known> = Known extends string
+  ? IsSlip<Lowercase<Name & string>, Lowercase<Known>> extends true
+    ? `did you mean '${Known}'?`
+    : never
+  : never;
+
+/** Tells whether one letter of a word was left out, added, replaced, or exchanged with the next one. Equal words count, too. */
+type IsSlip<Word, Meant> = Word extends Meant
+  ? true
+  : Word extends `${infer First}${infer Rest}`
+    ? Meant extends `${infer MeantFirst}${infer MeantRest}`
+      ? First extends MeantFirst
+        ? IsSlip<Rest, MeantRest>
+        : Word extends MeantRest
+          ? true
+          : Rest extends Meant | MeantRest
+            ? true
+            : [Rest, MeantRest] extends [`${MeantFirst}${infer After}`, `${First}${infer MeantAfter}`]
+              ? After extends MeantAfter
+                ? true
+                : false
+              : false
+      : Rest extends ""
+        ? true
+        : false
+    : Meant extends `${infer _}${infer Rest}`
+      ? Rest extends ""
+        ? true
+        : false
+      : false;
+
+/**
+ * A status as `Wanted`, without fields that `Wanted` does not have, at any depth.
+ *
+ * Where nothing says what is wanted (`undefined` without exactOptionalPropertyTypes), it is whatever is given. The compiler infers `Given` so.
+ */
+type ExactStatus<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted & Exact<Given, Wanted>;
+
+/** The status that a control has. */
+type StatusOf<Given, Wanted> = [Wanted] extends [undefined] ? Given : Wanted;
+
+type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
+  ? readonly Exact<Item, ItemOf<Wanted>>[]
+  : [FieldOf<Wanted>] extends [never]
+    ? unknown
+    : Given extends object
+      ? {
+          readonly [Field in keyof Given]: Field extends FieldOf<Wanted>
+            ? Exact<Given[Field], ValueOf<Wanted, Field>>
+            : Misspelled<Field, FieldOf<Wanted>>;
+        }
+      : unknown;
+
+// A member of a union may be what is given.
+type FieldOf<Wanted> = Wanted extends readonly unknown[] ? never : Wanted extends object ? keyof Wanted : never;
+type ValueOf<Wanted, Field> = Wanted extends object ? (Field extends keyof Wanted ? Wanted[Field] : never) : never;
+type ItemOf<Wanted> = Wanted extends readonly (infer Item)[] ? Item : never;

@@ -1,65 +1,70 @@
-// The workflows of a controller: its own, which runs before the reconciler unless that invokes it, and those that only the reconciler runs.
+// The workflows of a controller and their runs: its own workflow, which runs before the reconciler unless the reconciler invokes it, and named
+// workflows, which only the reconciler invokes.
 import type { Tracing } from "../base/activity.js";
-import { memberOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { Semaphore } from "../base/semaphore.js";
+import { type KubernetesObject, type ObjectKey, memberOf } from "../base/kubernetes-object.js";
+import { Semaphore } from "../base/wait.js";
+import type { ReconcileScope } from "../queue/reconcile-run.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
-import type { contextFactoryOf } from "./reconcile-context.js";
-import type { DependentReconciler, FindRun, HoldRun } from "../workflow/dependents/dependent-reconciler.js";
-import type { LinkedPrimary } from "../workflow/dependents/live-objects.js";
-import { buildPlan, isGone, type PlanNode } from "../workflow/plan.js";
-import type { RemovedKinds } from "../workflow/prune/leftovers.js";
-import { pruneWorkflow } from "../workflow/prune/prune.js";
+import type { Context } from "../workflow/context.js";
 import {
+  type DependentReconciler,
+  type FindRun,
+  type HoldRun,
+  type LinkedPrimary,
+  ReconcileNotes,
+} from "../workflow/dependent-reconciler.js";
+import { type RemovedKinds, pruneWorkflow } from "../workflow/prune.js";
+import { type PlanNode, buildPlan, isGone } from "../workflow/plan.js";
+import {
+  MOST_STEPS_AT_ONCE,
+  type RunOptions,
   cleanupWorkflow,
   createSecondary,
-  MOST_STEPS_AT_ONCE,
   reconcileWorkflow,
   removeUnseen,
 } from "../workflow/run.js";
-import type { RunOptions } from "../workflow/run.js";
-import { ReconcileNotes } from "../workflow/reconcile-notes.js";
-import { mayHaveAny } from "../workflow/target.js";
+import { mayHaveAny } from "../workflow/step.js";
 import {
+  type DependentArguments,
+  type DependentDefinition,
+  type WorkflowDefinition,
   deletionOf,
   isDeletedByOperator,
   isKubernetes,
   needsCleanup,
-} from "../workflow/definition/workflow-definition.js";
-import type {
-  DependentArguments,
-  DependentDefinition,
-  WorkflowDefinition,
-} from "../workflow/definition/workflow-definition.js";
-import type { DependentOutcome, WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
+} from "../workflow/workflow-definition.js";
+import { type WorkflowInvocation, type WorkflowResult, isNothingLeft } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { LateWrites } from "./late-writes.js";
 
-/** What the runs of a controller need besides its definition. */
+/** The dependencies of workflow runs. */
 export interface WorkflowDependencies {
-  /** Makes what finds and writes the objects of a dependent. */
+  /** Creates the reconciler of a dependent. */
   reconcilerOf(dependent: DependentDefinition): DependentReconciler;
   readonly secondaries: SecondarySources;
-  /** Returns the namespaces that the controller watches now. Default: all of them */
+  /** Returns the namespaces that the controller watches. Default: all */
   namespaces?(): readonly string[] | undefined;
   readonly tracing?: Tracing | undefined;
-  /** Where objects may be that no dependent wants. Default: nothing is pruned. */
+  /** The kinds that may have objects to prune. Default: nothing is pruned */
   readonly removedKinds?: RemovedKinds | undefined;
-  /** Which writes may still come that were given up. */
+  /** The aborted writes that the API server may still execute. */
   readonly lateWrites: LateWrites;
 }
 
-/** After how long a cleanup is looked at again that no event ends. */
+/** The interval of a cleanup that waits for something without events. */
 export const LOOK_AGAIN_AFTER_MS = 1_000;
 
 type IsKnown = (key: ObjectKey, uid: string) => boolean;
 
-/** A workflow with what all its runs share. */
+/** A workflow with its plan and the limit of concurrent steps. */
 interface CompiledWorkflow extends Pick<RunOptions, "plan" | "slots"> {
   readonly definition: WorkflowDefinition;
 }
 
 type Kind = "reconcile" | "cleanup";
+
+/** Creates the context that the functions of the user get in one reconcile. */
+export type CreateContext = (scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns) => Context;
 
 /** The workflows of one controller. */
 export class ControllerWorkflows {
@@ -68,13 +73,9 @@ export class ControllerWorkflows {
   readonly dependencies: WorkflowDependencies;
   readonly dependents: readonly PlanNode[];
   readonly definition: ControllerDefinition;
-  readonly createContext: ReturnType<typeof contextFactoryOf>;
+  readonly createContext: CreateContext;
 
-  constructor(
-    definition: ControllerDefinition,
-    dependencies: WorkflowDependencies,
-    createContext: ReturnType<typeof contextFactoryOf>,
-  ) {
+  constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies, createContext: CreateContext) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
     this.definition = definition;
     this.createContext = createContext;
@@ -92,13 +93,13 @@ export class ControllerWorkflows {
     if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
   }
 
-  /** The live dependents of all workflows, and what event sources know. */
+  /** Creates the `secondary` argument of functions: the objects of all dependents, and the resources of event sources. */
   createSecondary(primary: KubernetesObject, { discovered }: Partial<Pick<ReconcileNotes, "discovered">> = {}): object {
     const facts = { primary, dependents: this.dependents, sources: this.dependencies.secondaries };
     return createSecondary(discovered === undefined ? facts : { ...facts, discovered });
   }
 
-  /** Returns how long a write that was given up may still create an object which a cleanup of the primary has to delete; 0 if none may. */
+  /** Returns the time until no aborted write can create an object that the cleanup of the primary would have to delete; 0 if none can. */
   lateMsOf(primary: KubernetesObject): number {
     const isConcerned = this.dependents.some(({ definition }) => isKubernetes(definition) && needsCleanup(definition));
     return isConcerned ? this.dependencies.lateWrites.remainingMs(primary) : 0;
@@ -109,17 +110,17 @@ export class ControllerWorkflows {
     return this.dependents.filter(({ definition }) => needsCleanup(definition));
   }
 
-  /** Tells whether anything is known of a primary that has to be cleaned up before it goes. */
+  /** Reports whether a primary may have objects that need a cleanup. */
   hasAnyToCleanUp(primary: KubernetesObject): boolean {
     return this.ofCleanup.some(({ reconciler }) => mayHaveAny(reconciler, primary));
   }
 
-  /** Names the objects of a primary that nobody but the operator deletes, and that are not being deleted. */
+  /** Names the objects of a primary that only the operator deletes, and that are not being deleted. */
   leftOf(primary: KubernetesObject): readonly string[] {
-    return [...new Set(this.#ordered.flatMap(({ reconciler }) => reconciler.leftOf?.({ primary }) ?? []))];
+    return [...new Set(this.#ordered.flatMap(({ reconciler }) => reconciler.leftOf?.(primary) ?? []))];
   }
 
-  /** Names the external dependents of which a primary may have resources. */
+  /** Describes the external resources that a primary may have. */
   externalsOf(primary: KubernetesObject): readonly string[] {
     const externals = this.ofCleanup.filter(({ definition }) => !isKubernetes(definition));
     return externals.flatMap(({ definition: { name }, reconciler }) =>
@@ -127,9 +128,9 @@ export class ControllerWorkflows {
     );
   }
 
-  /** Returns the primaries to which objects are linked that nobody but the operator deletes, but for those that are known. */
+  /** Returns the unknown primaries that are linked to by objects which only the operator deletes. */
   primariesOfOrdered(isKnown: IsKnown): readonly LinkedPrimary[] {
-    // An own delete may have left its object on purpose.
+    // A delete function of the user may keep objects on purpose.
     const isCertain = ({ definition }: PlanNode) =>
       isKubernetes(definition) && typeof definition.operations?.delete !== "function";
     return linkedPrimariesOf(this.#ordered.filter(isCertain), isKnown);
@@ -142,34 +143,34 @@ export class ControllerWorkflows {
     );
   }
 
-  /** Returns the primaries to which objects are linked that have to be cleaned up, but for those that are known. */
+  /** Returns the unknown primaries that are linked to by objects which need a cleanup. */
   linkedPrimaries(isKnown: IsKnown): readonly LinkedPrimary[] {
     return linkedPrimariesOf(this.ofCleanup, isKnown);
   }
 
-  /** Tells whether objects are held for a primary. */
-  isAnyHeld(run: Pick<HoldRun, "primary">): boolean {
-    return this.dependents.some(({ reconciler }) => reconciler.isAnyHeld?.(run) === true);
+  /** Reports whether objects are held for a primary. */
+  isAnyHeld({ primary }: Pick<HoldRun, "primary">): boolean {
+    return this.dependents.some(({ reconciler }) => reconciler.holds?.hasAny(primary) === true);
   }
 
-  /** Releases all objects that are held for a primary, but for those with a uid in `needed`. */
+  /** Releases the objects that are held for a primary, except for the UIDs in `needed`. */
   async releaseHeld(run: HoldRun, needed = new Set<string | undefined>()): Promise<void> {
     for (const { reconciler } of this.dependents)
-      if (reconciler.isAnyHeld?.(run) === true) await reconciler.releaseHeld?.(run, needed);
+      if (reconciler.holds?.hasAny(run.primary) === true) await reconciler.holds.releaseAll(run, needed);
   }
 
-  /** Releases the objects that a primary does not refer to any more, or that are held no more, by what became of its dependents. */
+  /** Releases the held objects that the dependents of a primary do not need after this run. */
   async releaseUnneeded(run: FindRun & HoldRun, { dependents }: WorkflowResult): Promise<void> {
     if (!this.isAnyHeld(run)) return;
     const isOver = ({ name }: DependentDefinition) =>
       ["inactive", "left", "deleted"].includes(memberOf(dependents, name)?.kind ?? "");
     const needed = this.dependents.flatMap(({ definition, reconciler }) =>
-      isOver(definition) ? [] : (reconciler.objectsToHold?.(run) ?? []),
+      isOver(definition) ? [] : (reconciler.holds?.objectsToHold(run) ?? []),
     );
     await this.releaseHeld(run, new Set(needed.map(({ metadata }) => metadata.uid)));
   }
 
-  /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
+  /** Stops the watches that were activated for a deleted primary. */
   release(primary: ObjectKey): void {
     for (const { definition, reconciler } of this.dependents)
       if (definition.activationCondition !== undefined) void reconciler.source.deactivate(primary);
@@ -178,12 +179,12 @@ export class ControllerWorkflows {
 
 /** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
-  /** What the functions of the user are called with. */
+  /** The arguments of the functions of the user. */
   args: DependentArguments<KubernetesObject, object>;
-  /** What the workflow of the controller came to; absent before it has run. */
+  /** The result of the workflow of the controller; absent before it has run. */
   result?: WorkflowResult;
   readonly cleanups: WorkflowResult[] = [];
-  /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
+  /** Writes of steps that ran out of time. The state of their objects is unknown until they end. */
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #scope: ReconcileScope;
@@ -204,29 +205,29 @@ export class WorkflowRuns {
     this.args = { primary, secondary: workflows.createSecondary(primary, this.#notes), context };
   }
 
-  /** Objects of dependents that were read in this reconcile, as the watches do not show them. */
+  /** Objects of dependents that no watch selects, as they were read in this reconcile. */
   get discovered(): readonly KubernetesObject[] {
     return this.#notes.discovered.all.map(({ object }) => object);
   }
 
-  /** Runs a workflow, once for each kind. Default: the workflow of the controller */
+  /** Runs a workflow, at most once for each kind. Default: the workflow of the controller */
   run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
     const runs = this.#started.filter((each) => each.workflow === workflow);
     const known = runs.find((each) => each.kind === kind);
     if (known !== undefined) return known.result;
     const result = this.#start(workflow, kind, Promise.allSettled(runs.map((each) => each.result)));
     this.#started.push({ workflow, kind, result });
-    // Whoever started it may not look at it.
+    // A user may ignore the result of a run.
     result.catch(() => {});
     return result;
   }
 
-  /** What the reconciler runs the workflow of the controller by. */
+  /** The `context.workflow` of the reconciler. */
   get own(): WorkflowInvocation {
     return this.#invocationOf(this.#workflows.own);
   }
 
-  /** What the reconciler runs another workflow by; throws if the controller was not given it. */
+  /** Returns the invocation of a named workflow. Throws if the controller has no such workflow. */
   other(wanted: string | WorkflowDefinition): WorkflowInvocation {
     const { named } = this.#workflows;
     const found = [...named].find(([name, { definition }]) => name === wanted || definition === wanted);
@@ -239,7 +240,7 @@ export class WorkflowRuns {
     throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
-  /** Waits for a function of the user and for what it started: a run that nobody waited for still writes. */
+  /** Waits for a function of the user and for the runs that it started, also if it did not await them. */
   async settleAfter<Result>(call: Promise<Result>): Promise<Result> {
     try {
       return await call;
@@ -249,8 +250,8 @@ export class WorkflowRuns {
   }
 
   /**
-   * Returns 0 if nothing is left that needs the finalizer of the primary, after how long that has to be looked at again, or undefined if something
-   * needs it. Looks once more for objects that the watches do not show, and deletes those.
+   * Returns 0 if nothing needs the finalizer of the primary, the time until the next check, or undefined if something needs it. Searches once more
+   * for objects that no watch selects, and deletes them.
    */
   async releaseAfterMs(): Promise<number | undefined> {
     const { own, ofCleanup, named } = this.#workflows;
@@ -263,7 +264,7 @@ export class WorkflowRuns {
     for (const node of ofCleanup) {
       const { definition, reconciler } = node;
       const outcome = outcomeOf(definition.name);
-      // A workflow that did not run leaves what it made.
+      // The objects of a workflow that did not run stay.
       const isOver = outcome === undefined ? definition.activationCondition === undefined : isNothingLeft(outcome);
       if (!isOver || mayHaveAny(reconciler, primary)) return undefined;
       if (reconciler.isPartlyUnknown?.({ primary }) === true) return undefined;
@@ -275,7 +276,7 @@ export class WorkflowRuns {
     return (await Promise.all(all)).includes(true) ? LOOK_AGAIN_AFTER_MS : 0;
   }
 
-  /** Cleans up all workflows of a primary that is gone; resolves with whether nothing is left. Throws the errors of dependents. */
+  /** Cleans up all workflows of a deleted primary. Resolves with whether nothing is left; rejects with the errors of dependents. */
   async cleanUpAll(): Promise<boolean> {
     const { own, named } = this.#workflows;
     const results = await Promise.all([own, ...named.values()].map((each) => this.run("cleanup", each)));
@@ -284,7 +285,7 @@ export class WorkflowRuns {
     return results.every(({ isReady }) => isReady);
   }
 
-  /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
+  /** Warns of a cleanup() that did not invoke the cleanup of the workflow. */
   warnOfOrphans(): void {
     const { own } = this.#workflows;
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
@@ -312,7 +313,7 @@ export class WorkflowRuns {
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
     const { own, dependencies } = this.#workflows;
     const { removedKinds: kinds } = dependencies;
-    // One dependent is not written and deleted at once.
+    // A dependent must not be written and deleted at the same time.
     await before;
     const run = this.#optionsOf(workflow);
     const { definition } = workflow;
@@ -351,7 +352,7 @@ export class WorkflowRuns {
     };
   }
 
-  // What the functions of the user see from now on has the finalizer.
+  // From now on, functions of the user get the primary with the finalizer.
   #goOnWith(primary: KubernetesObject): void {
     if (this.args.primary !== primary) this.args = { ...this.args, primary };
   }
@@ -360,12 +361,4 @@ export class WorkflowRuns {
 function linkedPrimariesOf(nodes: readonly PlanNode[], isKnown: IsKnown): readonly LinkedPrimary[] {
   const all = nodes.flatMap(({ reconciler }) => reconciler.linkedPrimaries?.(isKnown) ?? []);
   return [...new Map(all.map((each) => [each.uid, each])).values()];
-}
-
-function isNothingLeft({ kind, items = {}, ...outcome }: DependentOutcome): boolean {
-  const isOver =
-    kind === "left" ||
-    ("isGone" in outcome && outcome.isGone && outcome.isHeld !== true) ||
-    ("isReady" in outcome && Object.keys(items).length > 0);
-  return isOver && Object.values(items).every(isNothingLeft);
 }

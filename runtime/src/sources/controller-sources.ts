@@ -1,62 +1,79 @@
-// All event sources of one controller: those of its primaries, of its dependents, and of the user.
-import { systemClock, type Clock } from "../base/clock.js";
+// All event sources of one controller (JOSDK EventSourceManager): those of its primaries, of its dependents, and of the user.
 import type { SourceHealth } from "../base/activity.js";
-import { uidOf } from "../base/decoded-resource.js";
-import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectKey, type ObjectMeta, keyOf, uidOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
-import { hasType, type SecondaryType } from "../base/resource-definition.js";
-import { unseenDeletionOf, type ResourceChange } from "../cache/resource-change.js";
-import type { OwnViews } from "../cache/own-views.js";
-import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import type { EventSource, EventSourceContext, SourcesListener } from "./event-source.js";
-import { createExternalDependentSource, createExternalSource, sharedBy } from "./external/external-watch.js";
-import type { ExternalDependentSource, ExternalWatch } from "./external/external-watch.js";
-import { createDependentSource, groupDependents } from "./kind/dependent-source.js";
-import type { DependentSource, DependentWatch } from "./kind/dependent-source.js";
-import type { KindSource } from "./kind/kind-source.js";
-import { switchNamespaces, type Namespaces } from "./kind/view-watch.js";
-import { checkedKeys } from "./mappers.js";
+import { type SecondaryType, hasType } from "../base/resource-definition.js";
+import { checkedKeys } from "../base/validation.js";
+import { type Clock, systemClock } from "../base/wait.js";
+import { type ResourceChange, unseenDeletionOf } from "../cache/resource-events.js";
+import type { OwnViews, ResourceView } from "../cache/resource-view.js";
 import {
-  isKindSource,
-  RegisteredSource,
-  STAGES,
-  type SourceRegistrar,
-  type SourceRegistration,
-} from "./registered-source.js";
+  type DependentSource,
+  type DependentWatch,
+  type ExternalDependentSource,
+  type ExternalWatch,
+  createDependentSource,
+  createExternalDependentSource,
+  createExternalSource,
+  groupDependents,
+  sharedBy,
+} from "./dependent-sources.js";
+import type { EventSource, EventSourceContext } from "./event-source.js";
+import { type KindSource, type Namespaces, switchNamespaces } from "./kind-source.js";
+import { RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
+import type { PrimaryOrNamespace } from "./secondary-mapping.js";
 
-/** What a controller watches. */
 export interface ControllerSourcesOptions extends Pick<
   EventSourceContext,
   "client" | "controller" | "fieldManager" | "informers" | "logger"
 > {
   readonly primary: KindSource;
-  /** Gets the views of all sources, for whoever writes. */
+  /** Gets the views of all sources, so that writers can filter own events. */
   readonly views: OwnViews;
   readonly dependents: readonly DependentWatch[];
   readonly externals?: readonly ExternalWatch[] | undefined;
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
-  /** What a watch does to the others that cannot begin. Default: `isolate` */
+  /** Whether a watch that fails blocks the other ones. Default: `isolate` */
   readonly watchFailurePolicy?: "isolate" | "block" | undefined;
   readonly clock?: Clock | undefined;
   /** Called when an object has a proof of its link, and the key is not known. */
   onProofUnread?(): void;
 }
 
-// So long the start waits for watches that neither begin nor fail. Primaries wait for them in any case.
+// The longest wait of the start for a watch that neither lists nor fails. Primaries that need its objects wait on.
 const SETTLE_MS = 10_000;
 
-/** What the activation conditions of event sources are called with, besides their source. */
+/** The events of the sources, from their start to their stop. */
+export interface SourcesListener extends Partial<Pick<SourceRegistrar, "onKnown" | "onWritten">> {
+  /** Called with the changes of primaries by other clients, once the sources know them, so that the reconcile reads what they know. */
+  onPrimaryChange(change: ResourceChange): void;
+  /** Called with each primary that was deleted, or is not watched any more. */
+  forget(primary: ObjectKey): void;
+  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
+  secondaryOf?(primary: KubernetesObject): object;
+}
+
+// Watches start first; the fetches of external dependents may read the objects of all other sources.
+const STAGES = { primaries: 0, dependents: 0, userFirst: 1, user: 2, external: 3 };
+const STAGE_COUNT = 4;
+
+/** Returns when a source starts. The sources that start when this replica leads have the same stages again, after all others. */
+function stageOf({ role, source }: RegisteredSource): number {
+  const stage = STAGES[role === "user" && source.startPriority === "first" ? "userFirst" : role];
+  return source.startsWhenLeading === true ? STAGE_COUNT + stage : stage;
+}
+
+/** The arguments of activation conditions, besides those about their source. */
 interface ActivationArguments {
   readonly primary: KubernetesObject;
   readonly secondary: object;
   readonly context: object;
 }
 
-/** The event sources of one controller. */
 export class ControllerSources {
   readonly primaries: ResourceView;
   /** The namespaces that are watched; `setNamespaces` changes them. */
@@ -66,7 +83,7 @@ export class ControllerSources {
   readonly #options: ControllerSourcesOptions;
   readonly #registrar: SourceRegistrar;
   readonly #primary: RegisteredSource;
-  /** All but that of the primaries. */
+  /** All sources except that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
   /** The sources whose objects the primaries name. */
   #naming: readonly KindSource[] = [];
@@ -82,15 +99,20 @@ export class ControllerSources {
     this.#options = options;
     this.namespaces = options.namespaces;
     this.primaries = primary.view;
-    const onKnown = () => {
-      this.#endWait();
-      this.#listener?.onKnown?.();
+    this.#registrar = {
+      controller,
+      logger,
+      contextOf: (source) => this.#contextOf(source),
+      onKnown: () => {
+        this.#endWait();
+        this.#listener?.onKnown?.();
+      },
+      onWritten: (change, about) => this.#listener?.onWritten?.(change, about),
     };
-    this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source), onKnown };
     primary.view.onChange((change) => {
       this.#tellSources(change);
       if (change.written !== undefined)
-        this.#listener?.onWritten?.(change, { definition: primary.view.definition, primaries: [change.key] });
+        this.#registrar.onWritten(change, { definition: primary.view.definition, primaries: [change.key] });
       if (change.madeFor !== change.key) this.#listener?.onPrimaryChange(change);
     });
     this.#primary = new RegisteredSource(primary, this.#registrar, { role: "primaries" });
@@ -117,14 +139,14 @@ export class ControllerSources {
   }
 
   /**
-   * Starts all sources in their order; resolves when all is known that can be, and with it the primaries of one namespace at least. Those that
-   * start when this replica leads wait for `untilLeading`, which is called when all the rest is known.
+   * Starts all sources in their order; resolves when everything is known that can be, at least the primaries of one namespace. Sources that
+   * start when this replica leads wait for `untilLeading`, which is called when the other ones have started.
    */
   async start(listener: SourcesListener, untilLeading = async () => {}): Promise<void> {
     this.#listener = listener;
     for (const [stage, next] of this.#startOrder().entries()) {
-      if (stage === STAGES && this.#listener !== undefined) await untilLeading();
-      // A source that is stopped or removed while it starts stays so.
+      if (stage === STAGE_COUNT && this.#listener !== undefined) await untilLeading();
+      // A source may be removed, and all of them stopped, while others start.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => this.#start(each)));
@@ -132,7 +154,7 @@ export class ControllerSources {
     }
   }
 
-  /** Whether an object has a proof, and the key is not known. */
+  /** Whether an object has a proof of its link, and the key is not loaded. */
   get lacksProofKey(): boolean {
     return this.#isProofUnread && this.#proofKey === undefined;
   }
@@ -145,21 +167,17 @@ export class ControllerSources {
     return this.#proofKey;
   }
 
-  /** Takes the key of the proofs: from now on links that it proves count. */
+  /** Sets the key of the proofs: from now on the links that it proves count. */
   setProofKey(key: ProofKey): void {
     if (this.#proofKey !== undefined) return;
     this.#proofKey = key;
     // Only links that have a proof were read without the key.
     if (!this.#isProofUnread) return;
-    for (const { source } of this.#all()) viewOf(source)?.refreshIndexes();
+    for (const { view } of this.#all()) view?.refreshIndexes();
   }
 
-  /** Says what is not known of what may belong to a primary, so that it must not be reconciled; undefined if all is. */
-  unknownFor(primary: KubernetesObject): string | undefined {
-    return this.#unknownFor(primary);
-  }
-
-  #unknownFor(primary: Parameters<RegisteredSource["unknownFor"]>[0]): string | undefined {
+  /** Describes which objects are not known that may belong to a primary, so that it must not be reconciled; undefined if all are. */
+  unknownFor(primary: PrimaryOrNamespace): string | undefined {
     for (const each of this.#all()) {
       const unknown = each.unknownFor(primary);
       if (unknown !== undefined) return unknown;
@@ -167,17 +185,17 @@ export class ControllerSources {
     return undefined;
   }
 
-  /** Says why nothing can be reconciled in any of the namespaces; undefined if something can. */
+  /** Describes why no primary can be reconciled in any of the namespaces; undefined if some can. */
   get problem(): string | undefined {
     const problems = (this.namespaces ?? [undefined]).map((namespace) => {
       const isNamespaced = this.primaries.definition.scope === "Namespaced";
-      return this.#unknownFor({ namespace: isNamespaced ? namespace : undefined });
+      return this.unknownFor({ namespace: isNamespaced ? namespace : undefined });
     });
     const isServed = problems.length === 0 || problems.includes(undefined);
     return isServed ? undefined : [...new Set(problems)].join("; ");
   }
 
-  /** Stops everything, in the opposite order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
+  /** Stops all sources, in reverse order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
     this.#endWait();
@@ -191,33 +209,35 @@ export class ControllerSources {
     return !late.signal.aborted;
   }
 
-  /** Asks for primaries to be reconciled; without effect while the sources do not run. */
+  /** Requests reconciles of primaries; without effect while the sources are stopped. */
   notify(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     this.#listener?.onSecondaryChange(primaries, cause);
   }
 
-  /** Returns the sources of a type, in the order in which they were registered; only the one of this name if one is given. */
+  /** Returns the sources of a type, or the one of this name if it has the type, in the order of their registration. */
   find(type: SecondaryType, name?: string): readonly EventSource[] {
     const named = name === undefined ? [...this.#registered.values()] : [this.#named(name)];
     return named.flatMap((each) => (each !== undefined && hasType(each.source, type) ? each.source : []));
   }
 
-  /** Returns the source of this name, or the one of the dependent of this name. */
+  /** Returns the source of this name, or that of the dependent of this name. */
   get(name: string): EventSource | undefined {
     return this.#named(name)?.source;
   }
 
-  /** Returns the names of all sources, in the order in which they were registered. */
+  /** Returns the names of all sources, in the order of their registration. */
   names(): readonly string[] {
     return [...this.#registered.keys()];
   }
 
   /**
-   * Adds a source while the controller runs; resolves when its state is known, or as much of it as concerns a primary. One that has its name already is returned instead. */
+   * Adds a source, which may be while the controller runs; resolves when its state is known, or the part of it that may concern `primary`.
+   * Returns the registered source of this name if there is one.
+   */
   async register(source: EventSource, primary?: KubernetesObject): Promise<EventSource> {
     const isRegisteredLater = this.#listener !== undefined;
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user", isRegisteredLater });
-    // Before the start there is nothing to wait for, and dependents are activated.
+    // The start of the controller starts sources that are registered before it; dependents activate theirs.
     if (isRegisteredLater && registered.dependents.length === 0) await registered.startOrThrow(primary);
     return registered.source;
   }
@@ -234,15 +254,14 @@ export class ControllerSources {
     if (sharing !== undefined)
       throw new Error(`event source "${name}" is shared by dependent "${sharing.name}" of controller "${controller}"`);
     this.#registered.delete(name);
-    this.#naming = this.#naming.filter((source) => source !== registered.source);
-    const view = viewOf(registered.source);
-    if (view !== undefined) this.#options.views.delete(view);
+    this.#refreshNaming();
+    if (registered.view !== undefined) this.#options.views.delete(registered.view);
     await registered.stop();
   }
 
   /**
-   * Starts the sources whose activation condition is met for a primary, and ends their use for it where it is not; awaited before each reconcile
-   * of it. Throws if such a source cannot be watched now.
+   * Starts the sources whose activation condition is met for a primary, and ends its use of the other ones; awaited before each reconcile of
+   * it. Throws if a source cannot be started now.
    */
   async activate(args: ActivationArguments): Promise<void> {
     const key = keyOf(args.primary.metadata);
@@ -260,7 +279,7 @@ export class ControllerSources {
     }
   }
 
-  /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
+  /** Lets every source fetch the resources of a primary that it does not know yet; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
     const loads = [];
     for (const { source, isInUse } of this.#registered.values())
@@ -268,7 +287,7 @@ export class ControllerSources {
     if (loads.length > 0) await Promise.all(loads);
   }
 
-  /** Ends a reconcile of a primary: what was fetched for it may be evicted, and what was kept since it went is forgotten. */
+  /** Ends a reconcile of a primary: objects that were fetched for it may be evicted, and if it was deleted meanwhile, its state is dropped. */
   release(primary: KubernetesObject): void {
     const key = keyOf(primary.metadata);
     for (const { source, record } of this.#registered.values())
@@ -280,17 +299,15 @@ export class ControllerSources {
   }
 
   /**
-   * Watches other namespaces, without events for what was known; what is dropped is deleted for the sources alone. Resolves when the state of
-   * each is known or its watch has failed; where watches that fail block, it throws then.
+   * Watches other namespaces, without events for known objects. Primaries of dropped namespaces are deleted for the sources, but not for the
+   * controller. Resolves when the objects of each namespace are known or its watch has failed; if failing watches block, it throws instead.
    */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
-      // The primaries come last: whoever reconciles them finds the secondaries there.
+      // The primaries last, so that their reconciles find the secondaries.
       const following = () =>
-        [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
-          isKindSource(source) ? (source.following ?? []) : [],
-        );
-      // What is watched again later may be another object.
+        [...this.#registered.values(), this.#primary].flatMap(({ kind }) => kind?.following ?? []);
+      // If the namespace is watched again later, an object of the name may be another one.
       const isDropped = ({ namespace }: ObjectMeta) =>
         namespace !== undefined && namespaces?.includes(namespace) === false;
       try {
@@ -310,12 +327,12 @@ export class ControllerSources {
     return change;
   }
 
-  /** How each source is doing, by name; dependents that are not activated are unknown. */
+  /** Returns the health of each source by name; that of inactive dependents is unknown. */
   health(): { readonly [name: string]: SourceHealth } {
     return Object.fromEntries(this.#all().map((each) => [each.name, each.health]));
   }
 
-  /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
+  /** The failures of the sources, and the sources that have not started yet, to report while the start takes long. */
   get failures(): readonly string[] {
     const { controller, primary } = this.#options;
     const wrong = this.#all().flatMap(({ health: { status, reason } }) =>
@@ -334,14 +351,14 @@ export class ControllerSources {
   }
 
   async #start(registered: RegisteredSource): Promise<void> {
-    if (!this.#isolates || !isKindSource(registered.source)) return registered.start();
+    if (!this.#isolates || registered.kind === undefined) return registered.start();
     const { clock = systemClock } = this.#options;
     let cancel = () => {};
     const late = new Promise<void>((resolve) => (cancel = clock.schedule(SETTLE_MS, resolve)));
     await Promise.race([registered.start("settle"), late]).finally(cancel);
   }
 
-  // Without primaries there is nothing to serve, and nothing that anybody could wait for.
+  // Without primaries there is nothing to reconcile.
   async #untilPrimaries(): Promise<void> {
     const { primary } = this.#options;
     while (this.#listener !== undefined && !primary.isPartlySynced)
@@ -354,7 +371,7 @@ export class ControllerSources {
 
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    return Array.from({ length: 2 * STAGES }, (_, stage) => all.filter((each) => each.stage === stage));
+    return Array.from({ length: 2 * STAGE_COUNT }, (_, stage) => all.filter((each) => stageOf(each) === stage));
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -378,20 +395,20 @@ export class ControllerSources {
           `${registered.describe()}; give one of them another name`,
       );
     this.#registered.set(name, registered);
-    if (isKindSource(source) && source.isNamed) this.#naming = [...this.#naming, source];
-    const view = viewOf(source);
-    if (view !== undefined) this.#options.views.add(view, source);
-    if (view !== undefined && isKindSource(source) && source.connection === undefined)
-      source.onWritten = (change, primaries) =>
-        this.#listener?.onWritten?.(change, { definition: view.definition, primaries });
+    this.#refreshNaming();
+    if (registered.view !== undefined) this.#options.views.add(registered.view, source);
     return registered;
   }
 
+  #refreshNaming(): void {
+    this.#naming = [...this.#registered.values()].flatMap(({ kind }) => (kind?.isNamed === true ? kind : []));
+  }
+
   #contextOf({ name }: EventSource): EventSourceContext {
-    const { controller, primary, fieldManager, client, informers, logger, clock = systemClock } = this.#options;
-    const { onAllEvents = false } = this.#options;
+    const { controller, primary, fieldManager, client, informers, logger } = this.#options;
+    const { clock = systemClock, onAllEvents = false } = this.#options;
     const listener = this.#listener;
-    // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
+    // An aborted reconcile may start a source after the stop, and the source would never be stopped.
     if (listener === undefined) throw new Error(`controller "${controller}" is stopped`);
     return {
       ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
@@ -400,7 +417,7 @@ export class ControllerSources {
       primaries: this.primaries,
       namespaces: this.namespaces,
       secondaryOf: (object) => {
-        // What a fetch sees must not be taken for all that there is.
+        // A fetch must not take a part of the secondaries for all of them.
         const unknown = this.unknownFor(object);
         if (unknown !== undefined)
           throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
@@ -409,7 +426,7 @@ export class ControllerSources {
       knownSecondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
       noteSecondaries: (primaries) => this.#noteSecondaries(primaries),
       notify: (primaries, cause) => {
-        // It would fail where nobody knows any more who gave it.
+        // A wrong key would fail in the queue, where its source is not known.
         const keys = checkedKeys(primaries, (type) => {
           return `event source "${name}" names a primary by ${type}; a key is "namespace/name" or "name"`;
         });
@@ -419,7 +436,7 @@ export class ControllerSources {
     };
   }
 
-  // What a primary names may follow from what it named before, through several sources.
+  // The names that a primary gives may follow from the objects that it named before, through several sources.
   #noteSecondaries(primaries: Iterable<ObjectKey>): void {
     const sources = this.#naming;
     if (sources.length === 0) return;

@@ -1,23 +1,25 @@
-// What every event source is, whoever wrote it: it knows secondary resources, and which primaries they concern.
+// The contract of event sources, and what those of the runtime share: event filters (predicates of controller-runtime), and the health that follows
+// from the failures of their functions.
 import type { SourceHealth } from "../base/activity.js";
-import type { SecondaryCause } from "../base/reconcile-reason.js";
-import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
+import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
+import type { SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { ResourceChange } from "../cache/resource-change.js";
+import { type UserCall, callUnawaited, synchronous, userCalls } from "../base/user-calls.js";
+import type { Clock } from "../base/wait.js";
+import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { SharedInformers } from "../watch/informer-pool.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { SharedInformers } from "../watch/shared-informers.js";
 
-/** The primaries of a controller as its cache knows them, to read and to index. */
+/** The cached primaries of a controller. */
 export type IndexedPrimaries = Pick<
   ResourceView,
   "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "indexFor" | "addIndex" | "removeIndex"
 >;
 
-/** What an event source is started with. */
+/** The controller that starts an event source, and the means that the source gets from it. */
 export interface EventSourceContext {
   /** The name of the controller. */
   readonly controller: string;
@@ -25,82 +27,212 @@ export interface EventSourceContext {
   readonly primaries: IndexedPrimaries;
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces: readonly string[] | undefined;
-  /** Whether the controller reconciles deleted primaries, too (JOSDK triggerReconcilerOnAllEvents). */
+  /** Whether the controller also reconciles deleted primaries (JOSDK triggerReconcilerOnAllEvents). */
   readonly onAllEvents?: boolean;
   readonly fieldManager: string;
-  /** Returns the key that proves links, once it is loaded. */
+  /** Returns the key that proves links of dependents, once it is loaded. */
   proofKey?(): ProofKey | undefined;
   readonly client: ApiClient;
-  /** The watches that all controllers of the operator share. */
+  /** The informers that all controllers of the operator share. */
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  /** Returns the objects of the dependents and the event sources of a primary, by name; throws while they are not all known. */
   secondaryOf?(primary: KubernetesObject): object;
-  /** As `secondaryOf`, also while a part of it is unknown, and missing. */
+  /** Like `secondaryOf`, without the objects that are not known yet. */
   knownSecondaryOf?(primary: KubernetesObject): object;
-  /** Takes that something changed that belongs to these primaries, whether or not they are reconciled for it. */
+  /** Reports a change of secondaries of these primaries, even if filters reject it. */
   noteSecondaries?(primaries: Iterable<ObjectKey>): void;
-  /** Asks for these primaries to be reconciled. */
+  /** Requests reconciles of these primaries. */
   notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
 }
 
-/** Decides whether an event source runs for a primary; `crdPresent` and its negation are such conditions. */
+/** Decides whether an event source runs for a primary, such as `crdPresent`. */
 export type SourceCondition = (args: never) => unknown;
 
 /**
- * Brings events from somewhere (JOSDK's EventSource). It may be started again after it was stopped, and belongs to one controller at a time.
- * What its functions throw makes it unhealthy and never ends the operator.
+ * Provides secondary resources of primaries, and events that trigger reconciles (JOSDK EventSource, controller-runtime source.Source). It can be started
+ * again after a stop, and belongs to one controller at a time. An error of one of its functions makes it unhealthy, and never ends the operator.
  */
 export interface EventSource<Resource = unknown> {
   /** Unique in its controller. */
   readonly name: string;
-  /** The kind of its resources, or the user's own name for a type that Kubernetes does not have; absent if it has none. */
+  /** The kind of its resources, or a name of your own for external ones; absent if it has no resources. */
   readonly type?: ResourceDefinition | string | undefined;
-  /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
+  /** `first`: the other sources of the user start when this one has started (JOSDK RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
-  /** Evaluated before each reconcile of a primary: the source runs while it is met for some primary. Default: it always runs. */
+  /** Evaluated before each reconcile of a primary; the source runs while it is met for any primary. Default: the source always runs */
   readonly activationCondition?: SourceCondition | undefined;
-  /** Whether it is started only when this replica leads, as what polls is. Default: every replica starts it, and knows what it knows. */
+  /** Whether it starts only when this replica leads, as polling sources do. Default: it runs in every replica, so that a new leader has its state */
   readonly startsWhenLeading?: boolean;
   readonly health: SourceHealth;
-  /** The client of the cluster that it watches, where that is another one than the operator's. */
+  /** The client of the cluster that it watches, if that is not the cluster of the operator. */
   readonly client?: ApiClient | undefined;
-  /** Starts; resolves when the state is known. */
+  /** Resolves when the resources are known. */
   start(context: EventSourceContext): Promise<void>;
-  /** Stops; what is known may be forgotten. */
+  /** Stops the source, which may drop its state. */
   stop(): Promise<void>;
-  /** The resources that belong to a primary, as far as they are known; those of the runtime's sources are sorted by key or id. */
+  /** Returns the known resources of a primary. The sources of the runtime sort them by key or id. */
   secondariesOf(primary: KubernetesObject): readonly Resource[];
-  /** The resource of this key, whomever it belongs to. */
+  /** Returns the resource with this key, of any primary. */
   get?(key: ObjectKey): Resource | undefined;
-  /** Fetches what is not known yet of a primary, so that `secondariesOf` can answer, before every reconcile of it, which fails if it throws. */
+  /** Called before every reconcile of a primary to fetch its resources, if they are not known yet. If it throws, the reconcile fails. */
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
-  /** Called at the end of a reconcile: what was fetched for it may be evicted. */
+  /** Called at the end of a reconcile: resources that were fetched for it may be evicted. */
   release?(primary: ObjectKey): void;
   /**
-   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). The `madeFor` of a change that its own reconcile
-   * made is its `key`: to notify the primary of it would go on for ever. One that is not watched any more, because the namespaces changed,
-   * counts as deleted, and so does, once more, one whose last reconcile ends after its deletion.
+   * Called for every change of a primary, before any filter (JOSDK ResourceEventAware). If the reconcile of the primary made the change, `madeFor`
+   * is its `key`: do not notify the primary then, which would repeat for ever. A primary in a namespace that is not watched any more counts as
+   * deleted. The deletion of a primary is reported again when a reconcile ends after it.
    */
   onPrimaryChange?(change: ResourceChange): void;
-  /** Follows a change of the controller's namespaces; resolves when the new state is known. */
+  /** Called when the namespaces of the controller have changed; resolves when the resources are known. */
   setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;
 }
 
-/** Takes the events of the sources, from their start to their stop. */
-export interface SourcesListener {
-  /** Told of the changes of primaries that are not the controller's own, after the sources: what these know is there in the reconcile. */
-  onPrimaryChange(change: ResourceChange): void;
-  /** Told of the primaries that are gone: deleted, or not watched any more. */
-  forget(primary: ObjectKey): void;
-  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
-  /** Told of the changes of objects in the cluster of the operator that have a write of its field managers, and of their primaries. */
-  onWritten?(
-    change: ResourceChange,
-    about: { readonly definition: ResourceDefinition; readonly primaries: Iterable<ObjectKey> },
-  ): void;
-  secondaryOf?(primary: KubernetesObject): object;
-  /** Called each time objects become known that were not: primaries may have waited for them. */
-  onKnown?(): void;
+type Filter<Args extends readonly unknown[]> = (...args: Args) => boolean;
+
+/** Combines filters into one that accepts an event if all of them do. */
+export function allOf<Args extends readonly unknown[]>(...filters: readonly Filter<Args>[]): Filter<Args> {
+  return (...args) => filters.every((filter) => filter(...args));
+}
+
+/** Combines filters into one that accepts an event if any of them does. */
+export function anyOf<Args extends readonly unknown[]>(...filters: readonly Filter<Args>[]): Filter<Args> {
+  return (...args) => filters.some((filter) => filter(...args));
+}
+
+/**
+ * Negates a filter or a condition.
+ *
+ * @example { reconcilePrecondition: not(crdPresent(Route)) }
+ */
+export function not<Args extends readonly unknown[]>(filter: Filter<Args>): Filter<Args>;
+export function not<Args extends readonly unknown[], Result>(
+  condition: (...args: Args) => Result,
+): (...args: Args) => Result;
+export function not<Args extends readonly unknown[]>(decide: (...args: Args) => unknown): (...args: Args) => unknown {
+  // The properties of a condition, such as the kind that it needs, hold for its negation, too.
+  return Object.assign((...args: Args) => negated(decide(...args)), decide);
+}
+
+function negated(result: unknown): unknown {
+  if (result instanceof Promise) return result.then(negated);
+  if (typeof result !== "object" || result === null || !("isMet" in result)) return !(result as boolean);
+  return { ...result, isMet: !(result.isMet as boolean) };
+}
+
+/** Creates the gate of an event source. If a filter throws, the event passes, since no event may be lost. */
+export function createEventGate<Resource>(
+  { onAdd, onUpdate, onDelete, generic }: EventFilters<Resource> = {},
+  health: HealthRecord,
+) {
+  const passes = <Args extends readonly unknown[]>(part: string, filter: Filter<Args> | undefined, ...args: Args) =>
+    filter === undefined || health.guard(part, () => filter(...args), true, args[0]);
+  const passesGeneric = (resource: Resource) => passes("the generic filter", generic, resource);
+  return {
+    passesGeneric,
+    passesAdd: (resource: Resource) => passesGeneric(resource) && passes("the filter onAdd", onAdd, resource),
+    passesUpdate: (resource: Resource, old: Resource) =>
+      passesGeneric(resource) && passes("the filter onUpdate", onUpdate, resource, old),
+    passesDelete: (resource: Resource, isFinalStateUnknown: boolean) =>
+      passesGeneric(resource) && passes("the filter onDelete", onDelete, resource, isFinalStateUnknown),
+  };
+}
+
+/** Applies the filters of an event source; `passesGeneric` applies only the one for all events. */
+export type EventGate<Resource> = ReturnType<typeof createEventGate<Resource>>;
+
+// Enough to find the cause, if a function fails for thousands of objects.
+const MAX_REASONS = 3;
+
+/** The health of an event source, which is unhealthy while any part of it fails. One line is logged when that begins, and one when it ends. */
+export class HealthRecord {
+  readonly #source: string;
+  readonly #problems = new Map<string, string>();
+  /** The last failure of a function, by part: one that fails for every other object would fill the log. */
+  readonly #guarded = new Map<string, string>();
+  #logger: Logger | undefined;
+  #controller: string | undefined;
+  #wasReported = false;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  get health(): SourceHealth {
+    if (this.#logger === undefined) return { status: "unknown" };
+    if (this.#problems.size === 0) return { status: "healthy" };
+    const reasons = [...this.#problems.values()].slice(0, MAX_REASONS);
+    const more = this.#problems.size - reasons.length;
+    return { status: "unhealthy", reason: reasons.join("; ") + (more > 0 ? `; and ${more} more` : "") };
+  }
+
+  start({ logger, controller }: { readonly logger: Logger; readonly controller: string }): void {
+    this.#logger = logger;
+    this.#controller = controller;
+    this.#problems.clear();
+    this.#guarded.clear();
+    this.#wasReported = false;
+  }
+
+  stop(): void {
+    this.#logger = undefined;
+    this.#problems.clear();
+  }
+
+  fail(part: string, error: unknown): void {
+    this.#report(part, error, !this.#wasReported);
+  }
+
+  /** Records that a part works, or no longer exists. */
+  succeed(part: string): void {
+    if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;
+    this.#wasReported = false;
+    this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
+  }
+
+  /** Calls a function of the user; its error is thrown. */
+  run<Result>(part: string, call: () => Result): Result {
+    return userCalls.run(this.#callOf(part), call);
+  }
+
+  /** Calls a function of the user for `object`; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */
+  guard<Result>(part: string, call: () => Result, fallback: Result, object?: unknown): Result {
+    try {
+      const result = synchronous(userCalls.run(this.#callOf(part, object), call));
+      this.succeed(part);
+      return result;
+    } catch (error) {
+      this.#noteGuarded(part, error);
+      return fallback;
+    }
+  }
+
+  /** Calls a function of the user without waiting for its result; if it fails, the source is unhealthy until it works again. */
+  callUnawaited(part: string, call: () => unknown): void {
+    callUnawaited(() => userCalls.run(this.#callOf(part), call), {
+      onSuccess: () => this.succeed(part),
+      onFailure: (error) => this.#noteGuarded(part, error),
+    });
+  }
+
+  #callOf(part: string, object?: unknown): UserCall {
+    return { what: `${part} of event source "${this.#source}"`, controller: this.#controller, object };
+  }
+
+  #noteGuarded(part: string, error: unknown): void {
+    const message = messageOf(error);
+    this.#report(part, error, this.#guarded.get(part) !== message);
+    this.#guarded.set(part, message);
+  }
+
+  #report(part: string, error: unknown, isNews: boolean): void {
+    const message = `${part} failed: ${messageOf(error)}`;
+    this.#problems.set(part, message);
+    const text = `event source "${this.#source}": ${message}`;
+    if (!isNews) return this.#logger?.debug({ source: this.#source }, text);
+    this.#wasReported = true;
+    this.#logger?.warn({ source: this.#source }, text);
+  }
 }

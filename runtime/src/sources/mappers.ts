@@ -1,41 +1,52 @@
-// Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object, and of the
-// primaries that it reads: the primaries that it returned for the old state of an object are reconciled, too.
-import { groupOf, keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import type { ResourceReader } from "../base/kubernetes-object.js";
-import type { Defined, ResourceDefinition } from "../base/resource-definition.js";
+// Mappers from a secondary to its primaries (controller-runtime handler.MapFunc, JOSDK Mappers). A mapper must be a pure function of the object and of
+// the primaries that it reads: it is also called with the old state of an object, so that the primaries of that state are reconciled.
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceReader,
+  groupOf,
+  keyOf,
+} from "../base/kubernetes-object.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
+import type { Defined, ResourceDefinition } from "../base/resource-definition.js";
 
-/** Returns the keys of the primaries that a secondary concerns; pure. */
+/** Returns the keys of the primaries to reconcile when a secondary changes. Must be pure. */
 export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = KubernetesObject> = (
   secondary: Secondary,
 ) => readonly ObjectKey[];
 
-/** The second argument of a mapper: the primaries that the cache knows, by the indexes of the controller. */
+/** The second argument of a mapper: the cached primaries, with the indexes of the controller. */
 export interface MapperContext<Index extends string = string, Primary = KubernetesObject> {
   readonly primaries: Omit<ResourceReader<Primary>, "byIndex" | "list"> & {
     /** Returns the primaries of a namespace, or all of them, in no particular order: a mapper is called for each object. */
     list(options?: { readonly namespace?: string }): readonly Primary[];
-    /** Tells whether a primary with this key is known. */
+    /** Tells whether the cache has a primary with this key. */
     has(key: ObjectKey): boolean;
     keys(): Iterable<ObjectKey>;
-    /** Returns the keys of the primaries for which the index gave `value`. */
+    /** Returns the keys of the primaries that are indexed under `value`. */
     keysByIndex(index: Index, value: string): ReadonlySet<ObjectKey>;
-    /** Returns the primaries for which the index gave `value`, sorted by key. */
+    /** Returns the primaries that are indexed under `value`, sorted by key. */
     byIndex(index: Index, value: string): readonly Primary[];
   };
 }
 
+/** A mapper that may read the cached primaries. It is called again for an object when the primaries change that it read. */
+export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject, Primary = KubernetesObject> = (
+  secondary: Secondary,
+  context: MapperContext<string, Primary>,
+) => Iterable<ObjectKey> & object;
+
 /** The second argument of `primaryToSecondary`. */
 export interface PrimaryMapperContext<Secondary = object> {
   /**
-   * What is known now of the dependents and the other event sources of the primary, by name, as a reconcile sees it. When something changes that
-   * the mapper may have read here, it is called again, whether or not the filters of its source let the change pass.
+   * The known objects of the dependents and the other event sources of the primary, by name, as a reconcile sees them. When one changes that the
+   * mapper may have read, the mapper is called again, even if the filters of its source reject the change.
    */
   readonly secondary: Secondary;
 }
 
 /**
- * Returns the keys of the secondaries that a primary refers to, whether they exist or not. Pure, but for what it reads of `secondary`.
+ * Returns the keys of the secondaries that a primary refers to, whether or not they exist. Must be pure, except for its reads of `secondary`.
  *
  * @example primaryToSecondary: ({ metadata }, { secondary }) => secondary.users.flatMap(({ status }) => `${metadata.namespace}/${status?.secret}`)
  */
@@ -44,20 +55,20 @@ export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = Kubernet
   context: PrimaryMapperContext<Secondary>,
 ) => readonly ObjectKey[];
 
-/** The names of the labels or annotations that point to a primary. */
+/** The keys of the labels or annotations that name a primary. */
 export interface PrimaryKeys {
-  /** The key of the name; an object without it concerns no primary. */
+  /** The key of the name; an object without it is mapped to no primary. */
   readonly name: string;
   /** The key of the namespace; an object without it names a cluster-scoped primary. Default: the namespace of the object. */
   readonly namespace?: string;
-  /** The key of the kind, written as `Kind.group`; an object that names another kind concerns no primary. */
+  /** The key of the kind, written as `Kind.group`; an object that names another kind is mapped to no primary. */
   readonly type?: string;
 }
 
-// The mappers that map an object to primaries of its own namespace alone.
+// The mappers that map an object only to primaries of its own namespace.
 const localMappers = new WeakSet<SecondaryToPrimaryMapper>();
 
-/** Tells whether a mapper is known to map an object to primaries of its own namespace alone. */
+/** Tells whether a mapper is known to map an object only to primaries of its own namespace. */
 export function isLocalMapper(mapper: SecondaryToPrimaryMapper): boolean {
   return localMappers.has(mapper);
 }
@@ -93,7 +104,7 @@ export function byDefaultAnnotations(primary: Defined): SecondaryToPrimaryMapper
   return byAnnotation(primary, { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE });
 }
 
-/** Maps by everything that ties a dependent to its primary: owner references and the default annotations. */
+/** Maps by all links of dependents: owner references and the default annotations. */
 export function byAnyLink(primary: Defined): SecondaryToPrimaryMapper {
   const byOwner = byOwnerReference(primary);
   const byAnnotations = byDefaultAnnotations(primary);
@@ -102,18 +113,6 @@ export function byAnyLink(primary: Defined): SecondaryToPrimaryMapper {
     const annotated = byAnnotations(object).filter((key) => !owners.includes(key));
     return annotated.length === 0 ? owners : [...owners, ...annotated];
   };
-}
-
-/** Returns the keys that a function of the user gave, which may have no types; `wrong` words the error for what is none. */
-export function checkedKeys(given: Iterable<unknown>, wrong: (type: string) => string): readonly ObjectKey[] {
-  const keys = [...given];
-  for (const key of keys) if (typeof key !== "string") throw new TypeError(wrong(typeNameOf(key)));
-  return keys as ObjectKey[];
-}
-
-/** Names the type of a value, for an error. */
-export function typeNameOf(value: unknown): string {
-  return value === null ? "null" : typeof value;
 }
 
 const NONE: readonly ObjectKey[] = [];

@@ -1,62 +1,71 @@
-// A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
-import { viewOf } from "../cache/resource-view.js";
-import { nameOfType } from "../base/resource-definition.js";
+// One event source in its controller, from its registration on: start and stop, the dependents that use it, and the health of its functions.
 import type { SourceHealth } from "../base/activity.js";
-import { untilAborted } from "../base/promises.js";
-import type { EventSource, EventSourceContext } from "./event-source.js";
-import { HealthRecord } from "./health-record.js";
-import type { KindSource } from "./kind/kind-source.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { type Logger, messageOf } from "../base/logger.js";
+import { type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
+import { untilAborted } from "../base/wait.js";
+import type { ResourceChange } from "../cache/resource-events.js";
+import { type ResourceView, viewOf } from "../cache/resource-view.js";
+import { type EventSource, type EventSourceContext, HealthRecord } from "./event-source.js";
+import type { KindSource, KindSourceContext } from "./kind-source.js";
+import type { PrimaryOrNamespace } from "./secondary-mapping.js";
 
-/** Whom sources are registered for; one for each running controller. */
+/** The running controller that sources are registered for. */
 export interface SourceRegistrar {
   readonly controller: string;
   readonly logger: Logger;
-  /** Returns what a source is started with; throws if the controller is stopped. */
+  /** Returns the context to start a source with; throws if the controller is stopped. */
   contextOf(source: EventSource): EventSourceContext;
   /** Called each time objects become known that were not. */
   onKnown(): void;
+  /** Called with each change of an object in the cluster of the operator that contains a write of its field managers. */
+  onWritten(
+    change: ResourceChange,
+    about: { readonly definition: ResourceDefinition; readonly primaries: Iterable<ObjectKey> },
+  ): void;
 }
 
-/** What a source is registered as. */
 export interface SourceRegistration {
-  /** Whose it is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
   readonly role: "primaries" | "dependents" | "external" | "user";
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
-  /** Whether a reconcile registers it, which fails if it cannot be watched. */
+  /** Whether a reconcile registers it, and fails if it cannot be watched. */
   readonly isRegisteredLater?: boolean;
 }
 
-/** How many stages of a start there are before those of the sources that start when this replica leads. */
-export const STAGES = 4;
-
-// A source notifies one controller: if two shared it, one of them would get no events.
+// A source notifies one controller: the other one would get no events.
 const registrars = new WeakMap<EventSource, SourceRegistrar>();
 
-/** An event source of one controller, from its registration on. */
 export class RegisteredSource {
   readonly source: EventSource;
+  /** The source if it watches a kind, as those of dependents and of `informerSource` do. */
+  readonly kind: KindSource | undefined;
+  /** The objects of the source; the source of a user may have a view without being a `KindSource`. */
+  readonly view: ResourceView | undefined;
   readonly name: string;
   readonly role: SourceRegistration["role"];
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly isRegisteredLater: boolean;
   readonly #registrar: SourceRegistrar;
-  /** How what calls it is doing. */
+  readonly #callbacks: Pick<KindSourceContext, "onKnown" | "onWritten">;
+  /** The failures of calls of its functions. */
   readonly record: HealthRecord;
-  /** The start that is under way or done; absent before, and after a stop. */
+  /** The start in progress or done; absent before it and after a stop. */
   #started: Promise<void> | undefined;
   isStarting = false;
   #endWait = () => {};
+  /** The uses, each by a dependent for a primary. */
   readonly #users = new Set<string>();
-  /** The primaries for which it could not be started. */
+  /** The primaries that wait for something that the source does not know, or whose watch could not be started. */
   readonly #refused = new Set<ObjectKey>();
 
   constructor(source: EventSource, registrar: SourceRegistrar, as: SourceRegistration) {
     this.source = source;
+    this.kind = isKindSource(source) ? source : undefined;
+    this.#callbacks = this.kind === undefined ? {} : this.#callbacksOf(this.kind);
+    this.view = viewOf(source);
     this.name = source.name;
     this.role = as.role;
     this.dependents = as.dependents ?? [];
@@ -66,61 +75,58 @@ export class RegisteredSource {
     this.record = new HealthRecord(source.name);
   }
 
-  /** When it starts. The watches are first; the fetches of external dependents may read what all others know. */
-  get stage(): number {
-    const { startPriority, startsWhenLeading } = this.source;
-    const stage = { primaries: 0, dependents: 0, user: startPriority === "first" ? 1 : 2, external: 3 }[this.role];
-    return startsWhenLeading === true ? STAGES + stage : stage;
-  }
-
-  /** Whether it takes changes of primaries: it was started, or its dependents start it. */
+  /** Whether it gets changes of primaries: it was started, or its dependents start it. */
   get isInUse(): boolean {
     return this.#started !== undefined || this.dependents.length > 0;
   }
 
-  /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
+  /** The health that the source reports, or the failures of its functions. The getter may throw like any other function of the user. */
   get health(): SourceHealth {
     const { health: calls } = this.record;
     try {
-      const { health: stated } = this.source;
-      return calls.status === "unhealthy" && stated.status !== "unhealthy" ? calls : stated;
+      const { health: reported } = this.source;
+      return calls.status === "unhealthy" && reported.status !== "unhealthy" ? calls : reported;
     } catch (error) {
       return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
     }
   }
 
-  /**
-   * Starts the source, once; resolves when its state is known, or when it is stopped before that. With `settle` a watch that fails is not
-   * waited for.
-   */
+  /** Starts the source, once; resolves when its state is known, or when it is stopped. With `settle` a failing watch ends the wait. */
   start(mode: "start" | "settle" = "start"): Promise<void> {
-    const { source } = this;
-    const context = this.#registrar.contextOf(source);
-    const start = isKindSource(source) ? () => source.start(context, mode) : () => source.start(context);
-    this.#started ??= this.#begin(start);
+    const { source, kind } = this;
+    const context = this.#createContext();
+    this.#started ??= this.#begin(() => (kind === undefined ? source.start(context) : kind.start(context, mode)));
     return this.#started;
   }
 
-  /** Says what the source does not know of what may belong to a primary; undefined if nothing waits for that. */
-  unknownFor(primary: Parameters<KindSource["unknownFor"]>[0]): string | undefined {
-    const { source } = this;
-    // What starts for single primaries is known when they are reconciled, or their reconcile fails.
+  /** Describes which objects are not known that may belong to a primary; undefined if its reconcile does not have to wait. */
+  unknownFor(primary: PrimaryOrNamespace): string | undefined {
+    // The reconcile of a primary starts these sources, and fails if their objects cannot be known.
     if (this.isActivatedLater || this.isRegisteredLater) return undefined;
-    if (this.#started === undefined || !isKindSource(source)) return undefined;
-    return source.unknownFor(primary);
+    return this.#started === undefined ? undefined : this.kind?.unknownFor(primary);
   }
 
   /**
-   * Starts the source for a reconcile of a primary, which must not wait for ever: throws as soon as an attempt fails of what the primary needs,
-   * or of anything without a primary. Reconcile and start are tried again.
+   * Describes which objects of a namespace, or of any by default, are not known; undefined if all are. The primary is reconciled when they become
+   * known.
+   */
+  unknownIn(primary: ObjectKey, namespace?: string): string | undefined {
+    const unknown = this.kind?.unknownIn(namespace);
+    if (unknown !== undefined) this.#refused.add(primary);
+    return unknown;
+  }
+
+  /**
+   * Starts the source for a reconcile, which must not wait for ever: throws as soon as an attempt to watch fails. `primary` limits the wait to
+   * the namespaces that may hold its objects. A watch keeps trying.
    */
   async startOrThrow(primary?: KubernetesObject): Promise<void> {
-    const { source } = this;
     this.#reserve();
-    if (isKindSource(source)) {
-      const context = this.#registrar.contextOf(source);
+    if (this.kind !== undefined) {
+      const context = this.#createContext();
+      // In use from now on, without a wait for all of its namespaces.
       this.#started ??= this.#begin(async () => {});
-      return source.start(context, "startOrThrow", primary);
+      return this.kind.start(context, "startOrThrow", primary);
     }
     try {
       await this.start();
@@ -132,22 +138,16 @@ export class RegisteredSource {
 
   /** Starts the source for a dependent of a primary; resolves when its state is known, and throws if the start fails now. */
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
-    // A source of the user runs whether or not a dependent needs it, unless it has a condition itself.
+    // A source of the user runs in any case, unless it has an activation condition itself.
     if (this.role === "user" && !this.isActivatedLater) return;
-    const { source } = this;
     this.#users.add(`${dependent} ${primary}`);
-    const context = this.#registrar.contextOf(source);
+    const context = this.#registrar.contextOf(this.source);
     try {
       await this.startOrThrow(context.primaries.get(primary)?.object);
     } catch (error) {
-      if (isKindSource(source)) this.#refused.add(primary);
+      if (this.kind !== undefined) this.#refused.add(primary);
       throw error;
     }
-  }
-
-  /** Takes that a primary waits for something that the source does not know. */
-  refuse(primary: ObjectKey): void {
-    this.#refused.add(primary);
   }
 
   /** Ends the use by a dependent of a primary. The source stops with its last user, unless it runs in any case. */
@@ -157,7 +157,7 @@ export class RegisteredSource {
     if (wasUsed && this.#users.size === 0 && this.isActivatedLater) await this.stop();
   }
 
-  /** Stops the source, and waits for that until `late` is aborted. A failure is logged: it must not keep the other sources running. */
+  /** Stops the source; waits until `late` is aborted. A failure is logged, and does not keep the other sources from being stopped. */
   async stop(late?: AbortSignal): Promise<void> {
     const { name } = this;
     const { controller, logger } = this.#registrar;
@@ -186,13 +186,17 @@ export class RegisteredSource {
     return type === undefined ? "one without resources" : `one of ${type}`;
   }
 
+  #createContext(): KindSourceContext {
+    return Object.assign(this.#registrar.contextOf(this.source), this.#callbacks);
+  }
+
   async #begin(start: () => Promise<void>): Promise<void> {
     this.#reserve();
     this.record.start(this.#registrar);
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
       this.isStarting = true;
-      // What is stopped while it starts may never have started.
+      // The start of a source that is stopped meanwhile may never resolve.
       await Promise.race([start(), stopped]);
     } catch (error) {
       const what = `event source "${this.name}" of controller "${this.#registrar.controller}" could not be started`;
@@ -202,7 +206,13 @@ export class RegisteredSource {
     }
   }
 
-  // The primaries that were refused are reconciled.
+  #callbacksOf({ connection, view: { definition } }: KindSource): Pick<KindSourceContext, "onKnown" | "onWritten"> {
+    const onKnown = () => this.#noteKnown();
+    // The field managers of the operator write in its own cluster.
+    if (connection !== undefined) return { onKnown };
+    return { onKnown, onWritten: (change, primaries) => this.#registrar.onWritten(change, { definition, primaries }) };
+  }
+
   #noteKnown(): void {
     if (this.#refused.size > 0) {
       const refused = [...this.#refused];
@@ -215,10 +225,7 @@ export class RegisteredSource {
   #reserve(): void {
     const first = registrars.get(this.source) ?? this.#registrar;
     registrars.set(this.source, first);
-    if (first === this.#registrar) {
-      if (isKindSource(this.source)) this.source.onKnown = () => this.#noteKnown();
-      return;
-    }
+    if (first === this.#registrar) return;
     const [own, other] = [this.#registrar.controller, first.controller];
     throw new Error(
       `event source "${this.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
@@ -226,7 +233,7 @@ export class RegisteredSource {
   }
 }
 
-/** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
-export function isKindSource(source: EventSource): source is KindSource {
+// By its members, since the source may come from another copy of this package.
+function isKindSource(source: EventSource): source is KindSource {
   return viewOf(source) !== undefined && "following" in source;
 }

@@ -1,24 +1,26 @@
-// Event sources through which the user's code asks for reconciles; they know no resources.
-import { requireNumbers } from "../base/checks.js";
+// Event sources without resources, by which your code triggers reconciles (controller-runtime source.Channel).
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { EventSource, EventSourceContext } from "./event-source.js";
-import { HealthRecord } from "./health-record.js";
+import { requireNumbers } from "../base/validation.js";
+import { type EventSource, type EventSourceContext, HealthRecord } from "./event-source.js";
 
-/** An event source through which the user's code asks for reconciles (JOSDK SimpleInboundEventSource). */
+/** An event source by which your code triggers reconciles (JOSDK SimpleInboundEventSource). */
 export interface InboundSource extends EventSource<never> {
-  /** Asks for primaries to be reconciled; without effect while the source is stopped. */
+  /** Triggers reconciles of primaries; without effect while the source is stopped. */
   notify(...primaries: readonly ObjectKey[]): void;
 }
 
-/** An event source that reconciles a primary at a time that the user's code says (JOSDK TimerEventSource). */
+/** An event source by which your code schedules reconciles (JOSDK TimerEventSource). */
 export interface TimerSource extends EventSource<never> {
-  /** Asks for a reconcile after `delayMs`, at once for 0, instead of at the time asked for before; throws while the source is stopped, and if that is no time. */
+  /**
+   * Schedules a reconcile after `delayMs`, at once for 0, in place of the one scheduled before. Throws while the source is stopped, and for an
+   * invalid delay.
+   */
   schedule(primary: ObjectKey, delayMs: number): void;
-  /** Takes back what was asked for. */
+  /** Cancels the scheduled reconcile. */
   cancel(primary: ObjectKey): void;
 }
 
-/** Creates an event source for triggers from outside, such as a webhook or a queue. */
+/** Creates an event source for external triggers, such as a webhook or a message queue. */
 export function inboundSource({ name }: { readonly name: string }): InboundSource {
   const { source, running } = createTrigger(name);
   return Object.assign(source, {
@@ -55,7 +57,7 @@ export function timerSource({ name }: { readonly name: string }): TimerSource {
   return Object.assign(source, own);
 }
 
-/** Creates a source, and what holds what it was started with while it runs. */
+/** Creates a source, and a holder of its context while it runs. */
 function createTrigger(name: string, onStop = () => {}) {
   const record = new HealthRecord(name);
   const running: { context?: EventSourceContext | undefined } = {};

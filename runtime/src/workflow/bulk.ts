@@ -1,42 +1,36 @@
-// The items of one bulk dependent in one run. Each item is a step of its own. It waits only for the items of its key in other dependents, and
-// takes no slot while it waits.
-import { turns } from "../base/clock.js";
+// The items of one bulk dependent in one run (JOSDK BulkDependentResourceReconciler). Each item is a step. It waits only for the items with its
+// key in other dependents, and takes no slot while it waits.
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
-import { Semaphore } from "../base/semaphore.js";
-import type { Live } from "./dependents/dependent-reconciler.js";
-import { desiredItemsOf } from "./dependents/desired-object.js";
-import { LiveItems } from "./live-items.js";
+import { Semaphore, turns } from "../base/wait.js";
+import { type Live, LiveItems } from "./dependent-reconciler.js";
 import { isGone, isReady } from "./plan.js";
-import { takeStep, type Slots, type Run } from "./step.js";
-import { Target } from "./target.js";
+import { type Run, type Slots, Target, takeStep } from "./step.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 const MOST_AT_ONCE = 10;
-// A message has to fit into a status. The result has the other failures.
+// The message goes into the status; the result has all failures.
 const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
 
-/** A bulk dependent, and the run as it sees it. */
 interface BulkNode {
   readonly target: Target;
   readonly run: Run;
 }
 
 interface ItemWork {
-  /** The bulk dependents whose items of the same keys may hold an item back. */
+  /** The bulk dependents whose items with the same keys may block an item. */
   readonly others: readonly BulkRun[];
-  /** Tells whether the item of a key does not hold an item back; waits for its outcome if need be. */
+  /** Tells whether the item with a key does not block; waits for its outcome if necessary. */
   lets(other: BulkRun, key: string): Promise<boolean>;
   act(item: Target): Promise<DependentOutcome | "unseen">;
 }
 
-/** The items of a bulk dependent in one run. */
 export class BulkRun {
   readonly #node: BulkNode;
-  /** The bulk dependents that it names in itemsDependOn. */
+  /** The bulk dependents in its itemsDependOn. */
   readonly #needs: readonly BulkRun[];
-  /** Those that name it there. */
+  /** The bulk dependents that have it in their itemsDependOn. */
   readonly #neededBy: BulkRun[] = [];
   readonly #slots: Semaphore;
   readonly #items: LiveItems;
@@ -44,10 +38,10 @@ export class BulkRun {
   readonly #unwanted = new Set<string>();
   readonly #outcomes = new Map<string, DependentOutcome>();
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
-  /** Whether the wanted items are known. */
+  /** Whether the desired items are known. */
   #isReconciled = false;
   #isUnseen = false;
-  /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
+  /** Whether the postcondition is met that is evaluated once, without an item, if there are no items. */
   #isMetEmpty = true;
 
   constructor(node: BulkNode, needs: readonly BulkRun[]) {
@@ -59,14 +53,14 @@ export class BulkRun {
     this.#slots = new Semaphore(definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
-  /** Whether it may have items that nobody wants and that others needed until now. */
+  /** Whether it may have undesired items that items of other dependents needed until now. */
   get isUnswept(): boolean {
     return this.#isReconciled && this.#neededBy.length > 0;
   }
 
   /**
-   * Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. Returns `unseen`
-   * if there are objects that `desired` has not seen: it has to be asked again for all items.
+   * Writes the items that `desired` returned; for a read-only dependent, evaluates whether the live items are ready. Returns `unseen` if there
+   * are objects that `desired` has not read, so that it has to be called again.
    */
   async reconcile(onKnown: () => void): Promise<DependentOutcome | "unseen"> {
     this.#isUnseen = false;
@@ -74,12 +68,12 @@ export class BulkRun {
     const { desired, definition } = this.#node.target;
     const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
     const live = this.#items.known;
-    // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
+    // A read-only dependent without items is not ready, unless its readyPostcondition is met without an item.
     if (completed === undefined && live.size === 0)
       this.#isMetEmpty = definition.readyPostcondition !== undefined && (await this.#askEmpty("readyPostcondition"));
     const items = completed ?? [...live.keys()].map((key) => this.#target(key));
     for (const { item } of items) this.#wanted.add(item!);
-    // Items that others may still need are deleted at the end of the run.
+    // Items that other dependents may still need are deleted at the end of the run.
     const isSweptLater = this.#neededBy.length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
     this.#isReconciled = true;
@@ -97,7 +91,7 @@ export class BulkRun {
     return this.#outcome();
   }
 
-  /** Fails the items that have no outcome, as items of other dependents may wait for them. */
+  /** Fails the items without an outcome, as items of other dependents may wait for them. */
   fail(error: unknown): void {
     for (const key of this.#wanted) {
       if (this.#outcomes.has(key)) continue;
@@ -118,14 +112,14 @@ export class BulkRun {
     return this.#outcome(because);
   }
 
-  /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
+  /** Deletes, at the end of a run, the undesired items that no item of another dependent needs. */
   async sweep(): Promise<DependentOutcome> {
     const unwanted = this.#unwantedOf(this.#items.findAll());
     await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
     return this.#outcome();
   }
 
-  /** Returns the outcome of the dependent: failed if an item failed; ready, or gone, if all items are. */
+  /** Returns the outcome of the dependent: failed if an item has failed; ready or gone if all items are. */
   #outcome(because?: string): DependentOutcome {
     const { name } = this.#node.target.definition;
     if (!this.#isMetEmpty)
@@ -206,7 +200,7 @@ export class BulkRun {
     );
   }
 
-  // There may be thousands of items, mostly as desired: only those that have a slot, or wait for other items, cost promises.
+  // There may be thousands of items, most of them as desired: only items with a slot, or that wait for others, cost a promise.
   async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
@@ -236,7 +230,7 @@ export class BulkRun {
     }
   }
 
-  /** Takes the step of an item that has a slot. */
+  /** Runs the step of an item that has a slot. */
   #step<Outcome>({ definition }: Target, body: (run: Run) => Promise<Outcome>): Promise<Outcome> {
     const { run } = this.#node;
     return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
@@ -264,7 +258,7 @@ export class BulkRun {
   }
 }
 
-/** A slot that was taken before the step began. The step acquires it again only for its next attempt. */
+/** A slot that was taken before the step began; only retries acquire it again. */
 function takenSlot(slots: Semaphore): Slots {
   let isTaken = true;
   return {
@@ -280,4 +274,22 @@ function takenSlot(slots: Semaphore): Slots {
 function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {
   if (outcomes.some(({ kind }) => kind === "created")) return "created";
   return outcomes.some(({ kind }) => kind === "updated" || kind === "deleted") ? "updated" : "unchanged";
+}
+
+/** Validates what `desired` of a bulk dependent returned. Throws a TerminalError unless it is an object or a Map of items by their keys. */
+export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // A plain object, also of another realm: its prototype has no prototype.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // A Set, for example, must not count as no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
 }

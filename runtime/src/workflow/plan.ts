@@ -1,22 +1,22 @@
-// Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
-// (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import { checkCounts, checkNumbers, requireNumbers } from "../base/checks.js";
-import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
-import type { DependentReconciler } from "./dependents/dependent-reconciler.js";
+// The graph of a workflow, and which dependents may be reconciled or deleted next: pure decisions over the immutable plan and the state of a run.
+import { checkCounts, checkNumbers, requireNumbers } from "../base/validation.js";
+import type { DependentReconciler } from "./dependent-reconciler.js";
+import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
-// A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
+// `required`: a dependent cannot exist without the other. `optional`: it waits for the other only if that is active and not excluded. `items`: its
+// items wait for the items with the same keys.
 type EdgeKind = "required" | "optional" | "items";
 
-// An edge of the graph, as one of its two ends sees it; `node` is the other end.
+// An edge, as one of its ends sees it; `node` is the other end.
 interface Edge {
   readonly node: PlanNode;
   readonly kind: EdgeKind;
 }
 
-/** A dependent in the graph, and what finds and writes its objects. */
+/** A dependent in the graph, with its reconciler. */
 export interface PlanNode {
-  /** Its place in the plan. */
+  /** The position in the plan. */
   readonly index: number;
   readonly definition: DependentDefinition;
   readonly reconciler: DependentReconciler;
@@ -24,31 +24,30 @@ export interface PlanNode {
   readonly neededBy: readonly Edge[];
 }
 
-// Others may still turn out to need it.
 interface NewNode extends PlanNode {
   readonly neededBy: Edge[];
 }
 
-/** The graph of a workflow: its dependents, each after those that it needs. */
+/** The dependents of a workflow in topological order. */
 export type Plan = readonly PlanNode[];
 
-/** What has become of a dependent in a run so far. */
+/** The state of a dependent in a run. */
 export type NodeState =
   | { readonly kind: "pending" }
   | { readonly kind: "running" }
-  /** It must not exist; it is deleted as soon as all that depends on it is gone. */
+  /** It must not exist, and is deleted as soon as everything that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
   | DependentOutcome;
 
-/** Where a dependent stands in a run, which has them all in the order of the plan. */
+/** A dependent in a run; a list of them is in the order of the plan. */
 export interface Standing {
   readonly node: PlanNode;
   readonly state: NodeState;
-  /** Whether its items are known, so that items of other dependents that need one of them can go on. */
+  /** Whether the items of a bulk dependent are known, so that dependents with itemsDependOn can continue. */
   readonly hasItems: boolean;
 }
 
-/** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
+/** Builds the graph. Throws for unknown names, duplicates, cycles and invalid numbers, which only a hand-written definition can have. */
 export function buildPlan(
   { dependents }: WorkflowDefinition,
   reconcilerOf: (dependent: DependentDefinition) => DependentReconciler,
@@ -110,14 +109,14 @@ function edgesOf(
   return [...edges, ...ofItems];
 }
 
-/** Returns the other ends of edges of these kinds. */
+/** Returns the nodes at the other ends of edges of these kinds. */
 export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): PlanNode[] {
   return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
 }
 
-/** Returns the dependents that may be reconciled or deleted now, all at once. */
+/** Returns all dependents that may be reconciled or deleted now. */
 export function nextSteps<Each extends Standing>(all: readonly Each[]): { reconcile: Each[]; delete: Each[] } {
-  // Every end of a step looks at every node again, so no list is made of those that go on waiting.
+  // Called after every step with every node, so it creates no lists of waiting nodes.
   const steps: ReturnType<typeof nextSteps<Each>> = { reconcile: [], delete: [] };
   for (const each of all) {
     const { kind } = each.state;
@@ -132,7 +131,7 @@ function isFree(all: readonly Standing[], each: Standing): boolean {
   return edges.every(({ node, kind }) => lets[kind](all[node.index]!));
 }
 
-/** Returns all that must not exist because a dependent must not, with the reasons: it, and what depends on it and still waits. */
+/** Returns what must not exist if a dependent must not, with the reasons: itself, and everything pending that depends on it. */
 export function condemnedBy<Each extends Standing>(
   all: readonly Each[],
   one: Each,
@@ -140,7 +139,7 @@ export function condemnedBy<Each extends Standing>(
 ): Map<Each, string> {
   const condemned = new Map<Each, string>();
   const visit = (each: Each, reason: string): void => {
-    // A dependent that no longer waits is being deleted, or was, for another reason: once is enough.
+    // A dependent that is not pending is being, or was, deleted for another reason.
     if (condemned.has(each) || (each !== one && each.state.kind !== "pending")) return;
     condemned.set(each, reason);
     const { definition, neededBy } = each.node;
@@ -151,22 +150,22 @@ export function condemnedBy<Each extends Standing>(
   return condemned;
 }
 
-// What a dependent that an edge leads to must have reached before a dependent is reconciled.
+// The state that a dependency must have reached before a dependent is reconciled.
 const LETS_START: { readonly [Kind in EdgeKind]: (other: Standing) => boolean } = {
   required: ({ state }) => isReady(state),
-  // The deletion of an unwanted dependency starts only after what goes on without it is ready.
+  // An excluded dependency is deleted only after the dependents that continue without it are ready.
   optional: ({ state }) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
   items: ({ hasItems }) => hasItems,
 };
 
-// What a dependent that depends on another must have reached before the other is deleted.
+// The state that a dependent must have reached before its dependency is deleted.
 const LETS_GO: typeof LETS_START = {
   required: ({ state }) => isGone(state),
   optional: ({ state }) => isGone(state) || isReady(state),
   items: ({ state, hasItems }) => isGone(state) || hasItems,
 };
 
-/** Returns the names of the dependents that hold a dependent back. */
+/** Returns the names of the dependents that block a dependent. */
 export function blockersOf(all: readonly Standing[], each: Standing): string[] {
   const { edges, lets } = edgesThatHold(each);
   const blockers = edges.filter(({ node, kind }) => !lets[kind](all[node.index]!));
@@ -177,12 +176,11 @@ function edgesThatHold({ node, state }: Standing) {
   return state.kind === "condemned" ? { edges: node.neededBy, lets: LETS_GO } : { edges: node.needs, lets: LETS_START };
 }
 
-/** Tells whether a dependent, or an item of one, exists and is ready. */
 export function isReady(state: NodeState): boolean {
   return "isReady" in state && state.isReady;
 }
 
-/** Tells whether a dependent, or an item of one, is gone, or left to whoever deletes it, so that what it needs can be deleted. */
+/** Tells whether a dependent or item is gone, or left to the garbage collector, so that its dependencies can be deleted. */
 export function isGone(state: NodeState): boolean {
   return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }

@@ -1,19 +1,25 @@
-// One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
-import { systemClock } from "../base/clock.js";
+// One run of a workflow (JOSDK WorkflowReconcileExecutor and WorkflowCleanupExecutor): starts each step as soon as its dependencies allow, and
+// collects the outcomes.
 import type { StepTiming, Tracing } from "../base/activity.js";
+import { type KubernetesObject, isTerminating } from "../base/kubernetes-object.js";
 import { isWritten } from "../base/logger.js";
-import { isTerminating, type KubernetesObject } from "../base/kubernetes-object.js";
-import type { Semaphore } from "../base/semaphore.js";
+import { type Semaphore, systemClock } from "../base/wait.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
-import { blockersOf, condemnedBy, endsOf, isReady, nextSteps } from "./plan.js";
-import { isKubernetes, needsCleanup } from "./definition/workflow-definition.js";
-import type { NodeState, Plan, Standing } from "./plan.js";
-import type { DiscoveredObjects } from "./reconcile-notes.js";
-import { takeStep, type Run } from "./step.js";
-import { logOutcome } from "./outcome-log.js";
-import { Target } from "./target.js";
-import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
+import type { DiscoveredObjects, FindRun, Live } from "./dependent-reconciler.js";
+import {
+  type NodeState,
+  type Plan,
+  type Standing,
+  blockersOf,
+  condemnedBy,
+  endsOf,
+  isReady,
+  nextSteps,
+} from "./plan.js";
+import { type Run, Target, takeStep } from "./step.js";
+import { isHeldForCleanup, needsCleanup } from "./workflow-definition.js";
+import { type DependentOutcome, type WorkflowResult, createWorkflowResult, logOutcome } from "./workflow-result.js";
 
 const INACTIVE = "its activation condition does not hold";
 const DELETED = "the primary is being deleted";
@@ -24,47 +30,46 @@ const UNNAMED = "its primary names no object";
 /** Why a dependent must not exist. */
 type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 
-/** How many steps are done at once. Default of `maxConcurrency` of a workflow. */
+/** How many steps of a workflow run at once. Default of `maxConcurrency` */
 export const MOST_STEPS_AT_ONCE = 50;
 
-/** Everything that one run needs. */
 export interface RunOptions extends Omit<Run, "secondary" | "present" | "clock" | "slots"> {
   readonly plan: Plan;
   readonly secondaries?: SecondarySources | undefined;
-  /** The dependents of the other workflows of the controller, which functions of the user see as well. */
+  /** The dependents of the other workflows of the controller, which `secondary` shows as well. */
   readonly others?: readonly SeenDependent[];
-  /** The slots for steps that all runs of the workflow share. */
+  /** Limits the concurrent steps of all runs of the workflow. */
   readonly slots: Semaphore;
   readonly clock?: Run["clock"] | undefined;
-  /** Told of every step that has ended. */
+  /** Called for every step that has ended. */
   readonly onStep?: ((step: StepTiming) => void) | undefined;
   readonly tracing?: Pick<Tracing, "dependent" | "changed"> | undefined;
 }
 
-/** Makes all dependents of a primary as they should be; each as soon as what it depends on is ready. */
+/** Reconciles all dependents of a primary, each as soon as its dependencies are ready. */
 export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> {
   return new WorkflowRun(options, { kind: "pending" }).finish();
 }
 
-/** Deletes the dependents of a primary in reverse order; if the primary is being deleted, some are left to the garbage collector. */
+/** Deletes the dependents of a primary in reverse order. If the primary is being deleted, garbage-collected ones are left. */
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   const isDeleted = isTerminating(options.primary);
   return new WorkflowRun(options, { kind: "condemned", because: isDeleted ? DELETED : CLEANED_UP }).finish();
 }
 
 /**
- * Looks for objects that have to be cleaned up and that the watches do not show, as another client took their label off, and deletes them; in
- * reverse order, one dependent at a time. Returns whether there are any.
+ * Deletes objects that have to be cleaned up and that the watches do not show, because another client removed their label; in reverse order, one
+ * dependent at a time. Returns whether there are any.
  */
 export async function removeUnseen(options: RunOptions): Promise<boolean> {
   const { plan, primary, secondaries: sources, others = [], clock = systemClock, notes } = options;
   const targets = plan.map((node) => new Target(node));
   const { discovered } = notes;
   const secondary = createSecondary({ primary, dependents: [...targets, ...others], sources, discovered });
-  const run: Run = { ...options, secondary, clock, slots: [], isConfirming: true };
+  const run: Run = { ...options, secondary, clock, slots: [] };
   for (const { definition, reconciler } of targets.toReversed()) {
     if (!needsCleanup(definition) || !reconciler.capabilities.remove) continue;
-    await new Target({ definition, reconciler }).discover(run);
+    await new Target({ definition, reconciler }).discover(run, { isConfirming: true });
     const found = discovered.entriesOf(definition.name);
     for (const entry of found) if (!isTerminating(entry.object)) await reconciler.remove(run, entry);
     if (found.length > 0) return true;
@@ -72,10 +77,10 @@ export async function removeUnseen(options: RunOptions): Promise<boolean> {
   return false;
 }
 
-/** A dependent in one run. */
+/** The state of a dependent in one run. */
 interface Step extends Standing {
   readonly target: Target;
-  /** Its items, if it is a bulk dependent. */
+  /** The items of a bulk dependent. */
   bulk: BulkRun | undefined;
   /** The run as the dependent sees it. */
   run: Run;
@@ -83,7 +88,6 @@ interface Step extends Standing {
   hasItems: boolean;
 }
 
-/** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
   readonly #clock: Run["clock"];
@@ -116,7 +120,7 @@ class WorkflowRun {
       this.#onIdle = resolve;
       this.#advance();
     });
-    // The items that needed an unwanted item may be gone by now.
+    // Items that needed an undesired item may be gone by now.
     for (const step of this.#steps.toReversed())
       if (step.bulk?.isUnswept === true && !signal.aborted) this.#end(step, await step.bulk.sweep());
     signal.throwIfAborted();
@@ -131,7 +135,7 @@ class WorkflowRun {
     return createWorkflowResult(outcomes);
   }
 
-  // Every end of a step looks again, so a step never waits for another that it does not depend on.
+  // Called after every step, so that no step waits for another one that it does not depend on.
   #advance(): void {
     if (!this.#options.context.signal.aborted) {
       const next = nextSteps(this.#steps);
@@ -164,7 +168,7 @@ class WorkflowRun {
       this.#end(step, target.failure(error));
     }
     const { kind: outcome } = step.state;
-    // A dependent that is not wanted is told of when it has been deleted.
+    // Unwanted dependents are reported after their deletion.
     if (outcome !== "condemned") onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
     this.#running--;
     this.#advance();
@@ -196,14 +200,14 @@ class WorkflowRun {
     const { because } = step.state as NodeState & { readonly kind: "condemned" };
     step.state = { kind: "running" };
     const activate = (run: Run) => target.activate(run, { isDeletion: true });
-    // The object is held until the cleanup has ended, and has to be known then.
-    if (because === DELETED && isHeld(target)) await takeStep(target.definition, run, activate);
-    // The garbage collector acts only after the primary is gone: waiting for it here would never end.
+    // The object is held until the end of the cleanup, which releases it by the watch.
+    if (because === DELETED && isHeldForCleanup(target.definition)) await takeStep(target.definition, run, activate);
+    // The garbage collector acts only after the primary is gone, so waiting for it here would never end.
     if (because === DELETED && target.reconciler.isCollected?.(run) === true) return { kind: "left" };
     const deletion = takeStep(target.definition, run, async (run): Promise<DependentOutcome | undefined> => {
       if (because === DELETED) await this.#activateInputs(step, run);
       if (!(await activate(run))) return { kind: "inactive" };
-      // Before the primary goes, nothing of it may be left.
+      // Nothing may be left when the primary is deleted.
       const waiting = because === DELETED ? await target.waitForKnown(run) : undefined;
       if (waiting !== undefined) return waiting;
       return bulk === undefined ? target.delete(run, because) : undefined;
@@ -211,7 +215,7 @@ class WorkflowRun {
     return deletion.catch((error: unknown) => target.release(run, error));
   }
 
-  // The code of a cleanup reads what its dependent depends on, whose watches do not run yet if the operator was restarted.
+  // Functions that run in a cleanup read the dependencies, whose watches do not run yet after a restart of the operator.
   async #activateInputs({ node }: Step, run: Run): Promise<void> {
     const inputs = new Set(node.needs);
     for (const { node } of inputs) for (const edge of node.needs) inputs.add(edge);
@@ -219,7 +223,7 @@ class WorkflowRun {
     await Promise.all(targets.map((target) => target.activate(run, { isDeletion: true })));
   }
 
-  // Others may go on with the items of a dependent as soon as its items are known.
+  // Dependents with itemsDependOn continue as soon as the items are known.
   #goOn(step: Step): void {
     step.hasItems = true;
     this.#advance();
@@ -229,7 +233,7 @@ class WorkflowRun {
     step.state = step.target.withConditions(outcome);
   }
 
-  // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.
+  // A dependent that continues without an optional dependency does not see it in `secondary`, though it may still exist.
   #hideMissing(step: Step): void {
     const optional = endsOf(step.node.needs, "optional").map((each) => this.#steps[each.index]!);
     const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
@@ -237,36 +241,30 @@ class WorkflowRun {
   }
 }
 
-function isHeld({ definition }: Pick<Target, "definition">): boolean {
-  return isKubernetes(definition) && definition.heldForCleanup === true;
-}
-
-/** A dependent as it is looked for: a `wanted` object says which of several is meant. */
+/** A dependent that `secondary` shows; `wanted` tells which of several objects. */
 export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler">> & {
   readonly wanted?: Target["wanted"];
 };
 
-/** What functions of the user can see besides a primary. */
+/** What `secondary` shows. */
 export interface SecondaryFacts {
   readonly primary: KubernetesObject;
   readonly dependents: readonly SeenDependent[];
-  /** The event sources of the user, whose resources stand beside the dependents. */
+  /** The event sources of the user. */
   readonly sources?: SecondarySources | undefined;
-  /** Objects of dependents that their watches do not show. */
+  /** Objects that the watches do not show. */
   readonly discovered?: DiscoveredObjects;
 }
 
 interface SecondaryOptions {
-  /** Dependents of which nothing is shown. */
   readonly hidden?: readonly SeenDependent[];
-  /** Whether only objects are shown that exist, also while the primary is being deleted. */
+  /** Whether the last states of deleted objects are left out while the primary is being deleted. */
   readonly isPresent?: boolean;
 }
 
 /**
- * Returns the live dependents and lists of what event sources know, by name, read when they are asked for; items of bulk dependents are sorted by
- * their keys. While the primary is being deleted,
- * the last state stands for an object of a dependent that another client deleted: the cleanup may need it.
+ * Creates `secondary`: the live objects of dependents and of event sources by name, which are looked up on access. While the primary is being
+ * deleted, an object that another client deleted is shown in its last state, as the cleanup may need it.
  */
 export function createSecondary(
   { primary, dependents, sources, discovered }: SecondaryFacts,
@@ -276,20 +274,30 @@ export function createSecondary(
   const run = { primary, ...(discovered && { discovered }) };
   const add = (name: string, get: () => unknown) => Object.defineProperty(secondary, name, { enumerable: true, get });
   for (const dependent of dependents) {
-    const { definition, reconciler } = dependent;
     const isHidden = hidden.includes(dependent);
-    const lastSeen = () => (isPresent ? undefined : reconciler.lastSeen?.(run)?.object);
-    const single = () => (isHidden ? undefined : (reconciler.find(run, dependent.wanted)?.object ?? lastSeen()));
-    const lastSeenItems = () => (isPresent ? [] : (reconciler.lastSeenItems?.(run) ?? []));
-    const live = () => (isHidden ? [] : [...lastSeenItems(), ...reconciler.findItems(run)]);
-    const items = () => {
-      // A later entry stands for an earlier one: the last states of what exists again.
-      const byKey = new Map(live().map(([key, { object }]) => [key, object]));
-      return Object.freeze(Object.fromEntries([...byKey.keys()].sort().map((key) => [key, byKey.get(key)])));
-    };
-    add(definition.name, definition.bulk === undefined ? single : items);
+    add(dependent.definition.name, () => visibleOf(dependent, run, { isHidden, isPresent }));
   }
   for (const name of sources?.names() ?? [])
     if (!Object.hasOwn(secondary, name)) add(name, () => sources?.get(name)?.secondariesOf(primary) ?? []);
   return secondary;
+}
+
+function visibleOf(
+  { definition, reconciler, wanted }: SeenDependent,
+  run: FindRun,
+  { isHidden, isPresent }: { readonly isHidden: boolean; readonly isPresent: boolean },
+): unknown {
+  if (definition.bulk === undefined) {
+    if (isHidden) return undefined;
+    return reconciler.find(run, wanted)?.object ?? (isPresent ? undefined : reconciler.lastSeen?.(run)?.object);
+  }
+  if (isHidden) return itemsOf([]);
+  const lastSeen = isPresent ? [] : (reconciler.lastSeenItems?.(run) ?? []);
+  return itemsOf([...lastSeen, ...reconciler.findItems(run)]);
+}
+
+/** Returns the items sorted by key. A later entry replaces an earlier one, such as the last state of an item that exists again. */
+function itemsOf(entries: readonly (readonly [string, Live])[]): object {
+  const byKey = new Map(entries.map(([key, { object }]) => [key, object]));
+  return Object.freeze(Object.fromEntries([...byKey.keys()].sort().map((key) => [key, byKey.get(key)])));
 }

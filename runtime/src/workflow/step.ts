@@ -1,117 +1,492 @@
-// One step of a run: reconciles or deletes one object, in a slot that others wait for, within a time, and with retries.
-import { sleep, type Clock } from "../base/clock.js";
-import { findError } from "../base/errors.js";
-import { untilAborted } from "../base/promises.js";
-import type { Semaphore } from "../base/semaphore.js";
-import type { NodeDefinition } from "./definition/workflow-definition.js";
-import type { DependentRun } from "./dependents/dependent-reconciler.js";
+// One node of a run (NodeExecutor in JOSDK): reconciles or deletes one object, of a dependent or of an item of a bulk dependent. A step has a slot
+// of the controller, a time limit and retries. `run.ts` decides when it begins.
+import { RetryAfterError, findError } from "../base/errors.js";
+import { type KubernetesObject, describeObject, isTerminating, keyOf } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import { type Clock, type Semaphore, sleep, untilAborted } from "../base/wait.js";
+import { crdPresent, readsLiveAlone } from "./conditions.js";
+import {
+  type DependentReconciler,
+  type DependentRun,
+  type EndedObject,
+  type Live,
+  type LiveItems,
+  type SeenVersions,
+  type UnseenObject,
+  type Wanted,
+  type WriteOutcome,
+  argumentsOf,
+} from "./dependent-reconciler.js";
+import { InputReads, LiveReads, intercept } from "./reads.js";
+import {
+  type Condition,
+  type ConditionArguments,
+  type Conditions,
+  type DependentDefinition,
+  type NodeDefinition,
+  type StepRetry,
+  isHeldForCleanup,
+  isKubernetes,
+  needsCleanup,
+} from "./workflow-definition.js";
+import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
-/** Slots that steps take turns in. */
+/** How often a step calls `desired` if its object changes in the meantime. */
+const MAX_ATTEMPTS = 3;
+const TRY_AGAIN_AFTER_MS = 1_000;
+
+/** The state of one object of a dependent in one run. It survives retries, which do not repeat what succeeded. */
+export class Target {
+  readonly definition: DependentDefinition;
+  readonly reconciler: DependentReconciler;
+  /** The key of the item of a bulk dependent. */
+  readonly item: string | undefined;
+  conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
+  desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
+  wanted: Wanted | undefined;
+  readonly #items: LiveItems | undefined;
+  #written:
+    Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject | EndedObject | { readonly because: string }> | undefined;
+  #attempts = 0;
+  /** Whether the evaluation of a condition has begun and not returned. */
+  #isAsking = false;
+  #isDeleted = false;
+
+  constructor(
+    { definition, reconciler }: Pick<Target, "definition" | "reconciler">,
+    of?: { readonly item: string; readonly items: LiveItems },
+  ) {
+    this.definition = definition;
+    this.reconciler = reconciler;
+    this.item = of?.item;
+    this.#items = of?.items;
+  }
+
+  /**
+   * Tells whether the dependent is active, and starts or stops its watch accordingly. While the primary is being deleted, the condition is not
+   * evaluated for a deletion: an object that was created has to be deleted, whatever the condition returns by now.
+   */
+  async activate(run: Run, { isDeletion = false } = {}): Promise<boolean> {
+    const { activationCondition, name } = this.definition;
+    if (activationCondition === undefined) return true;
+    const { source } = this.reconciler;
+    const key = keyOf(run.primary.metadata);
+    const isOver = isTerminating(run.primary);
+    const isActive = await (isOver && isDeletion ? this.#isServed(run) : this.ask("activationCondition", run));
+    if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
+    else {
+      // Objects that are held for the cleanup stay held until then.
+      if (isDeletion || !isOver) await this.#releaseInactive(run);
+      await source.deactivate(key);
+    }
+    return isActive;
+  }
+
+  /** Adds the finalizer to the primary if there is, or may be, something to clean up. */
+  async guardCleanup(run: Run): Promise<void> {
+    if (needsCleanup(this.definition) && mayHaveAny(this.reconciler, run.primary)) await run.ensureFinalizer?.();
+  }
+
+  // Without the watch, nothing would release held objects.
+  async #releaseInactive(run: Run): Promise<void> {
+    if (isHeldForCleanup(this.definition)) await this.reconciler.holds?.releaseAll(run, new Set());
+  }
+
+  /** Evaluates a condition, once in a run. An absent condition is met. */
+  async ask(name: keyof Conditions, run: Run): Promise<boolean> {
+    const { definition, conditions } = this;
+    const condition: Condition<never, never> | undefined = definition[name];
+    if (condition === undefined) return true;
+    const known = conditions[name];
+    if (known !== undefined) return known.isMet;
+    const args = this.#conditionArgumentsOf(run);
+    this.#isAsking = true;
+    const ask = async (args: ConditionArguments<object, object>) =>
+      checkResult(
+        name,
+        await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never)),
+      );
+    const isOfCleanup = name === "deletePostcondition" && isTerminating(run.primary);
+    const result = await (isOfCleanup ? this.#askWithoutInputs(run, args, ask) : ask(args));
+    this.#isAsking = false;
+    conditions[name] = result;
+    return result.isMet;
+  }
+
+  #conditionArgumentsOf(run: Run): ConditionArguments<object, object> {
+    const { definition, reconciler, item } = this;
+    const dependent = {
+      name: definition.name,
+      ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
+      ...(reconciler.client === undefined ? {} : { client: reconciler.client }),
+    };
+    return {
+      ...{ ...argumentsOf(run), ...(run.present && { secondary: run.present }), dependent },
+      // A bulk dependent has no single live object.
+      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live(run)?.object,
+      ...(item === undefined ? {} : { item }),
+    };
+  }
+
+  // A condition that can no longer be evaluated, because an object that it reads is gone, is met as soon as its own object is gone.
+  async #askWithoutInputs(
+    run: Run,
+    args: ConditionArguments<object, object>,
+    ask: (args: ConditionArguments<object, object>) => Promise<ConditionResult>,
+  ): Promise<ConditionResult> {
+    const { definition, reconciler } = this;
+    // The operator does not delete the object, so the wait may never end: report the error.
+    if (!reconciler.capabilities.remove) return ask(args);
+    const reads = new InputReads(definition.name);
+    let result: ConditionResult | undefined;
+    let problem: unknown;
+    try {
+      result = await ask(reads.observe(args as never) as never);
+      const isOfLive = readsLiveAlone(definition.deletePostcondition);
+      if (result.isMet || !(isOfLive || reads.lacksAll)) return result;
+    } catch (error) {
+      const isExcused = reads.lacksAny || run.isPrimaryUnknown === true;
+      if (run.context.signal.aborted || !isExcused) throw error;
+      problem = error;
+    }
+    if (!this.#isConfirmedGone(run)) return result ?? { isMet: false };
+    const why = problem === undefined ? "is false" : `failed (${messageOf(problem)})`;
+    const missing = reads.lacksAny ? reads.describeMissing() : "nothing is known of its primary, which is gone";
+    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${missing}: met, as its own object is gone`;
+    run.context.logger.info({ dependent: definition.name }, text);
+    return { isMet: true };
+  }
+
+  /** Tells whether the object is gone, also according to the lookup that precedes each deletion. */
+  #isConfirmedGone(run: Run): boolean {
+    const { reconciler, definition, item } = this;
+    if (definition.bulk !== undefined && item === undefined) return reconciler.findItems(run).size === 0;
+    return this.#live(run) === undefined;
+  }
+
+  async #isServed(run: Run): Promise<boolean> {
+    if (!isKubernetes(this.definition)) return true;
+    const args = this.#conditionArgumentsOf(run);
+    return run.track(
+      `the search for the kind of dependent "${this.definition.name}"`,
+      async () => crdPresent(args as never) as unknown as Promise<boolean>,
+    );
+  }
+
+  /** Calls `desired`, unless nothing is written or it was called before. */
+  async desire(run: Run): Promise<void> {
+    const { definition } = this;
+    const { desired, name } = definition;
+    if (!this.reconciler.capabilities.write || this.desired !== undefined) return;
+    const reads = isKubernetes(definition) ? new LiveReads(definition) : undefined;
+    const args = argumentsOf(run);
+    const observed = reads?.observe(args) ?? args;
+    const compute = () => desired?.(observed as never) as unknown;
+    const object = await run.track(`desired() of dependent "${name}"`, compute);
+    this.desired = { object, seen: reads?.versions };
+  }
+
+  /** Returns an outcome that waits if the namespace of a desired object has no synced watch. */
+  async waitForKnown(run: Run): Promise<DependentOutcome | undefined> {
+    if (this.reconciler.isPartlyUnknown?.(run) !== true) return undefined;
+    await this.desire(run);
+    const because = this.desired && this.reconciler.unknownOf?.(run, this.desired.object);
+    return because === undefined ? undefined : { kind: "waiting", for: [], because };
+  }
+
+  /** Forgets all results, to restart the step. Throws a RetryAfterError after too many attempts. */
+  restart(run: Run): void {
+    const { definition, conditions } = this;
+    if (++this.#attempts >= MAX_ATTEMPTS) {
+      const all = run.notes.discovered.entriesOf(definition.name);
+      const what = all.map(({ object }) => describeObject(object, object.metadata)).join(", ");
+      throw new RetryAfterError(
+        `${what} changed ${MAX_ATTEMPTS} times while desired() was computed`,
+        TRY_AGAIN_AFTER_MS,
+      );
+    }
+    // The watch continues while the activation condition is evaluated again.
+    for (const name of Object.keys(conditions)) delete conditions[name as keyof Conditions];
+    this.desired = this.wanted = this.#written = undefined;
+  }
+
+  /**
+   * Writes the object and evaluates the readyPostcondition. Returns `unseen` if `desired` has not read the object that exists: it is noted for
+   * the next attempt.
+   */
+  async reconcile(run: Run): Promise<DependentOutcome | "unseen"> {
+    const { reconciler, definition, item } = this;
+    const { signal } = run.context;
+    const name = item === undefined ? definition.name : `${definition.name}[${item}]`;
+    signal.throwIfAborted();
+    if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
+    const { wanted } = this;
+    if (wanted !== undefined) {
+      if (needsCleanup(definition)) await run.ensureFinalizer?.();
+      const write = () => reconciler.write(run, wanted, this.#live(run), this.desired?.seen);
+      const written = this.#written ?? (await this.#change(run, write));
+      signal.throwIfAborted();
+      if (typeof written === "object" && "unseen" in written) {
+        run.notes.discovered.add({ dependent: definition.name, item }, written);
+        return "unseen";
+      }
+      // A postponed write includes the finalizer.
+      const isPostponed = typeof written === "object" && "postponed" in written;
+      if (written !== "absent" && !isPostponed) await this.#hold(run);
+      if (written === "waiting")
+        return { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true };
+      if (written === "absent") return { kind: "waiting", for: [name] };
+      if (typeof written === "object" && "because" in written) {
+        if (written.untilEnd === true && (await this.#judge(run, wanted)).hasEnded) return this.reconcile(run);
+        return { kind: "waiting", for: [], because: written.because };
+      }
+      if (typeof written === "object" && "ended" in written) return this.#end(written.ended);
+      this.#written = written;
+    } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
+    else await this.#hold(run);
+    const { isReady } = await this.#judge(run, wanted);
+    const written = this.#written ?? "unchanged";
+    // Dependents do not wait for a postponed write.
+    return typeof written === "string"
+      ? { kind: written, isReady }
+      : { kind: "unchanged", isReady, postponed: written.postponed };
+  }
+
+  /** Evaluates the readyPostcondition, and records the result with `mode: once`. */
+  async #judge(
+    run: Run,
+    wanted: Wanted | undefined,
+  ): Promise<{ readonly isReady: boolean; readonly hasEnded: boolean }> {
+    const isReady = await this.ask("readyPostcondition", run);
+    const made = wanted && this.#live(run);
+    if (made === undefined) return { isReady, hasEnded: false };
+    return { isReady, hasEnded: (await this.reconciler.remember?.(run, wanted!, made, isReady)) === true };
+  }
+
+  // The object is gone, so its readyPostcondition is not evaluated.
+  #end({ isReady: isMet, ...detail }: EndedObject["ended"]): DependentOutcome {
+    if (this.definition.readyPostcondition !== undefined) this.conditions.readyPostcondition = { isMet, ...detail };
+    return { kind: "unchanged", isReady: isMet };
+  }
+
+  async #hold(run: Run): Promise<void> {
+    if (!isHeldForCleanup(this.definition)) return;
+    const live = this.#live(run);
+    if (live === undefined) return;
+    await run.ensureFinalizer?.();
+    await this.reconciler.holds?.hold(run, live);
+  }
+
+  /** Deletes the object, unless its reconciler never does, and evaluates the deletePostcondition. `known` is the live object, if the caller has it. */
+  async delete(run: Run, because: string, known?: Live): Promise<DependentOutcome> {
+    const { reconciler } = this;
+    const isRemoved = reconciler.capabilities.remove;
+    if (isRemoved && known === undefined && this.#live(run) === undefined) await this.discover(run);
+    const live = isRemoved ? (known ?? this.#live(run)) : undefined;
+    run.context.signal.throwIfAborted();
+    if (live !== undefined) await this.#change(run, () => reconciler.remove(run, live));
+    this.#isDeleted = true;
+    run.context.signal.throwIfAborted();
+    const isGone = await this.ask("deletePostcondition", run);
+    if (!isRemoved && isGone) return { kind: "left" };
+    // A primary that is being deleted is not kept by it.
+    const isAwaited = live !== undefined && !isTerminating(run.primary);
+    const isHeld = isAwaited && reconciler.isHeld?.(live) === true;
+    return { kind: "deleted", isGone, because, ...(isHeld && { isHeld }) };
+  }
+
+  /** Returns the outcome of a failed deletion if the reconciler leaves the object. Throws the error otherwise. */
+  release(run: Run, error: unknown): DependentOutcome {
+    const { reconciler, item } = this;
+    const mayRelease = !this.#isAsking && !this.#isDeleted && !run.context.signal.aborted;
+    if (!mayRelease || reconciler.release?.(run, { error, item }) !== true) throw error;
+    return { kind: "left" };
+  }
+
+  /** Adds the results of the evaluated conditions. */
+  withConditions(outcome: DependentOutcome): DependentOutcome {
+    const { conditions } = this;
+    return Object.keys(conditions).length === 0 ? outcome : { ...outcome, conditions };
+  }
+
+  /** Returns a failed outcome, whose error names the dependent and the item. */
+  failure(error: unknown): DependentOutcome {
+    const which = this.item === undefined ? "" : `, item "${this.item}"`;
+    const message = `dependent "${this.definition.name}"${which}: ${messageOf(error)}`;
+    return { kind: "failed", error: new Error(message, { cause: error }) };
+  }
+
+  /** Writes or removes the object. A changed item is looked up again afterwards. */
+  async #change<Result>(run: Run, change: () => Promise<Result>): Promise<Result> {
+    let result: Result | undefined;
+    try {
+      const changing = change();
+      if (this.definition.timeoutMs !== undefined) run.linger?.(changing);
+      return (result = await changing);
+    } finally {
+      if (result !== "unchanged") this.#items?.change(this.item!);
+    }
+  }
+
+  /** Discovers objects that the watch does not show, before a deletion. */
+  async discover(run: Run, options?: { readonly isConfirming?: boolean }): Promise<void> {
+    await this.reconciler.discover?.(run, () => this.desire(run).then(() => this.desired?.object), options);
+  }
+
+  #live(run: Run): Live | undefined {
+    const { reconciler, item, wanted } = this;
+    const items = this.#items;
+    return items === undefined || wanted !== undefined ? reconciler.find(run, wanted, items) : items.get(item!);
+  }
+}
+
+/** Tells whether there may be anything to clean up before a primary is deleted. If it cannot be fetched, there may be. */
+export function mayHaveAny(reconciler: DependentReconciler, primary: KubernetesObject): boolean {
+  try {
+    return reconciler.hasAny?.(primary) === true;
+  } catch {
+    return true;
+  }
+}
+
+type ConditionResult = NonNullable<ConditionResults[keyof Conditions]>;
+
+// A precondition without a `return` would delete the dependent.
+function checkResult(name: keyof Conditions, returned: unknown): ConditionResult {
+  if (typeof returned === "boolean") return { isMet: returned };
+  const { isMet, detail } = Object(returned) as { isMet?: unknown; detail?: never };
+  if (typeof isMet === "boolean") return detail === undefined ? { isMet } : { isMet, detail };
+  const found = returned === null ? "null" : typeof returned;
+  throw new TypeError(`its ${name} returned ${found} instead of true, false or { isMet, detail }`);
+}
+
+/** Limits how many steps run at once. */
 export type Slots = Pick<Semaphore, "acquire" | "release">;
 
-/**
- * A run, as a dependent or one of its steps sees it. When a step runs out of time, the signal of its context is aborted, and `track` throws
- * instead of returning.
- */
+/** A run, as a step sees it. When a step times out, the signal of its context is aborted and `track` throws. */
 export interface Run extends DependentRun {
-  /** `secondary` without the last states of deleted objects, for conditions; absent unless the primary is being deleted. */
+  /** `secondary` without the last states of deleted objects, for conditions. Absent unless the primary is being deleted. */
   readonly present?: object;
-  /** Calls a function of the user under a name, so that a message can say which one does not return. */
+  /** Calls a function of the user. A message about a function that does not return has the name `what`. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;
-  /** Is told of every write that may still be in flight when the time of its step is over. */
+  /** Called with every write that may outlive the timeout of its step. */
   linger?(write: Promise<unknown>): void;
-  /** The slots of the controller, after those of a bulk dependent; a step has one of each while it works. */
+  /** A step takes one slot of each: of its bulk dependent first, then of the workflow. */
   readonly slots: readonly Slots[];
 }
 
 /** Thrown by a step that took longer than its `timeoutMs`. */
-export class TimeoutError extends Error {
+class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
-/** Does a step; rejects with the error of its last attempt, or with a TimeoutError while `body` may still be running, to no effect. */
+/** Runs a step with retries. Rejects with the error of the last attempt, or with a TimeoutError; `body` may still be running then, to no effect. */
 export async function takeStep<Result>(
   { timeoutMs, retry }: Pick<NodeDefinition, "timeoutMs" | "retry">,
   run: Run,
   body: (step: Run) => Promise<Result>,
 ): Promise<Result> {
-  const time = timeoutMs === undefined ? undefined : limitTime(timeoutMs, run);
-  const step = time?.step ?? run;
+  const timeout = timeoutMs === undefined ? undefined : new StepTimeout(timeoutMs, run);
+  const step = timeout?.step ?? run;
   const { signal } = step.context;
-  const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
-  // A step that runs out of time gives its slots back, whether or not its body ever returns.
-  const inSlots = async () => {
-    const taken: Slots[] = [];
-    try {
-      for (const slot of run.slots) {
-        const turn = slot.acquire(signal);
-        if (turn !== undefined) await turn;
-        taken.push(slot);
-      }
-      time?.begin();
-      return await limit(body(step));
-    } finally {
-      for (const slot of taken) slot.release();
-    }
-  };
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await inSlots();
+        return await inSlots(step, body, timeout);
       } catch (error) {
-        if (retry === undefined || attempt > retry.maxRetries || signal.aborted || isSettled(error)) throw error;
+        if (retry === undefined || attempt > retry.maxRetries || signal.aborted || isFinalError(error)) throw error;
       }
-      const { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity } = retry;
-      const delayMs = Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
-      await limit(sleep(delayMs, signal, run.clock));
+      const pause = sleep(delayMsOf(retry, attempt), signal, run.clock);
+      await (timeout === undefined ? pause : untilAborted(pause, signal));
     }
   } finally {
-    time?.end();
+    timeout?.end();
   }
 }
 
-function limitTime(timeoutMs: number, run: Run) {
-  const { context, track, clock } = run;
-  const controller = new AbortController();
-  const { signal } = controller;
-  let cancel: (() => void) | undefined;
-  /** The name of the function of the user that the step waits for. */
-  let awaited: string | undefined;
-  const onTimeout = () => {
-    const where = awaited === undefined ? "" : `, and was waiting for ${awaited}`;
-    controller.abort(new TimeoutError(`it took longer than the ${timeoutMs} ms that it may take${where}`));
-  };
-  const onGivenUp = () => controller.abort(context.signal.reason);
-  context.signal.addEventListener("abort", onGivenUp);
-  if (context.signal.aborted) onGivenUp();
-  const step: Run = {
-    ...run,
-    // Members of a context that are made when they are asked for stay so.
-    context: new Proxy(context, {
-      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member) as unknown)),
-    }),
-    async track(what, task) {
-      awaited = what;
-      const result = await track(what, task);
-      signal.throwIfAborted();
-      awaited = undefined;
-      return result;
-    },
-  };
-  return {
-    step,
-    /** The time begins with the first attempt: waiting for a slot is no work. */
-    begin: () => void (cancel ??= clock.schedule(timeoutMs, onTimeout)),
-    end() {
-      cancel?.();
-      // The signal of a controller lives as long as the controller, so nothing may stay tied to it.
-      context.signal.removeEventListener("abort", onGivenUp);
-    },
-  };
+// A step that times out releases its slots, even if its body never returns.
+async function inSlots<Result>(
+  step: Run,
+  body: (step: Run) => Promise<Result>,
+  timeout: StepTimeout | undefined,
+): Promise<Result> {
+  const { signal } = step.context;
+  const taken: Slots[] = [];
+  try {
+    for (const slot of step.slots) {
+      const turn = slot.acquire(signal);
+      if (turn !== undefined) await turn;
+      taken.push(slot);
+    }
+    timeout?.begin();
+    const work = body(step);
+    return await (timeout === undefined ? work : untilAborted(work, signal));
+  } finally {
+    for (const slot of taken) slot.release();
+  }
 }
 
-// An error that says when to try again means the reconcile: nothing is held up until then.
-function isSettled(error: unknown): boolean {
+function delayMsOf(
+  { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity }: StepRetry,
+  attempt: number,
+) {
+  return Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
+}
+
+/** Aborts a step after its `timeoutMs`. */
+class StepTimeout {
+  /** The run as the step sees it. */
+  readonly step: Run;
+  readonly #timeoutMs: number;
+  readonly #run: Run;
+  readonly #controller = new AbortController();
+  #cancel: (() => void) | undefined;
+  /** The function of the user that the step waits for. */
+  #awaited: string | undefined;
+  readonly #onGivenUp = (): void => this.#controller.abort(this.#run.context.signal.reason);
+
+  constructor(timeoutMs: number, run: Run) {
+    this.#timeoutMs = timeoutMs;
+    this.#run = run;
+    const { signal } = this.#controller;
+    const { context } = run;
+    context.signal.addEventListener("abort", this.#onGivenUp);
+    if (context.signal.aborted) this.#onGivenUp();
+    this.step = {
+      ...run,
+      context: intercept(context, (member, value) => (member === "signal" ? signal : value)),
+      track: (what, task) => this.#track(what, task),
+    };
+  }
+
+  /** Starts the time with the first attempt, as waiting for a slot does not count. */
+  begin(): void {
+    this.#cancel ??= this.#run.clock.schedule(this.#timeoutMs, () => this.#onTimeout());
+  }
+
+  end(): void {
+    this.#cancel?.();
+    // The signal lives as long as the controller, so a listener would leak.
+    this.#run.context.signal.removeEventListener("abort", this.#onGivenUp);
+  }
+
+  #onTimeout(): void {
+    const where = this.#awaited === undefined ? "" : `, and was waiting for ${this.#awaited}`;
+    const message = `it took longer than the ${this.#timeoutMs} ms that it may take${where}`;
+    this.#controller.abort(new TimeoutError(message));
+  }
+
+  async #track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
+    this.#awaited = what;
+    const result = await this.#run.track(what, task);
+    this.#controller.signal.throwIfAborted();
+    this.#awaited = undefined;
+    return result;
+  }
+}
+
+// An error with its own retry time is for the reconcile: a step does not wait for that long.
+function isFinalError(error: unknown): boolean {
   return ["TerminalError", "RetryAfterError", "BlockedError"].some((name) => findError(error, name) !== undefined);
 }

@@ -1,8 +1,8 @@
 import type { PostponedWrite } from "../base/activity.js";
 import { memberOf } from "../base/kubernetes-object.js";
-import { messageOf } from "../base/logger.js";
-import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
+import { type Logger, messageOf } from "../base/logger.js";
 import { isGone, isReady } from "./plan.js";
+import type { Conditions, WorkflowDefinition } from "./workflow-definition.js";
 
 /** What one condition said; `detail` is what it found besides whether it holds. */
 export interface ConditionOutcome<Detail = never> {
@@ -14,7 +14,7 @@ export interface ConditionOutcome<Detail = never> {
 export type ConditionDetails = { readonly [Name in keyof Conditions]-?: unknown };
 
 /** The types of the details of the conditions of a workflow, by the name of the dependent. */
-export interface WorkflowDetails {
+interface WorkflowDetails {
   readonly [dependent: string]: ConditionDetails;
 }
 
@@ -176,10 +176,41 @@ function detailIn<Detail>(
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
+// What counts as done, of a dependent or of one item; a bulk dependent is done when all of its items are as well.
+const DONE = {
+  settled: (each: DependentOutcome) =>
+    (isGone(each) && !("isHeld" in each)) || (isReady(each) && !("postponed" in each)),
+  run: ({ kind }: DependentOutcome) => kind !== "failed" && kind !== "waiting",
+  written: (each: DependentOutcome) => !("postponed" in each),
+  cleanedUp: (each: DependentOutcome) =>
+    each.kind === "left" ||
+    ("isGone" in each && each.isGone && each.isHeld !== true) ||
+    ("isReady" in each && Object.keys(each.items ?? {}).length > 0),
+};
+
 /** Tells whether nothing is left to do or to wait for. */
 export function isSettled(outcome: DependentOutcome): boolean {
-  const isDone = (isGone(outcome) && !("isHeld" in outcome)) || (isReady(outcome) && !("postponed" in outcome));
-  return isDone && Object.values(outcome.items ?? {}).every(isSettled);
+  return isAllDone(outcome, DONE.settled);
+}
+
+/** Tells whether a dependent has neither failed nor waits. */
+export function hasRun(outcome: DependentOutcome): boolean {
+  return isAllDone(outcome, DONE.run);
+}
+
+/** Tells whether a write of a dependent is postponed. */
+export function isPostponed(outcome: DependentOutcome): boolean {
+  return !isAllDone(outcome, DONE.written);
+}
+
+/** Tells whether a cleanup has nothing left to delete. */
+export function isNothingLeft(outcome: DependentOutcome): boolean {
+  return isAllDone(outcome, DONE.cleanedUp);
+}
+
+function isAllDone(outcome: DependentOutcome, isDone: (each: DependentOutcome) => boolean): boolean {
+  const { items } = outcome;
+  return isDone(outcome) && (items === undefined || Object.values(items).every((item) => isAllDone(item, isDone)));
 }
 
 /** Runs a workflow from within a reconcile or a cleanup, in which a second call of a function returns the result of the first. */
@@ -216,3 +247,43 @@ export type DetailOf<Function> = Function extends (...args: never) => infer Resu
       : never
     : never
   : never;
+
+/** Writes what a run did with a dependent, and which conditions it asked, at level debug. */
+export function logOutcome(logger: Logger, dependent: string, outcome: DependentOutcome): void {
+  const { kind, conditions = {}, items } = outcome;
+  const asked = metConditionsOf(conditions);
+  const fields = { dependent, outcome: kind, ...(asked.length > 0 && { conditions: Object.fromEntries(asked) }) };
+  logger.debug(fields, `dependent "${dependent}" ${outcomeTextOf(outcome)}`);
+  for (const [key, item] of Object.entries(items ?? {})) logOutcome(logger, `${dependent}[${key}]`, item);
+}
+
+function outcomeTextOf(outcome: DependentOutcome): string {
+  switch (outcome.kind) {
+    case "created":
+    case "updated":
+      return `was ${outcome.kind}${readinessTextOf(outcome)}`;
+    case "unchanged":
+      return outcome.postponed === undefined
+        ? `is as desired${readinessTextOf(outcome)}`
+        : "is not written for now: it is written over and over";
+    case "waiting":
+      if (outcome.because !== undefined) return `waits: ${outcome.because}`;
+      return outcome.for.length === 0 ? "waits" : `waits for ${outcome.for.join(", ")}`;
+    case "deleted":
+      return `must not exist, because ${outcome.because}: ${outcome.isGone ? "it is gone" : "it is being deleted"}`;
+    case "inactive":
+      return "is inactive: its activationCondition does not hold";
+    case "left":
+      return "is left to the garbage collector, or orphaned";
+    case "failed":
+      return `failed: ${messageOf(outcome.error)}`;
+  }
+}
+
+function readinessTextOf({ isReady }: { readonly isReady: boolean }): string {
+  return isReady ? "" : ", and not ready";
+}
+
+function metConditionsOf(conditions: ConditionResults): readonly (readonly [name: string, isMet: boolean])[] {
+  return Object.entries(conditions).flatMap(([name, result]) => (result === undefined ? [] : [[name, result.isMet]]));
+}

@@ -1,0 +1,133 @@
+// Primaries that no reconcile cleans up, because they were deleted without a finalizer or the selector excludes them: sweeps delete their
+// objects, and what is blocked or left behind is reported.
+import type { WaitingPrimary } from "../base/activity.js";
+import { type KubernetesObject, type ObjectKey, describeObject, keyOf, refOfKey } from "../base/kubernetes-object.js";
+import { type Logger, messageOf } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { systemClock } from "../base/wait.js";
+import type { ApiClient } from "../client/api-client.js";
+import { Sweeper } from "../reconcile/cleanup.js";
+import { StuckPrimaries } from "../reconcile/primary-events.js";
+import type { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
+import type { LinkedPrimary } from "../workflow/dependent-reconciler.js";
+import type { ControllerCore, ControllerParts, SweepName, Sweepers } from "./controller-parts.js";
+
+interface CleanupOptions {
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+}
+
+/** A cleanup after primaries that no reconcile cleans up. */
+interface Sweep {
+  /** Cleans up after one primary. As `cleanUp` of a Sweeper. */
+  cleanUp(runner: PrimaryReconciler, primary: KubernetesObject, options: CleanupOptions): Promise<number>;
+  /** Returns the message for a primary of this name. */
+  failureOf(name: string): string;
+  /** What `stuck` says before the error. */
+  readonly problem: string;
+  /** Whether a failure is recorded as an Event, too. */
+  readonly isRecorded: boolean;
+}
+
+const SWEEPS: { readonly [Name in SweepName]: Sweep } = {
+  deleted: {
+    failureOf: (name) => `objects of ${name}, which seems to be gone, were not deleted`,
+    problem: "its objects were not deleted",
+    isRecorded: true,
+    cleanUp: (runner, object, options) => runner.cleanups.cleanUpDeleted(object, options),
+  },
+  unselected: {
+    failureOf: (name) => `the cleanup of ${name}, which is not selected, failed`,
+    problem: "it is not selected, and its cleanup failed",
+    isRecorded: false,
+    cleanUp: (runner, object, options) => runner.cleanUpUnselected(object, options),
+  },
+};
+
+export function createSweepers(core: ControllerCore): Sweepers {
+  const { cleanupPolicy, cleanUpUnselected } = core.definition;
+  return {
+    ...(cleanupPolicy === "sweep" && { deleted: createSweeper(core, SWEEPS.deleted) }),
+    ...(cleanUpUnselected === true && { unselected: createSweeper(core, SWEEPS.unselected) }),
+  };
+}
+
+function createSweeper({ definition, operator, runner, controller: queue }: ControllerCore, sweep: Sweep): Sweeper {
+  const { name: controller, workflow } = definition;
+  const { logger, events } = operator;
+  return new Sweeper({
+    clock: systemClock,
+    isReconciling: (object) => queue.isReconciling(object),
+    cleanUp: (object, signal) => sweep.cleanUp(runner, object, { signal, logger }),
+    onFailure: (about, error, retryAfterMs) => {
+      const note = `${sweep.failureOf(describeObject(workflow.primary, about.metadata))}: ${messageOf(error)}; trying again`;
+      logger.warn({ controller, primary: keyOf(about.metadata), retryAfterMs: Math.round(retryAfterMs) }, note);
+      if (sweep.isRecorded)
+        events.record({ controller, about }, { type: "Warning", reason: "CleanupFailed", action: "Delete", note });
+    },
+  });
+}
+
+export function sweepFailures(sweepers: Sweepers): readonly WaitingPrimary[] {
+  return (["deleted", "unselected"] as const).flatMap((name) =>
+    (sweepers[name]?.failures ?? []).map(({ primary, error }) => ({
+      primary: keyOf(primary.metadata),
+      reason: `${SWEEPS[name].problem}: ${messageOf(error)}`,
+    })),
+  );
+}
+
+/** Cleans up after the primaries that objects are linked to, and that are not known. */
+export function sweepDeleted(parts: ControllerParts): void {
+  const { sweepers, runner, stopping } = parts;
+  if (sweepers.deleted === undefined || !parts.isPrepared() || stopping.signal.aborted) return;
+  const linked = runner.workflows.linkedPrimaries((key, uid) => isKnown(parts, key, uid));
+  for (const stub of stubsOf(parts, linked)) sweepers.deleted.add(stub);
+}
+
+export function createStuck(core: ControllerCore, { unselected }: Sweepers): StuckPrimaries {
+  const { operator, runner, sources, finalizer, stopping } = core;
+  const { client, logger, events } = operator;
+  const { name: controller, workflow, labelSelector, fieldSelector } = core.definition;
+  const { primary: definition } = workflow;
+  const selectors = [labelSelector, fieldSelector].filter((each) => each !== undefined);
+  return new StuckPrimaries({
+    ...{ controller, definition, logger, events, finalizer, clock: systemClock, signal: stopping.signal },
+    selector: selectors.length === 0 ? undefined : selectors.join(","),
+    cleanUp: unselected && ((primary) => unselected.add(primary)),
+    list: (signal) => listPrimaries(client, { definition, namespaces: sources.namespaces, signal }),
+    isSelected: (primary) =>
+      isKnown(core, keyOf(primary.metadata), primary.metadata.uid) || sources.unknownFor(primary) !== undefined,
+    isGone: (primary, signal) => runner.cleanups.isGone(primary, signal),
+    leftOf: (primary) => runner.workflows.leftOf(primary),
+    linked: () =>
+      stubsOf(
+        core,
+        runner.workflows.primariesOfOrdered((key, uid) => isKnown(core, key, uid)),
+      ),
+  });
+}
+
+async function* listPrimaries(
+  client: ApiClient,
+  options: { definition: ResourceDefinition; namespaces: readonly string[] | undefined; signal: AbortSignal },
+): AsyncGenerator<readonly KubernetesObject[], void> {
+  const { definition, namespaces, signal } = options;
+  const isNamespaced = definition.scope === "Namespaced";
+  for (const namespace of isNamespaced ? (namespaces ?? [undefined]) : [undefined])
+    yield* client.listMetadata({ definition }, { namespace, signal });
+}
+
+function isKnown({ primaries }: ControllerCore, key: ObjectKey, uid: string | undefined): boolean {
+  return primaries.get(key)?.object.metadata.uid === uid;
+}
+
+// While the namespace of a primary is not known, the primary is not known to be gone.
+function stubsOf(
+  { definition, sources }: ControllerCore,
+  linked: readonly LinkedPrimary[],
+): readonly KubernetesObject[] {
+  const { apiVersion, kind } = definition.workflow.primary;
+  const stubs = linked.map(({ key, uid }) => ({ apiVersion, kind, metadata: { ...refOfKey(key), uid } }));
+  return stubs.filter((stub) => sources.unknownFor(stub) === undefined);
+}

@@ -1,0 +1,295 @@
+import { printableText } from "@gen-operator/schema";
+import { type LogLevel, type LogLevels, type Logger, createLeveledLogger, messageOf } from "../base/logger.js";
+import { isInPod } from "../client/load-connection.js";
+import { type LeaderElectionSettings, checkLeaderElection } from "../operate/lease-lock.js";
+import type { SettingValue } from "../operate/setting-types.js";
+import {
+  CONTROLLER_SETTINGS,
+  OPERATOR_SETTINGS,
+  type Setting,
+  type SettingValues,
+  SettingsError,
+  helpOf,
+  mergeSettings,
+  readEnvironment,
+  readFlags,
+  settingsOf,
+} from "../operate/settings.js";
+import type { RateLimitOptions, RetryOptions } from "../queue/schedule-settings.js";
+import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import { type Operator, type OperatorOptions, createOperator } from "./operator.js";
+
+/** Options of runOperator(). */
+export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers" | "logLevels"> {
+  /** Abort it to stop the operator, as SIGTERM does. */
+  readonly signal?: AbortSignal;
+  /** The flags. Default: those of the process. */
+  readonly args?: readonly string[];
+}
+
+// After the stop, the process exits by itself, unless a timer or a socket of your code keeps it alive.
+const EXIT_GRACE_MS = 2_000;
+// The defaults of kubebuilder.
+const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
+
+/**
+ * Runs controllers until SIGTERM, SIGINT or `signal` stops them. Resolves when all have stopped; close your own resources after the call. The exit
+ * code is 1 if the start failed or a reconcile did not end in time. An uncaught error, such as that of a floating promise, is logged with its stack,
+ * and the process exits with 1. A file of settings, the environment and flags override options and definitions; `--help` lists them.
+ */
+export async function runOperator(
+  controllers: readonly ControllerDefinition[],
+  options: RunOperatorOptions = {},
+): Promise<void> {
+  const { args = process.argv.slice(2), ...code } = options;
+  const names = controllers.map(({ name }) => name);
+  try {
+    const settings = await loadSettings(names, args);
+    if (settings.help !== undefined) return void process.stdout.write(settings.help);
+    await run(controllers, code, settings);
+  } catch (error) {
+    // Log all problems of the settings, one a line.
+    if (!(error instanceof Error) || error.name !== "SettingsError") throw error;
+    process.stderr.write(`${printableText(error.message)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** Runs the controllers with the settings applied. */
+async function run(
+  code: readonly ControllerDefinition[],
+  { signal, logger: own, ...options }: RunOperatorOptions,
+  settings: LoadedSettings,
+): Promise<void> {
+  const controllersOf = (values: SettingValues) => code.map((each) => applyToController(values, each));
+  const controllers = controllersOf(settings.values);
+  const given = applyToOptions(settings.values, { ...(isInPod() ? POD_ADDRESSES : {}), ...options });
+  const format = settings.values.get("logFormat") as "json" | "pretty" | undefined;
+  const { logger, levels } = createLeveledLogger(own, { format });
+  const first = levels.operator;
+  applyToLevels(settings.values, levels, first);
+  const operator = createOrReport({ ...given, controllers, logger, logLevels: levels });
+  if (operator === undefined) return;
+  const onChange = (values: SettingValues) => {
+    applyToLevels(values, levels, first);
+    for (const { name, maxConcurrentReconciles } of controllersOf(values))
+      operator.controller(name).setMaxConcurrentReconciles(maxConcurrentReconciles);
+  };
+  const unfollow = followSettings(settings, { logger, onChange });
+  const end = awaitEnd(logger, signal);
+  try {
+    await Promise.race([operator.start(), end.asked]);
+    await end.asked;
+    const finished = await operator.stop();
+    logger.info({ finished }, "stopped");
+    if (!finished) process.exitCode = 1;
+  } catch (error) {
+    logger.error({}, messageOf(error));
+    process.exitCode = 1;
+  } finally {
+    unfollow();
+    end.release();
+  }
+}
+
+/** Creates an operator. If its options are invalid, logs one line and sets the exit code 1. */
+function createOrReport(options: OperatorOptions & { readonly logger: Logger }): Operator | undefined {
+  try {
+    if (options.controllers.length === 0) throw new Error("runOperator() was given no controllers; pass at least one");
+    return createOperator(options);
+  } catch (error) {
+    options.logger.error({ stack: error instanceof Error ? error.stack : undefined }, messageOf(error));
+    process.exitCode = 1;
+    return undefined;
+  }
+}
+
+/** Waits for a signal that stops the operator. */
+function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly asked: Promise<void>; release(): void } {
+  let resolve = () => {};
+  const asked = new Promise<void>((done) => (resolve = done));
+  let isAsked = false;
+  const onSignal = (name: NodeJS.Signals) => {
+    // A second signal exits at once.
+    if (isAsked) process.exit(1);
+    isAsked = true;
+    logger.info({ signal: name }, "stopping");
+    resolve();
+  };
+  const onAbort = () => {
+    logger.info({ reason: messageOf(signal?.reason) }, "stopping");
+    resolve();
+  };
+  const onFatal = (error: unknown) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logger.error({ stack }, `nobody caught an error, which ends the operator: ${messageOf(error)}`);
+    process.exit(1);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("uncaughtException", onFatal);
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener("abort", onAbort, { once: true });
+  return {
+    asked,
+    release() {
+      signal?.removeEventListener("abort", onAbort);
+      process.off("SIGTERM", onSignal).off("SIGINT", onSignal).off("uncaughtException", onFatal);
+      // If only `signal` was aborted, the process is not ours to exit.
+      if (isAsked) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
+    },
+  };
+}
+
+// Applies settings to the options of an operator and the definitions of its controllers.
+
+type Options = Omit<OperatorOptions, "controllers">;
+
+type StatedOptions = Partial<Omit<Options, "leaderElection">> & {
+  readonly leaderElection?: LeaderElectionSettings & { readonly enabled?: boolean };
+};
+
+type StatedController = Partial<Omit<ControllerDefinition, "namespaces" | "retry" | "rateLimit">> & {
+  readonly namespaces?: readonly string[];
+  readonly retry?: RetryOptions;
+  readonly rateLimit?: Partial<RateLimitOptions>;
+};
+
+/** Returns options with the settings applied. */
+function applyToOptions(values: SettingValues, code: Options): Options {
+  const stated: StatedOptions = optionsIn(OPERATOR_SETTINGS, values);
+  const { enabled, ...election } = stated.leaderElection ?? {};
+  const isEnabled = enabled ?? (code.leaderElection === undefined ? isInPod() : code.leaderElection !== false);
+  const leaderElection = { ...(typeof code.leaderElection === "object" && code.leaderElection), ...election };
+  if (isEnabled && stated.leaderElection !== undefined) checkSettings(leaderElection);
+  const watchdog = stated.watchdog && { ...code.watchdog, ...stated.watchdog };
+  return { ...code, ...stated, ...(watchdog && { watchdog }), leaderElection: isEnabled && leaderElection };
+}
+
+/** Throws a SettingsError if options and settings contradict each other. */
+function checkSettings(given: LeaderElectionSettings): void {
+  try {
+    checkLeaderElection(given);
+  } catch (error) {
+    throw new SettingsError([messageOf(error)]);
+  }
+}
+
+/** Returns a controller with the settings applied; throws a SettingsError for settings that do not fit its definition. */
+function applyToController(values: SettingValues, code: ControllerDefinition): ControllerDefinition {
+  const prefix = `controllers.${code.name}.`;
+  const options: StatedController = optionsIn(CONTROLLER_SETTINGS, values, prefix);
+  const { namespaces, retry, rateLimit, ...stated } = options;
+  const watched = namespaces ?? (code.namespaces ? undefined : values.get("namespaces"));
+  const limit: Partial<RateLimitOptions> = { ...(rateLimit && ownOptions(code, "rateLimit")), ...rateLimit };
+  if (rateLimit !== undefined && (limit.maxReconciliations === undefined || limit.withinMs === undefined))
+    throw new SettingsError([
+      `${prefix}rateLimit needs both maxReconciliations and within, as the code states neither`,
+    ]);
+  return {
+    ...code,
+    ...stated,
+    ...(watched !== undefined && { namespaces: namespacesOf(watched as readonly string[]) }),
+    ...(retry !== undefined && { retry: { ...ownOptions(code, "retry"), ...retry } }),
+    ...(rateLimit !== undefined && { rateLimit: limit as RateLimitOptions }),
+  };
+}
+
+/** Returns the options that settings stand for: `{ retry: { maxIntervalMs } }` for `retry.maxInterval`. */
+function optionsIn(settings: readonly Setting[], values: SettingValues, prefix = ""): object {
+  const options: { [name: string]: SettingValue | object } = {};
+  for (const { path, option } of settings) {
+    const value = values.get(`${prefix}${path}`);
+    if (value === undefined || option === undefined) continue;
+    const [name = "", member] = option.split(".");
+    options[name] = member === undefined ? value : { ...(options[name] as object | undefined), [member]: value };
+  }
+  return options;
+}
+
+/** Sets the log levels of the settings; resets all others to their initial levels. */
+function applyToLevels(values: SettingValues, levels: LogLevels, first: LogLevel): void {
+  levels.operator = (values.get("logLevel") as LogLevel | undefined) ?? first;
+  levels.controllers.clear();
+  for (const [path, value] of values) {
+    const [, controller] = /^controllers\.(.+)\.logLevel$/.exec(path) ?? [];
+    if (controller !== undefined) levels.controllers.set(controller, value as LogLevel);
+  }
+}
+
+function namespacesOf(namespaces: readonly string[]): ControllerDefinition["namespaces"] {
+  if (namespaces.length === 1 && namespaces[0] === "current") return "current";
+  return namespaces.length === 1 && namespaces[0] === "all" ? undefined : namespaces;
+}
+
+/** Returns the options in the code; a custom retry or function has none. */
+function ownOptions(definition: ControllerDefinition, member: "retry" | "rateLimit"): object {
+  const own: unknown = definition[member];
+  const isOwn = typeof own === "function" || (typeof own === "object" && own !== null && "next" in own);
+  if (isOwn)
+    throw new SettingsError([
+      `controllers.${definition.name}.${member} cannot be set: the code of the controller has a ${member} of its own`,
+    ]);
+  return own ?? {};
+}
+
+/** The settings of an operator, and how to read them again. */
+interface LoadedSettings {
+  readonly values: SettingValues;
+  /** The text of `--help`; absent unless it was given. */
+  readonly help?: string;
+  /** Rereads the file; absent without a file. */
+  readonly reread?: () => Promise<SettingValues>;
+  readonly known: readonly Setting[];
+}
+
+/** Reads the settings of an operator; throws a SettingsError with all problems of the file, the environment or the flags. */
+async function loadSettings(controllers: readonly string[], args: readonly string[]): Promise<LoadedSettings> {
+  const { env } = process;
+  const known = settingsOf(controllers);
+  const flags = readFlags(known, args);
+  if (flags.wantsHelp) return { values: new Map(), help: helpOf(known), known };
+  const file = flags.config ?? (env["CONFIG_FILE"] || undefined);
+  const environment = readEnvironment(known, env);
+  const merge = (fromFile: SettingValues) => mergeSettings(fromFile, environment, flags.values);
+  if (file === undefined) return { values: merge(new Map()), known };
+  const { readSettingsFile } = await import("../operate/settings-file.js");
+  const reread = async () => merge(await readSettingsFile(file, known));
+  return { values: await reread(), reread, known };
+}
+
+/** The interval between checks of the file; a ConfigMap takes a minute to reach a pod anyway. */
+const SETTINGS_INTERVAL_MS = 5_000;
+
+interface FollowOptions {
+  readonly logger: Logger;
+  /** Applies changed settings that need no restart. */
+  onChange(values: SettingValues): void;
+}
+
+/** Watches the file of settings until the returned function is called; logs once which changes need a restart, and what is wrong. */
+function followSettings(settings: LoadedSettings, { logger, onChange }: FollowOptions): () => void {
+  const { reread, known } = settings;
+  if (reread === undefined) return () => {};
+  let { values } = settings;
+  let problem = "";
+  const look = async () => {
+    try {
+      const now = await reread();
+      problem = "";
+      const changed = known.filter(({ path }) => JSON.stringify(now.get(path)) !== JSON.stringify(values.get(path)));
+      values = now;
+      const later = changed.filter(({ isLive }) => isLive !== true).map(({ path }) => path);
+      const live = changed.filter(({ isLive }) => isLive === true).map(({ path }) => path);
+      if (later.length > 0)
+        logger.warn({ settings: later }, `changed in the file of settings, and need a restart: ${later.join(", ")}`);
+      if (live.length === 0) return;
+      onChange(now);
+      logger.info({ settings: live }, `taken over from the file of settings: ${live.join(", ")}`);
+    } catch (error) {
+      const message = messageOf(error);
+      if (message !== problem) logger.warn({}, `the settings stay as they are: ${message}`);
+      problem = message;
+    }
+  };
+  const timer = setInterval(() => void look(), SETTINGS_INTERVAL_MS).unref();
+  return () => clearInterval(timer);
+}

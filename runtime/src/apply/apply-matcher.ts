@@ -1,0 +1,279 @@
+import { hash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { JsonObject, JsonValue } from "@gen-operator/schema";
+import {
+  type DecodedResource,
+  type ObjectBody,
+  type ObjectRef,
+  type OwnedFields,
+  describeObject,
+  keyOf,
+  ownedBy,
+} from "../base/kubernetes-object.js";
+import { hasLink } from "../base/primary-link.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { type Clock, systemClock } from "../base/wait.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import { type FieldPath, type LeftField, findLeftBehind, resolveField } from "./field-set.js";
+import { genericDifferences } from "./generic-matcher.js";
+import {
+  type Difference,
+  type MatchOptions,
+  findDifferences,
+  hasForeignChange,
+  isEmptyValue,
+  isPlain,
+  matches,
+  plainOf,
+} from "./match.js";
+import {
+  type FieldNode,
+  type FieldsV1,
+  NOTHING,
+  type SchemaNode,
+  extractOwned,
+  isLeaf,
+  keyOfListItem,
+  parseOwnedFields,
+  schemaOf,
+  valueKeyOf,
+} from "./owned-fields.js";
+import { type Write, type WritePart, type WriteTarget, storedPart } from "./write.js";
+
+/** How many differences a message or a write loop names. */
+export const NAMED_DIFFERENCES = 10;
+/** How long a known mutation counts as desired. */
+const MUTATION_MS = 600_000;
+const ABSENT: Difference = { path: "", reason: "does not exist" };
+const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
+
+/** Compares the applies of one field manager with the live objects, and learns from the answers how the API server mutates some values. */
+export class ApplyMatcher {
+  readonly #fieldManager: string;
+  readonly mutations: ServerMutations;
+
+  constructor(fieldManager: string, clock?: Clock) {
+    this.#fieldManager = fieldManager;
+    this.mutations = new ServerMutations(clock);
+  }
+
+  /** Tells whether an apply would change nothing; `part` is the one whose managed fields count. */
+  matches(write: Write, live: DecodedResource | undefined, part = storedPart(write)): boolean {
+    if (live === undefined) return false;
+    const { desired, target } = write;
+    const applied = this.#appliedState(target.definition, part, live);
+    if (applied === undefined) {
+      // An apply of nothing but empty lists owns no fields.
+      const isApplied = this.ownedFields(live, part) !== undefined;
+      const bare = { owned: NOTHING, schema: schemaOf(target.definition) };
+      return !isApplied && matchesAsJson(desired, live.object as never, bare);
+    }
+    if (matchesAsJson(desired, live.object as never, applied)) return true;
+    return this.mutations.isKnown(write, () => mutationOf(desired, live, applied));
+  }
+
+  /** Learns from the answer to an apply whether, and how, the API server mutated the object. */
+  learn(write: Write, answer: DecodedResource): void {
+    const { verb, desired, target } = write;
+    const { definition } = target;
+    const part = storedPart(write);
+    const applied = verb === "apply" ? this.#appliedState(definition, part, answer) : undefined;
+    if (applied === undefined) return;
+    if (matchesAsJson(desired, answer.object as never, applied))
+      return this.mutations.forget(target.cache, write.ref, [part]);
+    // An object that was stored without its link is an error, and no mutation to accept.
+    if (!hasLink(answer.object.metadata, (desired as ObjectBody).metadata)) return;
+    // Without a schema it is not known how fields are owned, so only their values are compared.
+    const isUntyped = Object.keys(definition.schema).length === 0;
+    const differences = isUntyped
+      ? genericDifferences({ definition, desired, live: answer.object }).slice(0, NAMED_DIFFERENCES)
+      : this.differences(write, answer, NAMED_DIFFERENCES);
+    this.mutations.learn(write, mutationOf(desired, answer, applied), differences);
+  }
+
+  /** Returns the differences, `limit` at most, because of which an apply would change the object. */
+  differences(write: Write, live: DecodedResource | undefined, limit: number): readonly Difference[] {
+    if (live === undefined) return [ABSENT];
+    const { definition } = write.target;
+    const { desired } = write;
+    const applied = this.#appliedState(definition, storedPart(write), live);
+    if (applied !== undefined)
+      return findDifferences(plainOf(desired) as JsonObject, live.object as never, { ...applied, limit });
+    // Another client has taken over all fields that we owned; the values still tell which ones it changed.
+    const found = genericDifferences({ definition, desired, live: live.object }).slice(0, limit);
+    return found.length > 0 ? found : [UNOWNED];
+  }
+
+  /** Returns the fields that an apply no longer has, and that have the same value after it. */
+  leftBehind(write: Write, after: DecodedResource): readonly LeftField[] {
+    const { verb, target, desired, before } = write;
+    if (verb !== "apply" || before === undefined) return [];
+    const part = storedPart(write);
+    const [owned, owns] = [before, after].map((entry) => this.ownedFields(entry, part));
+    if (owned === undefined || owned.fieldsV1 === owns?.fieldsV1) return [];
+    const fieldsOf = (fields: OwnedFields | undefined) => fields && (JSON.parse(fields.fieldsV1) as FieldsV1);
+    const sets = { before: fieldsOf(owned), after: fieldsOf(owns), schema: schemaOf(target.definition) };
+    const left = findLeftBehind(after.object as unknown as JsonValue, plainOf(desired)!, sets);
+    // If a default has replaced another value, the field was removed.
+    const valueBefore = (fields: FieldPath) => resolveField(before.object as unknown as JsonValue, fields)?.value;
+    return left.filter(({ fields, value }) => isDeepStrictEqual(value, valueBefore(fields)));
+  }
+
+  /** Tells whether an apply changed something, and no field has changed that it does not own. */
+  isOwn(write: Write, before: DecodedResource, after: DecodedResource): boolean {
+    if (before.object.metadata.resourceVersion === after.object.metadata.resourceVersion) return false;
+    const part = storedPart(write);
+    const fields = [before, after].flatMap((entry) => this.ownedFields(entry, part) ?? []);
+    const owned = fields.map(({ fieldsV1 }) => parseOwnedFields(fieldsV1));
+    return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(write.target.definition) });
+  }
+
+  /** Returns digests of the applied fields and of their values; undefined if no field is applied. */
+  digestsOf(
+    { definition }: WriteTarget,
+    part: WritePart,
+    entry: DecodedResource,
+  ): { readonly fields: string; readonly values: string } | undefined {
+    const applied = this.#appliedState(definition, part, entry);
+    if (applied === undefined) return undefined;
+    const digest = (text: string) => hash("sha1", text, "base64");
+    return { fields: digest(applied.text.fieldsV1), values: digest(storedText(entry, applied)) };
+  }
+
+  /** Returns the applied fields with their values, as client-go's Extract does; undefined if there are none, or only of another API version. */
+  extract({ definition }: WriteTarget, part: WritePart, entry: DecodedResource): JsonObject | undefined {
+    const applied = this.#appliedState(definition, part, entry);
+    return applied && (extractOwned(entry.object as unknown as JsonValue, applied.owned, applied.schema) as JsonObject);
+  }
+
+  /** Returns the keys of the labels and annotations that are applied to an object. */
+  appliedMetadata(entry: DecodedResource): { readonly labels: KeySet; readonly annotations: KeySet } {
+    const text = this.ownedFields(entry, "object")?.fieldsV1;
+    const metadata = text === undefined ? undefined : parseOwnedFields(text).fields.get("metadata");
+    const keysOf = (member: string) => metadata?.fields.get(member)?.fields ?? NO_KEYS;
+    return { labels: keysOf("labels"), annotations: keysOf("annotations") };
+  }
+
+  ownedFields(entry: DecodedResource, part: WritePart): OwnedFields | undefined {
+    return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
+  }
+
+  // Undefined if no field was applied, or only in another API version.
+  #appliedState(definition: ResourceDefinition, part: WritePart, live: DecodedResource): AppliedState | undefined {
+    const text = this.ownedFields(live, part);
+    if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;
+    return { text, owned: parseOwnedFields(text.fieldsV1), schema: schemaOf(definition) };
+  }
+}
+
+type KeySet = Pick<ReadonlySet<string>, "has">;
+const NO_KEYS: KeySet = new Set();
+
+interface AppliedState extends MatchOptions {
+  readonly text: OwnedFields;
+}
+
+// The desired object is nearly always plain JSON that matches, so whether it is plain is checked last.
+function matchesAsJson(desired: object, live: JsonObject, options: MatchOptions): boolean {
+  if (matches(desired as JsonObject, live, options)) return true;
+  return !isPlain(desired) && matches(plainOf(desired) as JsonObject, live, options);
+}
+
+function mutationOf(desired: object, live: DecodedResource, applied: AppliedState): Mutation {
+  return { sent: JSON.stringify(desired), stored: storedText(live, applied) };
+}
+
+function storedText({ object }: DecodedResource, { text, owned, schema }: AppliedState): string {
+  return text.fieldsV1 + JSON.stringify(project(object as unknown as JsonValue, owned, schema));
+}
+
+// Returns the owned part of a value, with lists in their order.
+function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
+  if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
+  if (Array.isArray(value)) {
+    // The list had another type when the schema was compiled: its items cannot be told apart.
+    if (schema.merge === "leaf" || schema.merge === "deduced") return value;
+    if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
+    return value.flatMap((item) => {
+      const node = owned.items.get(keyOfListItem(item, schema));
+      return node === undefined ? [] : [project(item, node, schema.items)];
+    });
+  }
+  return [...owned.fields].map(([name, node]) => [name, project(value[name], node, schema.property(name))]);
+}
+
+interface Mutation {
+  readonly sent: string;
+  readonly stored: string;
+}
+
+/**
+ * Remembers how the API server mutates objects in ways that no schema tells, as an admission webhook does: they would be written in every reconcile.
+ * The webhook may be removed, so the same object is sent again after ten minutes.
+ */
+class ServerMutations {
+  readonly #clock: Clock;
+  readonly #mutations = new WeakMap<ResourceView, Map<string, Mutation & { readonly places: string; until: number }>>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** Tells whether the same object was sent before, and is still stored as it was then. Returns false once after ten minutes. */
+  isKnown(write: Write, mutationOf: () => Mutation): boolean {
+    const known = this.#mutations.get(write.target.cache)?.get(`${storedPart(write)} ${keyOf(write.ref)}`);
+    if (known === undefined) return false;
+    const { sent, stored } = mutationOf();
+    if (known.sent !== sent || known.stored !== stored) return false;
+    const isHolding = this.#clock.now() < known.until;
+    if (!isHolding) known.until = this.#clock.now() + MUTATION_MS;
+    return isHolding;
+  }
+
+  /** Remembers how an object is stored, and warns about differences that are new. */
+  learn(write: Write, mutation: Mutation, differences: readonly Difference[]): void {
+    const { target, ref, body, cause } = write;
+    const { cache, definition } = target;
+    const part = storedPart(write);
+    let known = this.#mutations.get(cache);
+    if (known === undefined) {
+      this.#mutations.set(cache, (known = new Map()));
+      // Another client, such as the garbage collector, may delete an object.
+      cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.object.metadata)));
+    }
+    const key = `${part} ${keyOf(ref)}`;
+    const paths = differences.map(({ path }) => path);
+    const places = paths.join(", ");
+    const isTold = known.get(key)?.places === places;
+    known.set(key, { ...mutation, places, until: this.#clock.now() + MUTATION_MS });
+    if (isTold || paths.length === 0) return;
+    const what = `${part === "status" ? "the status of " : ""}${describeObject(definition, ref)}`;
+    cause?.logger?.warn(
+      { dependent: cause.dependent, paths },
+      `${what} is stored otherwise than desired (${places}): ${likelyCauseOf(paths, body, definition)}. This counts as desired, and is ` +
+        "sent again after 10 minutes at the earliest; exempt the object from the policy, or desire what is stored",
+    );
+  }
+
+  /** Forgets how an object is stored. */
+  forget(cache: ResourceView, ref: ObjectRef, parts: readonly WritePart[] = ["object", "status"]): void {
+    for (const part of parts) this.#mutations.get(cache)?.delete(`${part} ${keyOf(ref)}`);
+  }
+}
+
+// The API server fills in what is empty and writes some formats in its own way; anything else it stores as it was sent.
+function likelyCauseOf(paths: readonly string[], desired: object, definition: ResourceDefinition): string {
+  const isNormalized = paths.every((path) => {
+    const steps = [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) => name ?? Number(index));
+    let [value, schema]: [unknown, SchemaNode] = [desired, schemaOf(definition)];
+    for (const step of steps) {
+      value = (value as { readonly [name: string]: unknown } | null | undefined)?.[step];
+      schema = typeof step === "number" ? schema.items : schema.property(step);
+    }
+    const isEmpty = value === undefined || isEmptyValue(value as JsonValue);
+    return isEmpty || schema.isTime || schema.isBytes || schema.isQuantity;
+  });
+  return isNormalized
+    ? "the API server, or an admission policy or webhook, changes it"
+    : "an admission policy or webhook, or the API server, changes it";
+}

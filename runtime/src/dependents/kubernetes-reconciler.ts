@@ -1,0 +1,614 @@
+import { isDeepStrictEqual } from "node:util";
+import type { PrimaryCause } from "../apply/write.js";
+import type { Writer } from "../apply/writer.js";
+import { type ApiError, TerminalError, isImmutableError } from "../base/errors.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectBody,
+  type ObjectKey,
+  describeObject,
+  isTerminating,
+  keyOf,
+  uidOf,
+} from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import {
+  DEPENDENT_ITEM,
+  DEPENDENT_NAME,
+  LINK_PROOF,
+  factsOf,
+  hasLink,
+  isOwnedBy,
+  isWrittenBy,
+  labelValueOf,
+  linksTo,
+  needsProof,
+} from "../base/primary-link.js";
+import type { ProofKeys } from "../base/proof-key.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { userCalls } from "../base/user-calls.js";
+import type { ApiClient, DeleteOptions } from "../client/api-client.js";
+import { desiredItemsOf } from "../workflow/bulk.js";
+import {
+  type DependentReconciler,
+  type DependentRun,
+  type FindRun,
+  type LinkedPrimary,
+  type Live,
+  type SeenVersions,
+  type Wanted,
+  type WriteOutcome,
+  argumentsOf,
+} from "../workflow/dependent-reconciler.js";
+import { deletionOf, hasName, isHeldForCleanup, ownsData } from "../workflow/workflow-definition.js";
+import { FinalizerHolds } from "./cleanup-holds.js";
+import { completeDesired } from "./desired-object.js";
+import type { RememberedState } from "./external-state.js";
+import {
+  type KnownObjects,
+  LiveObjects,
+  type LiveObjectsOptions,
+  UnlabelledObjects,
+  isUnserved,
+  referencedKeyOf,
+} from "./live-objects.js";
+import { OnceRuns } from "./once.js";
+
+const MOST_LOOKED_UP = 1_000;
+
+interface KubernetesReconcilerOptions extends LiveObjectsOptions {
+  readonly writer: Writer;
+  /** The finalizer of the primaries of the controller. */
+  readonly finalizer: string;
+  readonly proofKeys?: ProofKeys | undefined;
+  /** The recorded runs; required for `mode: once`. */
+  readonly memory?: RememberedState | undefined;
+  client(): ApiClient;
+}
+
+/** Finds, writes and removes the objects of one dependent in Kubernetes. */
+export class KubernetesReconciler implements DependentReconciler {
+  readonly source: KnownObjects;
+  readonly capabilities: DependentReconciler["capabilities"];
+  readonly objects: LiveObjects;
+  readonly holds: FinalizerHolds;
+  readonly #unlabelled: UnlabelledObjects;
+  readonly #once: OnceRuns | undefined;
+  readonly #options: KubernetesReconcilerOptions;
+  readonly #label: string;
+  readonly #isGarbageCollected: boolean;
+  /** The UIDs of primaries whose cleanup has looked for objects by name and found none. */
+  readonly #lookedUp = new Set<string>();
+  /** The UIDs of objects whose deletion the operator requested. */
+  readonly #deleted = new Set<string>();
+
+  constructor(options: KubernetesReconcilerOptions) {
+    const { definition, memory } = options;
+    const { mode, operations } = definition;
+    const isWritten = mode !== "readOnly";
+    this.#isGarbageCollected = deletionOf(definition) === "garbageCollected";
+    this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
+    this.source = options.source;
+    this.#options = options;
+    this.#label = labelValueOf(options.controller);
+    this.objects = new LiveObjects(options);
+    this.#unlabelled = new UnlabelledObjects(options);
+    const { objects } = this;
+    this.holds = new FinalizerHolds({ ...options, objects, causeOf: (run) => this.#causeOf(run) });
+    this.#once = mode === "once" ? new OnceRuns({ definition, memory: memory!, objects }) : undefined;
+  }
+
+  get client(): ApiClient {
+    return this.#options.client();
+  }
+
+  isNamed({ primary }: FindRun): boolean {
+    const { definition } = this.#options;
+    return definition.ref === undefined || referencedKeyOf(definition, primary) !== undefined;
+  }
+
+  isCollected({ primary }: FindRun): boolean {
+    const { definition } = this.#options;
+    // An earlier version of the operator may have linked an object by annotations.
+    const isAnnotated = ({ name, live }: { name: string; live: KubernetesObject }) =>
+      hasName(definition, name) && !isOwnedBy(live.metadata, primary.metadata);
+    const isDeleted = () => this.capabilities.remove && this.objects.leftovers(primary, () => false).some(isAnnotated);
+    return this.#isGarbageCollected && !isDeleted();
+  }
+
+  isPartlyUnknown({ primary }: FindRun): boolean {
+    const { resource, namespace } = this.#options.definition;
+    // In all other cases the watch is synced before the primary is reconciled.
+    if (this.#isGarbageCollected || namespace !== undefined || resource.scope === "Cluster") return false;
+    return this.source.unknownIn?.(keyOf(primary.metadata)) !== undefined;
+  }
+
+  unknownOf(run: FindRun, desired: unknown): string | undefined {
+    if (!this.isPartlyUnknown(run)) return undefined;
+    const { metadata } = run.primary;
+    const isBulk = this.#options.definition.bulk !== undefined;
+    const ofItems = (): unknown[] => (desired instanceof Map ? [...desired.values()] : Object.values(desired ?? {}));
+    const items = isBulk ? ofItems() : [desired];
+    for (const item of items) {
+      const { namespace = metadata.namespace } = (item as Partial<KubernetesObject> | undefined)?.metadata ?? {};
+      const unknown = this.source.unknownIn?.(keyOf(metadata), namespace);
+      if (unknown !== undefined) return unknown;
+    }
+    return undefined;
+  }
+
+  complete(run: DependentRun, desired: unknown, item?: string): Wanted {
+    const { definition: dependent } = this.#options;
+    const wanted = this.#complete(run, desired, item);
+    const rival = run.notes.claim({ dependent: dependent.name, item }, this.objects.place, wanted.id);
+    if (rival === dependent.name) return wanted;
+    throw new TerminalError(
+      `desired() of dependent "${dependent.name}" returned ${dependent.resource.kind} "${wanted.id}", which dependent "${rival}" wants as well; ` +
+        "give one of them another name",
+    );
+  }
+
+  #complete(
+    { primary, definition, namespaces: ofController }: DependentRun,
+    desired: unknown,
+    item: string | undefined,
+  ): Wanted {
+    const { definition: dependent } = this.#options;
+    const { namespaces: known = ofController } = this.source;
+    const ofSource = known === "all" ? undefined : known;
+    const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
+    const hold = isHeldForCleanup(dependent) && !isTerminating(primary) ? this.holds.finalizerOf(primary) : undefined;
+    const facts = { dependent, primary, definition, namespaces, item, label: this.#label, hold };
+    const object = completeDesired(desired, facts);
+    return { id: keyOf(object.metadata), object, item };
+  }
+
+  find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
+    if (wanted === undefined) return this.objects.single(run);
+    const discovered = this.objects.discovered(run, wanted.item);
+    if (discovered !== undefined && keyOf(discovered.object.metadata) === wanted.id) return discovered;
+    const tied = this.objects.linked(run.primary, wanted.id);
+    // With `mode: once`, the existing object counts, even if desired() returns another name now.
+    return tied === undefined && this.#once !== undefined && wanted.item === undefined
+      ? this.objects.single(run)
+      : tied;
+  }
+
+  async discover(run: DependentRun, desire: () => Promise<unknown>, { isConfirming = false } = {}): Promise<void> {
+    const { operations, bulk } = this.#options.definition;
+    const { primary, notes } = run;
+    const nameless = operations?.create !== undefined && bulk === undefined ? this.objects.unnamed(primary) : [];
+    const { uid = "" } = primary.metadata;
+    const isDeleted = isTerminating(primary);
+    const isOver = isDeleted ? !this.#lookedUp.has(uid) : isConfirming;
+    const isCleanup = isOver && !this.#isGarbageCollected;
+    if (nameless.length === 0 && !isCleanup) return;
+    const stated = await this.#statedBy(run, { desire, isCleanup });
+    const { name } = this.#options.definition;
+    let isFound = false;
+    for (const { id, item, object } of stated ?? []) {
+      if (notes.claimOf(this.objects.place, id) !== undefined) continue;
+      const { metadata } = object as ObjectBody;
+      const linked = isCleanup ? this.objects.linked(primary, id) : undefined;
+      const named = nameless.includes(id) ? this.source.cache.get(id as ObjectKey) : undefined;
+      const entry = linked ?? named ?? (isCleanup ? await this.#read(run, metadata) : undefined);
+      if (entry === undefined) continue;
+      isFound = true;
+      notes.discovered.add({ dependent: name, item }, { unseen: entry });
+    }
+    if (isCleanup && (await this.#discoverUnlabelled(run, { isFresh: stated === undefined }))) isFound = true;
+    if (!isDeleted || isFound) return;
+    if (this.#lookedUp.size >= MOST_LOOKED_UP) this.#lookedUp.clear();
+    this.#lookedUp.add(uid);
+  }
+
+  /** Returns the desired objects; undefined if `desired` throws in a cleanup. */
+  async #statedBy(
+    run: DependentRun,
+    { desire, isCleanup }: { readonly desire: () => Promise<unknown>; readonly isCleanup: boolean },
+  ): Promise<readonly Wanted[] | undefined> {
+    try {
+      return this.#completeAll(run, await desire());
+    } catch (error) {
+      if (!isCleanup) throw error;
+      // Its inputs may be gone, which must not block the deletion of the primary.
+      const { name } = this.#options.definition;
+      const text = `desired() does not tell where the object of dependent "${name}" would be: ${messageOf(error)}`;
+      run.context.logger.debug({ dependent: name }, text);
+      return undefined;
+    }
+  }
+
+  /** Discovers the objects of the primary whose label another client removed; tells whether there are any. */
+  async #discoverUnlabelled(run: DependentRun, { isFresh }: { readonly isFresh: boolean }): Promise<boolean> {
+    const { definition } = this.#options;
+    const { primary, notes } = run;
+    let isFound = false;
+    // If the primary was deleted before the start of the operator, only its links are known, so that desired() throws as a rule.
+    const found = await this.#unlabelled.find(run, { isFresh: isFresh && run.isPrimaryUnknown !== true });
+    for (const { name, namespace, annotations } of found) {
+      if (notes.claimOf(this.objects.place, keyOf({ name, namespace })) !== undefined) continue;
+      const { annotations: link } = linksTo(primary);
+      const entry = await this.#read(run, {
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        annotations: link,
+      });
+      if (entry === undefined || !(await this.#unlabelled.isLinked(run, entry.object))) continue;
+      isFound = true;
+      const claim = { dependent: definition.name, item: annotations?.[DEPENDENT_ITEM] };
+      const other = notes.discovered.of(claim.dependent, claim.item);
+      if (other === undefined) notes.discovered.add(claim, { unseen: entry });
+      // The dependent had another name for its object before.
+      else if (uidOf(other) !== uidOf(entry)) await this.remove(run, entry);
+    }
+    return isFound;
+  }
+
+  async #read(run: DependentRun, desired: ObjectBody["metadata"]): Promise<DecodedResource | undefined> {
+    const { writer, definition } = this.#options;
+    try {
+      return await writer.findOwn(this.#target, desired, this.#causeOf(run));
+    } catch (error) {
+      if (await isUnserved(definition.resource, { error, client: this.client })) return undefined;
+      throw error;
+    }
+  }
+
+  // The objects must not exist, so they are not claimed. Items that the watch shows need no lookup.
+  #completeAll(run: DependentRun, desired: unknown): readonly Wanted[] {
+    if (this.#options.definition.bulk === undefined) return [this.#complete(run, desired, undefined)];
+    const known = this.findItems(run);
+    return [...desiredItemsOf(desired)].flatMap(([item, each]) =>
+      known.has(item) ? [] : this.#complete(run, each, item),
+    );
+  }
+
+  findItems(run: FindRun): ReadonlyMap<string, Live> {
+    return this.objects.items(run);
+  }
+
+  lastSeen(run: FindRun): Live | undefined {
+    const isItem = (object: KubernetesObject) => this.objects.keyOfItem(run.primary, object) !== undefined;
+    const isSingle = (object: KubernetesObject) => !this.capabilities.write || !isItem(object);
+    const object = this.#lastSeen(run).find(isSingle);
+    return object && { object };
+  }
+
+  lastSeenItems(run: FindRun): ReadonlyMap<string, Live> {
+    const items = new Map<string, Live>();
+    for (const object of this.#lastSeen(run)) {
+      const key = this.objects.keyOfItem(run.primary, object);
+      if (key !== undefined && !items.has(key)) items.set(key, { object });
+    }
+    return items;
+  }
+
+  // Without the objects that the operator deleted: functions of the user may wait until these are gone.
+  #lastSeen(run: FindRun): readonly KubernetesObject[] {
+    return this.objects.lastSeen(run).filter(({ metadata: { uid = "" } }) => !this.#deleted.has(uid));
+  }
+
+  findAgain({ object }: Live, run?: FindRun): DecodedResource | undefined {
+    const { metadata } = object as KubernetesObject;
+    const entry = this.source.cache.get(keyOf(metadata));
+    if (entry?.object.metadata.uid === metadata.uid) return entry;
+    const discovered = run?.discovered ?? run?.notes?.discovered;
+    return discovered?.all.find((each) => uidOf(each) === metadata.uid);
+  }
+
+  async write(run: DependentRun, wanted: Wanted, found: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome> {
+    const proven = await this.#prove(run, wanted);
+    const outcome = await this.#write(run, proven, { found: found as DecodedResource | undefined, seen });
+    const isUnseen = typeof outcome === "object" && "unseen" in outcome;
+    if (!this.#isGarbageCollected && !isUnseen) await this.#disown(run, proven);
+    return outcome;
+  }
+
+  // Users of the namespace could write the same annotations, so the link needs a proof.
+  async #prove(run: DependentRun, wanted: Wanted): Promise<Wanted> {
+    const { definition, proofKeys } = this.#options;
+    const { metadata } = wanted.object as ObjectBody;
+    const { primary, context } = run;
+    if (!needsProof(metadata, { primary, stated: definition.namespace }) || proofKeys === undefined) return wanted;
+    const key = await proofKeys.load(context.signal);
+    const annotations = {
+      ...metadata.annotations,
+      [LINK_PROOF]: key.sign(factsOf(metadata, primary.metadata.uid ?? "")),
+    };
+    return { ...wanted, object: { ...wanted.object, metadata: { ...metadata, annotations } } };
+  }
+
+  // If the deletion policy has changed, the object still has an owner reference, by which the garbage collector would delete it.
+  async #disown(run: DependentRun, { id, object }: Wanted): Promise<void> {
+    const { primary } = run;
+    const { metadata: desired } = object as ObjectBody;
+    const live = this.objects.linked(primary, id);
+    if (!live || !isOwnedBy(live.object.metadata, primary.metadata) || isOwnedBy(desired, primary.metadata)) return;
+    // Without the annotations, the owner reference is the only link of an object that another client created.
+    if (isTerminating(live.object) || !hasLink(live.object.metadata, desired)) return;
+    await this.#options.writer.disown(this.#target, live, this.#causeOf(run));
+  }
+
+  async #write(
+    run: DependentRun,
+    wanted: Wanted,
+    { found, seen }: { found: DecodedResource | undefined; seen: SeenVersions | undefined },
+  ): Promise<WriteOutcome> {
+    const { mode, operations, released } = this.#options.definition;
+    const desired = wanted.object as ObjectBody;
+    const known = await this.#afterRemoval(found, wanted, run);
+    const live = known?.object;
+    if (live !== undefined && isTerminating(live)) return this.#once?.nextOfTerminating(run, wanted, live) ?? "waiting";
+    const isLeft = mode === "createOnly" || mode === "once" || operations?.update !== undefined;
+    const isNamed = live === undefined || keyOf(live.metadata) === wanted.id;
+    if (known !== undefined && isLeft && isNamed) await this.#restoreLink(desired, known, run);
+    if (this.#once !== undefined) {
+      const next = await this.#once.next(run, wanted, live);
+      if (next === "recreate") return this.#recreate(run, known!);
+      if (next !== "create") return next;
+    }
+    if (live !== undefined && mode === "createOnly") return "unchanged";
+    const isMatch = live && (await this.#matches(desired, live, run));
+    if (isMatch === true) return "unchanged";
+    const apply = async (): Promise<WriteOutcome> => {
+      const attempt = this.#options.writer.apply(this.#target, desired, {
+        live: known,
+        existing: (object) => this.#decideExisting(object, run),
+        // An adopted object that is never updated keeps its content.
+        isLeft: mode === "createOnly" || mode === "once" || operations?.update === false,
+        basis: seen && { version: known && this.#isOtherItem(known, wanted, run) ? undefined : seen.get(wanted.id) },
+        isForced: isMatch === false,
+        released,
+        cause: this.#causeOf(run),
+      });
+      const written = await attempt.catch((error: unknown) => {
+        if (known === undefined || !isImmutableError(error)) throw error;
+        return this.#replace(run, { error, desired, live: known, isLiveRead: seen !== undefined });
+      });
+      if (written === undefined) return "waiting";
+      if (written.kind === "postponed") return written;
+      if (written.kind === "unseen") return { unseen: written.entry, isForeign: written.isForeign };
+      return written.kind === "terminating" ? "waiting" : written.kind;
+    };
+    const name = live === undefined ? "create" : "update";
+    const call = operations?.[name];
+    if (call === undefined) return apply();
+    const done =
+      call !== false && (await callOperation({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
+    // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to recreate it.
+    if (done === "failed") return "waiting";
+    // The own update left the adopted object as it is, which still needs a link.
+    if (done === "notCalled" && known !== undefined && run.notes.discovered.isForeign(uidOf(known)))
+      await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
+    if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
+    return done;
+  }
+
+  // `desired` read the object as another item, so the item that it returned was missing for it.
+  #isOtherItem({ object }: DecodedResource, { item }: Wanted, { notes }: DependentRun): boolean {
+    const { metadata } = object;
+    if (item === undefined || metadata.annotations?.[DEPENDENT_ITEM] === item) return false;
+    return uidOf(notes.discovered.of(this.#options.definition.name, item)) !== metadata.uid;
+  }
+
+  async remember(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<boolean> {
+    if (this.#once === undefined) return false;
+    return this.#once.remember(run, wanted, { object: live.object as KubernetesObject, isReady });
+  }
+
+  async #recreate(run: DependentRun, live: DecodedResource): Promise<WriteOutcome> {
+    await this.#prepareDeletion(run, live);
+    const options = { cause: this.#causeOf(run), propagationPolicy: "Foreground" } as const;
+    await this.#options.writer.delete(this.#target, live.object, options);
+    return "waiting";
+  }
+
+  // Deletes the object; a later reconcile creates it again when it is gone.
+  async #replace(run: DependentRun, { error, desired, live, isLiveRead }: ImmutableChange): Promise<undefined> {
+    const { onImmutable = "fail", resource, name, mode } = this.#options.definition;
+    const problem = (text: string) => {
+      error.message += `; ${text}`;
+      return error;
+    };
+    const advice =
+      "revert the change, give the object another name, or set onImmutable: recreate to delete it and create it again";
+    if (onImmutable !== "recreate" || mode === "createOnly") throw ownsData(resource) ? error : problem(advice);
+    const { metadata } = live.object;
+    const isOwn = isOwnedBy(metadata, run.primary.metadata) || this.objects.isProven(run.primary, keyOf(metadata));
+    if (!isOwn || run.notes.discovered.isForeign(metadata.uid))
+      throw problem(
+        "it is not deleted, because it was created by another client and does not belong to this primary yet",
+      );
+    if (isLiveRead)
+      throw problem(`it is not deleted, because desired() of dependent "${name}" reads what would be lost with it`);
+    if (leavesPods(resource, desired, live.object))
+      throw problem("it is not deleted, because a StatefulSet with another selector cannot adopt the Pods of this one");
+    const { writer } = this.#options;
+    const deletion = await writer.checkReplacement(this.#target, desired, { cause: this.#causeOf(run), error });
+    await this.#prepareDeletion(run, live);
+    await writer.delete(this.#target, live.object, deletion);
+    return undefined;
+  }
+
+  async #decideExisting(live: KubernetesObject, run: DependentRun): Promise<"refuse" | "adopt"> {
+    const { existing = "refuse", name, resource } = this.#options.definition;
+    if (typeof existing === "string") return existing;
+    const args = { ...argumentsOf(run), dependent: { name, definition: resource, client: this.client }, live };
+    const call = { what: `existing of dependent "${name}"`, primary: keyOf(run.primary.metadata) };
+    const result: unknown = await userCalls.track(call, () => (existing as (args: object) => unknown)(args));
+    const isMet = typeof result === "boolean" ? result : (Object(result) as { isMet?: unknown }).isMet;
+    if (typeof isMet !== "boolean")
+      throw new TerminalError(`existing of dependent "${name}" returned ${typeof result} instead of true or false`);
+    return isMet ? "adopt" : "refuse";
+  }
+
+  async remove(run: DependentRun, live: Live): Promise<void> {
+    const { metadata } = live.object as KubernetesObject;
+    // It was not adopted, so it stays.
+    if (run.notes.discovered.isForeign(metadata.uid)) return;
+    const removal = this.#remove(run, live as DecodedResource);
+    if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
+    await removal;
+  }
+
+  linkedPrimaries(isKnown: (key: ObjectKey, uid: string) => boolean): readonly LinkedPrimary[] {
+    return this.objects.linkedPrimaries(isKnown);
+  }
+
+  leftOf(primary: KubernetesObject): readonly string[] {
+    const { definition } = this.#options;
+    return this.objects
+      .leftovers(primary, () => false)
+      .filter(({ name, live }) => hasName(definition, name) && !isTerminating(live))
+      .map(({ live }) => describeObject(definition.resource, live.metadata));
+  }
+
+  hasAny(primary: KubernetesObject): boolean {
+    const { definition } = this.#options;
+    const isOwn = ({ name, live }: { name: string; live: KubernetesObject }) =>
+      hasName(definition, name) && (!this.#isGarbageCollected || !isOwnedBy(live.metadata, primary.metadata));
+    const isLeft = this.capabilities.remove && this.objects.leftovers(primary, () => false).some(isOwn);
+    return isLeft || this.holds.hasAny(primary);
+  }
+
+  isHeld(live: Live): boolean {
+    const now = this.findAgain(live);
+    return now !== undefined && isTerminating(now.object);
+  }
+
+  async #remove(run: DependentRun, live: DecodedResource): Promise<void> {
+    const { definition, writer } = this.#options;
+    const cause = this.#causeOf(run);
+    const remove = async (options?: DeleteOptions) => {
+      await this.#prepareDeletion(run, live);
+      if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
+      else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
+      run.notes.discovered.forget(live.object.metadata.uid);
+    };
+    const call = definition.operations?.delete;
+    if (isTerminating(live.object)) return this.holds.release(run, live);
+    if (call === false) return;
+    if (call === undefined) return remove();
+    const args = { ...argumentsOf(run), live: live.object };
+    const done = await callOperation({ name: "delete", call, args }, remove);
+    if (done !== undefined) run.notes.kept.add(live.object.metadata.uid);
+  }
+
+  async #prepareDeletion(run: DependentRun, live: DecodedResource): Promise<void> {
+    const { uid = "" } = live.object.metadata;
+    if (this.#deleted.size >= MOST_LOOKED_UP)
+      for (const oldest of [...this.#deleted].slice(0, 1)) this.#deleted.delete(oldest);
+    this.#deleted.add(uid);
+    await this.holds.release(run, live);
+  }
+
+  // A step that times out aborts its write.
+  #causeOf(run: DependentRun): PrimaryCause {
+    const { primary, tracing, context, onGivenUp, dependent = this.#options.definition.name } = run;
+    const { signal, logger } = context;
+    const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
+    return this.#isGarbageCollected ? cause : { ...cause, onGivenUp };
+  }
+
+  // Another dependent may be deleting the object, which belonged to it before.
+  async #afterRemoval(
+    found: DecodedResource | undefined,
+    { id }: Wanted,
+    { primary, notes }: DependentRun,
+  ): Promise<DecodedResource | undefined> {
+    const removal = notes.removals.get(uidOf(found) ?? "");
+    if (removal === undefined) return found;
+    await Promise.allSettled([removal]);
+    return this.objects.linked(primary, id);
+  }
+
+  /** Calls the matcher of the user; undefined if there is none, so that the writer compares. */
+  async #matches(
+    desired: ObjectBody,
+    live: KubernetesObject,
+    { context, primary }: DependentRun,
+  ): Promise<boolean | undefined> {
+    const { matcher, resource, name } = this.#options.definition;
+    if (matcher === undefined) return undefined;
+    // The matcher does not compare the link.
+    if (!hasLink(live.metadata, desired.metadata)) return false;
+    const { apiVersion, kind } = resource;
+    const call = { what: `the matcher of dependent "${name}"`, primary: keyOf(primary.metadata) };
+    const stated = { apiVersion, kind, ...desired };
+    const isMatch: unknown = await userCalls.track(call, () =>
+      matcher(stated as never, live as never, context as never),
+    );
+    if (typeof isMatch === "boolean") return isMatch;
+    throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
+  }
+
+  // An object that is not updated gets back missing parts of its link, and the new name of a renamed dependent.
+  async #restoreLink({ metadata }: ObjectBody, live: DecodedResource, run: DependentRun): Promise<void> {
+    const { definition, writer, controller, formerNames = [] } = this.#options;
+    const { annotations } = live.object.metadata;
+    const isRenamed =
+      annotations?.[DEPENDENT_NAME] !== definition.name && hasName(definition, annotations?.[DEPENDENT_NAME]);
+    const { discovered } = run.notes;
+    const isOwn = discovered.all.some((each) => uidOf(each) === uidOf(live)) && !discovered.isForeign(uidOf(live));
+    if (!isRenamed && !isOwn && isWrittenBy(live.object.metadata, controller, ...formerNames) !== true) return;
+    await writer.tie(this.#target, live, { desired: metadata, cause: this.#causeOf(run) });
+  }
+
+  get #target() {
+    return { definition: this.#options.definition.resource, cache: this.source.cache };
+  }
+}
+
+interface ImmutableChange {
+  readonly error: ApiError;
+  readonly desired: ObjectBody;
+  readonly live: DecodedResource;
+  readonly isLiveRead: boolean;
+}
+
+// Pods that a new StatefulSet does not select would keep the names of its Pods.
+function leavesPods({ group, kind }: ResourceDefinition, desired: object, live: object): boolean {
+  type Selecting = { readonly spec?: { readonly selector?: object } };
+  const [wanted, known] = [desired, live].map((each) => (each as Selecting).spec?.selector);
+  return group === "apps" && kind === "StatefulSet" && !isDeepStrictEqual(wanted, known);
+}
+
+type OperationArguments = Pick<DependentRun, "context" | "primary"> & { readonly [name: string]: unknown };
+
+// Calls an operation of the user, whose `next` does `work` at most once, and only while the operation runs. Returns the result of `work`; `failed` if
+// the operation caught the error of `work`. Throws that error if the operation did not await `next`.
+async function callOperation<Result>(
+  { name, call, args }: { name: string; call: (args: never) => unknown; args: OperationArguments },
+  work: (options?: DeleteOptions) => Promise<Result>,
+): Promise<Result | "notCalled" | "failed"> {
+  let done: Promise<Result> | undefined;
+  let isOver = false;
+  let wasAwaited = false;
+  const pass = async (options?: DeleteOptions): Promise<void> => {
+    if (isOver) {
+      const problem = `next() was called after ${name}() returned; await it there`;
+      args.context.logger.warn({}, problem);
+      throw new Error(problem);
+    }
+    await (done ??= work(options).finally(() => (wasAwaited = !isOver)));
+  };
+  const next = (options?: DeleteOptions): Promise<void> => {
+    const passed = pass(options);
+    // An operation that does not await next() must not end the process by an unhandled rejection.
+    passed.catch(() => {});
+    return passed;
+  };
+  try {
+    const what = `the ${name} operation of a dependent`;
+    const own = { what, primary: keyOf(args.primary.metadata) };
+    await userCalls.track(own, () => call({ ...args, next } as never));
+  } finally {
+    isOver = true;
+    // The work ends before the step does.
+    await Promise.allSettled([done]);
+  }
+  if (done === undefined) return "notCalled";
+  return wasAwaited ? (done as Promise<Result>).catch(() => "failed" as const) : done;
+}

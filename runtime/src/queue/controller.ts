@@ -1,0 +1,367 @@
+import type { WaitingPrimary } from "../base/activity.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
+  keyOf,
+  uidOf,
+} from "../base/kubernetes-object.js";
+import { type Logger, messageOf } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
+import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
+import { synchronous, userCalls } from "../base/user-calls.js";
+import type { Clock } from "../base/wait.js";
+import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
+import {
+  NEW_STATE,
+  type ProcessorEffect,
+  type ProcessorEvent,
+  type Transition,
+  isDeletionNext,
+  transitionOf,
+} from "./processor.js";
+import {
+  KnownPrimary,
+  type PrimaryLookup,
+  type PrimaryOutcome,
+  type PrimaryRunner,
+  type ReconcileEvent,
+  ReconcileRun,
+  isEdit,
+  seenOf,
+} from "./reconcile-run.js";
+import { type Schedule, type ScheduledController, scheduleOf } from "./schedule-settings.js";
+import type { Suspects } from "./suspects.js";
+import { Dispatcher } from "./work-queue.js";
+
+/** The dependencies of a controller. Event sources fill the caches. */
+interface ControllerDependencies {
+  readonly primaries: PrimaryLookup;
+  readonly runner: PrimaryRunner;
+  readonly logger: Logger;
+  /**
+   * Returns why a primary must wait, for example for a watch that has not started; undefined if everything that may belong to it is known.
+   * Default: no primary waits
+   */
+  readonly unknownFor?: ((primary: KubernetesObject) => string | undefined) | undefined;
+  /** Called when a primary has waited for some seconds. */
+  readonly onWaiting?: ((primary: KubernetesObject, reason: string) => void) | undefined;
+  /** Called at the end of each reconcile, with the object that was reconciled. */
+  readonly observer?: ((event: ReconcileEvent, object: KubernetesObject) => void) | undefined;
+  readonly clock?: Clock | undefined;
+  /** The quarantined primaries of all controllers. Default: none */
+  readonly suspects?: Suspects | undefined;
+  /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
+  readonly random?: () => number;
+}
+
+// Shorter waits are normal at a start, since watches start one after the other.
+const REPORT_WAIT_MS = 2_000;
+
+const NO_TRANSITION: Transition = { state: undefined, effects: [] };
+// The outcome of a runner that throws, which it must not.
+const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false } as const;
+
+/**
+ * Turns events into reconciles: concurrently for many primaries, one at a time for each (JOSDK's EventProcessor).
+ *
+ * The state machine in `processor.ts` decides; the controller carries out its effects on the clock, the queue and the reconciles in progress.
+ * Every public function except `stop` is synchronous, so events cannot interleave with it.
+ */
+export class Controller {
+  readonly schedule: Schedule;
+  readonly dispatcher: Dispatcher;
+  readonly #definition: ScheduledController;
+  readonly #dependencies: ControllerDependencies;
+  readonly #isRelevant: PrimaryFilter;
+  readonly #primaries = new Map<ObjectKey, KnownPrimary>();
+  /** Primaries taken from the queue before everything was known that may belong to them. They are not in the queue. */
+  readonly #waiting = new Map<KnownPrimary, { readonly reason: string; isReported: boolean }>();
+  #cancelReport: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(definition: ScheduledController, dependencies: ControllerDependencies) {
+    this.#definition = definition;
+    this.#dependencies = dependencies;
+    this.schedule = scheduleOf(definition, dependencies);
+    this.dispatcher = new Dispatcher(this.schedule, this, dependencies.suspects);
+    this.#isRelevant = createPrimaryFilter(definition, dependencies);
+  }
+
+  /** Starts to reconcile, including the primaries of all events before the start. */
+  start(): void {
+    const { suspects, primaries } = this.#dependencies;
+    suspects?.retain(this.#definition.name, (primary) => primaries.has(primary));
+    this.dispatcher.start();
+  }
+
+  /** Starts no further reconcile until `resume`. Events are queued, and reconciles in progress continue. */
+  pause(): void {
+    this.dispatcher.pause();
+  }
+
+  /** Continues after `pause`, without the primaries of namespaces that are no longer watched. */
+  resume(): void {
+    for (const primary of this.#primaries.values())
+      if (!this.#dependencies.primaries.has(primary.key)) this.#apply(primary, { kind: "missed" });
+    this.dispatcher.resume();
+  }
+
+  /** Requeues the primaries that no longer have to wait. */
+  onKnown(): void {
+    for (const primary of [...this.#waiting.keys()]) {
+      const object = this.#entryOf(primary)?.object;
+      if (object !== undefined && this.#dependencies.unknownFor?.(object) !== undefined) continue;
+      this.#waiting.delete(primary);
+      this.dispatcher.submit(primary, primary.state.priority);
+    }
+  }
+
+  /** The primaries that wait because it is unknown what belongs to them, each with the reason. */
+  get waiting(): readonly WaitingPrimary[] {
+    return [...this.#waiting].map(([{ key }, { reason }]) => ({ primary: key, reason }));
+  }
+
+  /** Stops: waits for the reconciles in progress and aborts them at the deadline. Returns whether all of them ended before it. */
+  stop(deadlineMs: number): Promise<boolean> {
+    this.#isStopped = true;
+    this.#cancelReport?.();
+    this.#waiting.clear();
+    for (const primary of this.#primaries.values()) {
+      primary.timer.cancel();
+      this.dispatcher.withdraw(primary);
+    }
+    return this.dispatcher.stop(deadlineMs);
+  }
+
+  /** Reports whether a reconcile of this object, by UID, is in progress. */
+  isReconciling({ metadata }: KubernetesObject): boolean {
+    const entry = this.#primaries.get(keyOf(metadata))?.run?.entry;
+    return entry !== undefined && uidOf(entry) === metadata.uid;
+  }
+
+  /** Returns the digest of the inputs that the last reconcile of a primary saw; undefined if the controller has none. */
+  seenInputsOf({ metadata }: KubernetesObject): string | undefined {
+    return this.#primaries.get(keyOf(metadata))?.seen?.inputs;
+  }
+
+  onPrimaryChange(change: ResourceChange): void {
+    if (this.#isStopped) return;
+    const { kind, key, object, owned = [], isInitial } = change;
+    const { uid, deletionTimestamp } = object.metadata;
+    const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
+    if (kind === "deleted") return this.#onDeletion(change, reason);
+    const inputs = this.#dependencies.runner.inputsOf({ object, owned });
+    const isNews = isEdit(object, this.#primaries.get(key)?.seen, inputs);
+    if (!this.#isRelevant(change, isNews)) return;
+    const isMarkedForDeletion = deletionTimestamp !== undefined;
+    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isNews });
+    if (isMarkedForDeletion) this.#endRunOf(key);
+    if (isPaused(object.metadata)) this.#primaries.get(key)?.run?.pause();
+  }
+
+  onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
+    if (this.#isStopped) return;
+    const kind = "secondary";
+    const reason: ReconcileReason = { kind, isInitial: false, ...cause };
+    for (const key of keys) {
+      const primary = this.#primaries.get(key);
+      if (primary !== undefined) this.#apply(primary, { kind, reason, isKnown: true });
+      else this.#tell(key, { kind, reason, isKnown: this.#isKnown(key) });
+    }
+  }
+
+  /** Called when the timer of a primary fires. */
+  onDue(primary: KnownPrimary): void {
+    this.#apply(primary, { kind: "timer" });
+  }
+
+  /** Starts the reconcile of a primary, unless it has to wait for its rate limit or for a watch. */
+  begin(primary: KnownPrimary): void {
+    const now = this.schedule.clock.now();
+    const entry = this.#entryOf(primary);
+    if (entry === undefined) return void this.#apply(primary, { kind: "missed" });
+    const unknown = this.#dependencies.unknownFor?.(entry.object);
+    if (unknown !== undefined) return this.#wait(primary, unknown);
+    this.#waiting.delete(primary);
+    const delayMs = (primary.limiter ??= this.schedule.createLimiter?.())?.take(now) ?? 0;
+    if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
+    const run = (primary.run = new ReconcileRun(primary, { entry, now }, this.schedule));
+    this.#apply(primary, { kind: "started" });
+    if (!run.isPrimaryDeleted) primary.seen = seenOf(entry.object, this.#dependencies.runner.inputsOf(entry));
+    this.dispatcher.add();
+    this.#dependencies.runner.run(run).then(
+      (outcome) => this.#finish(primary, run, outcome),
+      (error: unknown) => this.#finish(primary, run, { ...BROKEN, failure: { error, isHandled: false } }),
+    );
+  }
+
+  /** The state of all known primaries. */
+  get primaries(): Iterable<KnownPrimary> {
+    return this.#primaries.values();
+  }
+
+  /** Counts what is kept in memory, to find leaks. */
+  counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
+    const timers = [...this.#primaries.values()].filter(({ timer }) => timer.isSet).length;
+    const { queued, running } = this.dispatcher.activity();
+    return { states: this.#primaries.size, timers, queued, running };
+  }
+
+  #onDeletion(change: ResourceChange, reason: ReconcileReason): void {
+    const { key, object, isFinalStateUnknown = false } = change;
+    const isKnown = this.#isKnown(key);
+    const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
+    // A deletion that a filter rejects is not reconciled, but still removes the state of its primary.
+    const isStarted = this.dispatcher.isStarted && this.#isRelevant(change, true);
+    this.#tell(key, { ...facts, isStarted });
+    this.#endRunOf(key);
+  }
+
+  // With onAllEvents, the deletion is reconciled after the reconcile in progress has ended by itself.
+  #endRunOf(key: ObjectKey): void {
+    if (!this.schedule.settings.onAllEvents) this.#primaries.get(key)?.run?.end();
+  }
+
+  // Whether the cache has an object of this name that passes the filters of the user.
+  #isKnown(key: ObjectKey): boolean {
+    const { primaries } = this.#dependencies;
+    const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
+    if (entry === undefined) return primaries.has(key);
+    return this.#isRelevant({ kind: "added", key, object: entry.object }, true);
+  }
+
+  /** Applies an event to a primary that may be new. Look it up only now: a filter of the user may have caused an event. */
+  #tell(key: ObjectKey, event: ProcessorEvent): void {
+    const known = this.#primaries.get(key);
+    if (known !== undefined) return void this.#apply(known, event);
+    const { state, effects } = transitionOf(undefined, event, this.schedule.settings);
+    if (state === undefined) return;
+    const primary = new KnownPrimary(key, state, this);
+    this.#primaries.set(key, primary);
+    for (const effect of effects) this.#carryOut(primary, effect);
+  }
+
+  #apply(primary: KnownPrimary, event: ProcessorEvent): Transition {
+    const transition = transitionOf(primary.state, event, this.schedule.settings);
+    const { state, effects } = transition;
+    if (state === undefined) this.#primaries.delete(primary.key);
+    primary.state = state ?? NEW_STATE;
+    for (const effect of effects) this.#carryOut(primary, effect);
+    return transition;
+  }
+
+  #carryOut(primary: KnownPrimary, effect: ProcessorEffect): void {
+    if (this.#isStopped && effect.kind !== "release" && effect.kind !== "log") return;
+    switch (effect.kind) {
+      case "submit":
+        return this.dispatcher.submit(primary, primary.state.priority);
+      case "schedule":
+        return primary.wakeAfter(effect.delayMs);
+      case "scheduleAt":
+        return primary.wakeAfter(effect.at - this.schedule.clock.now());
+      case "scheduleResync":
+        return primary.wakeAfter(primary.resyncAfterMs);
+      case "cancelTimer":
+        return primary.timer.cancel();
+      case "release":
+        return this.#release(primary);
+      case "log":
+        return (primary.run ?? this.schedule).logger[effect.level](effect.fields, effect.message);
+    }
+  }
+
+  #release(primary: KnownPrimary): void {
+    // An object that is created under this name later starts without these.
+    primary.seen = undefined;
+    primary.limiter = undefined;
+    this.dispatcher.withdraw(primary);
+    this.#waiting.delete(primary);
+    primary.timer.cancel();
+    primary.lastError = undefined;
+    this.#dependencies.suspects?.delete(this.#definition.name, primary.key);
+    this.#dependencies.runner.release(primary.key);
+  }
+
+  #entryOf({ key, state }: KnownPrimary): DecodedResource | undefined {
+    return isDeletionNext(state, this.schedule.settings) ? state.lastKnown : this.#dependencies.primaries.get(key);
+  }
+
+  // Unknown objects must not be treated as absent. The state keeps the event until onKnown() requeues the primary.
+  #wait(primary: KnownPrimary, reason: string): void {
+    const isReported = this.#waiting.get(primary)?.isReported === true;
+    this.#waiting.set(primary, { reason, isReported });
+    if (!isReported) this.#cancelReport ??= this.schedule.clock.schedule(REPORT_WAIT_MS, () => this.#reportWaiting());
+  }
+
+  #reportWaiting(): void {
+    this.#cancelReport = undefined;
+    for (const [primary, waiting] of this.#waiting) {
+      const object = this.#entryOf(primary)?.object;
+      if (waiting.isReported || object === undefined) continue;
+      waiting.isReported = true;
+      this.#dependencies.onWaiting?.(object, waiting.reason);
+    }
+  }
+
+  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {
+    const { key, entry, isEnded } = run;
+    const uid = uidOf(entry);
+    const known = this.#dependencies.primaries.get(key);
+    const isReplaced = known !== undefined && uid !== undefined && uidOf(known) !== uid;
+    const isKnown = (known !== undefined && !isReplaced) || this.#isKnown(key);
+    const now = this.schedule.clock.now();
+    const event = { kind: "finished", outcome, isEnded, now, entry, isReplaced, isKnown } as const;
+    // After a stop, failures are caused by the aborted signal, so outcomes are ignored.
+    const transition = this.dispatcher.isAborted ? NO_TRANSITION : this.#apply(primary, event);
+    primary.run = undefined;
+    if (outcome.failure === undefined) this.#dependencies.suspects?.delete(this.#definition.name, key, run.startedAt);
+    primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
+    try {
+      this.#dependencies.observer?.(run.eventOf(outcome, transition, now), entry.object);
+    } catch (error) {
+      this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
+    }
+    this.dispatcher.delete(primary, run);
+  }
+}
+
+type PrimaryChange = Pick<ResourceChange, "kind" | "key" | "object" | "old" | "owned">;
+
+/** Reports whether a change of a primary causes a reconcile. `isNews`: the primary was edited since the last reconcile started. */
+type PrimaryFilter = (change: PrimaryChange, isNews: boolean) => boolean;
+
+/**
+ * Creates the filter of a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
+ *
+ * A change is compared with what the last reconcile saw, and not with the state before it: the response to an own write may have brought the change
+ * of another client into the cache before its event arrives.
+ */
+function createPrimaryFilter(
+  definition: ScheduledController,
+  { runner, logger }: ControllerDependencies,
+): PrimaryFilter {
+  const { defaultFilters = true, generationAware = true, name: controller } = definition;
+  const filters: EventFilters = (definition.filters as EventFilters | undefined) ?? {};
+  const passes = ({ kind, object, old }: PrimaryChange): boolean => {
+    if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
+    // A primary with a deletionTimestamp must be reconciled, or its finalizer is never removed.
+    const isMarked = object.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined;
+    if (isMarked || kind === "deleted") return true;
+    if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
+    return old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
+  };
+  return (change, isNews) => {
+    const { kind, key, object, owned = [] } = change;
+    const isQuiet = kind === "updated" && defaultFilters && generationAware && !isNews;
+    if (isQuiet && !runner.isUndone({ object, owned })) return false;
+    try {
+      if (definition.filters === undefined) return true;
+      return userCalls.run({ what: "a filter of the controller", controller, primary: key }, () => passes(change));
+    } catch (error) {
+      // An additional reconcile does no harm; a lost event does.
+      logger.error({ primary: key }, `a filter failed, and the event passes: ${messageOf(error)}`);
+      return true;
+    }
+  };
+}

@@ -1,0 +1,365 @@
+// The writes of a controller to its primaries: the finalizer, the resource, the status and its conditions. Each one states the UID, so that a deleted
+// primary is not re-created. (An apply to the status subresource of a custom resource ignores the UID: a re-created primary gets its own status a
+// moment later.)
+import {
+  KindOperations,
+  type ResourceOperations,
+  type ResourceWrite,
+  hasFinalizer,
+} from "../apply/resource-operations.js";
+import { failedAsGone, latestOf, retryOnConflict } from "../apply/retry-on-conflict.js";
+import type { Sender } from "../apply/sender.js";
+import {
+  type PrimaryCause,
+  type WriteCause,
+  type WriteTarget,
+  applyOf,
+  findPostponed,
+  patchBetween,
+} from "../apply/write.js";
+import type { PostponedWrite } from "../base/activity.js";
+import { TerminalError, isAbsent, isApiError } from "../base/errors.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectMeta,
+  type PartialResource,
+  type StatusCondition,
+  type WithConditions,
+  describeObject,
+  keyOf,
+  ownedBy,
+} from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import { crdNameOf } from "../base/resource-definition.js";
+import type { PrimaryOutcome, ReconcileScope } from "../queue/reconcile-run.js";
+import type { OwnFields } from "./primary-changes.js";
+import { type ConditionTypes, type ConditionFacts, conditionsAfter } from "./status-conditions.js";
+
+type WithStatus = KubernetesObject & { readonly status?: unknown };
+
+/** How primaries are written. */
+export interface PrimaryWrite {
+  readonly target: WriteTarget;
+  readonly sender: Sender;
+  /** False: by JSON patches of the changes. */
+  readonly serverSideApply: boolean;
+  /** Undefined if the controller needs no finalizer. */
+  readonly finalizer: string | undefined;
+  /** The types of the conditions that an apply of the status has to repeat. */
+  readonly conditionTypes?: ReadonlySet<string> | undefined;
+  readonly cause?: WriteCause | undefined;
+}
+
+/** Creates the cause of the writes of one reconcile. */
+export function causeOf(
+  { signal, logger, entry: { object: primary }, reasons }: ReconcileScope,
+  ownFields: OwnFields,
+): PrimaryCause {
+  const followsEvent = reasons.some((reason) => reason.kind === "secondary" && reason.isTimer !== true);
+  return { signal, logger, primary, onWritten: ownFields.note.bind(ownFields, primary), followsEvent };
+}
+
+/** The writes that a reconciler returned. */
+export interface WantedPrimary {
+  /** In the state that the reconciler was called with. */
+  readonly primary: KubernetesObject;
+  readonly resource?: object | undefined;
+  readonly status?: object | undefined;
+  /** The resourceVersion that the status is based on, for optimistic locking. */
+  readonly version?: string | undefined;
+}
+
+/** The part of a primary that was written, or whose write was postponed. */
+type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
+
+/** Adds the finalizer to a primary. Returns the new state, or undefined if the primary is deleted or being deleted. */
+export async function putFinalizer(
+  write: PrimaryWrite,
+  resources: ResourceOperations,
+  entry: DecodedResource,
+): Promise<KubernetesObject | undefined> {
+  const { object } = entry;
+  // An apply of the finalizer alone would remove the other fields that this field manager has applied.
+  const isPatched = !write.serverSideApply || ownedBy(entry, write.sender.fieldManager) !== undefined;
+  try {
+    const written = await (isPatched ? resources.addFinalizer(object) : resources.applyFinalizer(object));
+    if (written === undefined || written.object.metadata.deletionTimestamp !== undefined) return undefined;
+    if (hasFinalizer(written.object, write.finalizer!)) return written.object;
+    throw new Error(
+      `${describeObject(write.target.definition, object.metadata)} was stored without the finalizer "${write.finalizer}": an admission ` +
+        "policy or webhook takes it off; exempt this kind from it. Nothing that has to be cleaned up is created before",
+    );
+  } catch (error) {
+    if (await failedAsGone(error, object, write)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Writes the resource and then the status, unless they are up to date. Calls `onWritten` after each of them. Writes nothing if the primary was
+ * deleted or replaced.
+ */
+export async function writePrimary(
+  write: PrimaryWrite,
+  wanted: WantedPrimary,
+  onWritten: (written: WrittenPart) => void,
+): Promise<void> {
+  const { target, serverSideApply } = write;
+  const { primary, resource, status, version } = wanted;
+  if (target.cache.get(keyOf(primary.metadata))?.object.metadata.uid !== primary.metadata.uid) return;
+  // Without a status subresource the status is an ordinary field, and an apply must contain all fields.
+  const isWhole = serverSideApply && resource !== undefined && !target.definition.hasStatusSubresource;
+  const isChanged = async (written: Promise<ResourceWrite>): Promise<boolean> => {
+    try {
+      return (await written).kind !== "unchanged";
+    } catch (error) {
+      const postponed = findPostponed(error);
+      if (postponed === undefined) throw error;
+      onWritten({ postponed });
+      return false;
+    }
+  };
+  try {
+    if (resource !== undefined) {
+      const whole = isWhole && status !== undefined ? { status } : {};
+      const wroteResource = await isChanged(writeResource(write, primary, { resource, whole }));
+      onWritten({ wroteResource, ...("status" in whole && { wroteStatus: wroteResource }) });
+    }
+    if (status !== undefined && !isWhole)
+      onWritten({ wroteStatus: await isChanged(writeStatus(write, primary, { status, version })) });
+  } catch (error) {
+    if (await failedAsGone(error, primary, write)) return;
+    if (status === undefined || !isAbsent(error)) throw error;
+    const problem = "has no status subresource in the cluster; add subresources: { status: {} } to its definition";
+    throw new Error(`${messageOf(error)}: ${crdNameOf(target.definition)} ${problem}`, { cause: error });
+  }
+}
+
+// If the kind has a status subresource, the API server ignores a status in other writes.
+function checkStored({ definition }: WriteTarget, status: object = {}, written: ResourceWrite): ResourceWrite {
+  const { metadata, status: stored } = written.object as WithStatus;
+  const isEmpty = Object.values(status).every((value) => value === undefined || value === null);
+  if (definition.hasStatusSubresource || stored !== undefined || isEmpty) return written;
+  throw new Error(
+    `the API server stored no status of ${describeObject(definition, metadata)}: ${crdNameOf(definition)} has a status ` +
+      "subresource in the cluster, or no status in its schema; run gen-operator generate with the CRD of the cluster",
+  );
+}
+
+async function writeResource(
+  write: PrimaryWrite,
+  primary: KubernetesObject,
+  { resource, whole }: { resource: object; whole: { readonly status?: object } },
+): Promise<ResourceWrite> {
+  const { target, serverSideApply } = write;
+  const { definition } = target;
+  const { apiVersion: _1, kind: _2, status: _3, metadata = {}, ...fields } = resource as Partial<WithStatus>;
+  const { managedFields: _4, ...stated } = metadata as Partial<ObjectMeta> & { managedFields?: unknown };
+  if (!serverSideApply && stated.uid !== primary.metadata.uid)
+    throw new TerminalError(
+      `the resource to write of ${describeObject(definition, primary.metadata)} is not the whole of it, and without server-side apply ` +
+        "what is missing would be removed; return { ...primary, … }",
+    );
+  checkIsPrimary(write, primary, stated);
+  const operations = new KindOperations(target, write);
+  if (serverSideApply) {
+    const { finalizers: others = [] } = stated;
+    // An apply without the finalizer would remove it.
+    const isMarked = write.finalizer !== undefined && hasFinalizer(latestOf(target.cache, primary), write.finalizer);
+    const finalizers = [...new Set([...others, ...(isMarked ? [write.finalizer!] : [])])];
+    const kept = finalizers.length > 0 ? { finalizers } : {};
+    const desired = { ...fields, ...whole, metadata: { ...stated, ...identityOf(primary), ...kept } };
+    return checkStored(target, whole.status, await operations.apply(desired));
+  }
+  // A resourceVersion of the reconciler becomes part of the patch, and causes a conflict if it is outdated.
+  const { status: _5, ...before } = primary as WithStatus;
+  const after = { apiVersion: before.apiVersion, kind: before.kind, ...fields, metadata };
+  return operations.jsonPatch(primary, patchBetween(primary.metadata.uid, before, after));
+}
+
+async function writeStatus(
+  write: PrimaryWrite,
+  primary: WithStatus,
+  { status, version }: { readonly status: object; readonly version: string | undefined },
+): Promise<ResourceWrite> {
+  const { target, serverSideApply } = write;
+  const operations = new KindOperations(target, write);
+  const locking = version === undefined ? {} : ({ mode: "filterWithOptimisticLocking" } as const);
+  const metadata = { ...identityOf(primary), ...(version !== undefined && { resourceVersion: version }) };
+  const sent = serverSideApply
+    ? operations.applyStatus({ metadata, status } as PartialResource<KubernetesObject>, locking)
+    : operations.jsonPatchStatus(primary, patchBetween(primary.metadata.uid, { status: primary.status }, { status }));
+  return checkStored(target, status, await sent);
+}
+
+function identityOf({ metadata }: KubernetesObject): Pick<ObjectMeta, "name" | "namespace" | "uid"> {
+  const { name, namespace, uid } = metadata;
+  return { name, uid, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function checkIsPrimary({ target }: PrimaryWrite, { metadata }: KubernetesObject, stated: Partial<ObjectMeta>): void {
+  const { name = metadata.name, namespace = metadata.namespace } = stated;
+  if (name === metadata.name && namespace === metadata.namespace) return;
+  throw new TerminalError(
+    `the reconciler of ${describeObject(target.definition, metadata)} wants to write another object, ` +
+      `"${keyOf({ name, namespace })}"; use context.resources for that`,
+  );
+}
+
+// The status of a primary has two writers: the reconciler, and the runtime with its conditions. If both change it, one request has both changes.
+
+type Status = NonNullable<WithConditions["status"]>;
+
+/** The status of a reconciler, completed with the conditions of the runtime. */
+interface StatusStatement {
+  /** With the current conditions. */
+  readonly alone: object;
+  /**
+   * With the conditions after the reconcile. Absent if the status is up to date, or may be in a write loop: then the conditions are written, and
+   * postponed, by themselves.
+   */
+  readonly both?: object;
+}
+
+/** The facts of a reconcile that its conditions depend on. */
+interface StatusOutcome {
+  /** The status that the reconciler returned and that the primary has; undefined if it returned none. */
+  readonly stated: object | undefined;
+  readonly facts: ConditionFacts;
+}
+
+/** The field managers of the conditions. */
+export interface ConditionSenders {
+  /** Applies the conditions if the reconciler has returned no status. Without server-side apply it always writes them. */
+  readonly own: Sender;
+  /** The field managers of former names of the controller that applied a status. */
+  readonly formerStatuses: readonly Sender[];
+  /** The field managers of former names of the controller that applied conditions. */
+  readonly formerConditions: readonly Sender[];
+}
+
+/** Writes the conditions of the runtime, together with the status of the reconciler or by themselves. */
+export class StatusWriter {
+  readonly #senders: ConditionSenders;
+  readonly #types: ConditionTypes;
+
+  constructor(senders: ConditionSenders, types: ConditionTypes) {
+    this.#senders = senders;
+    this.#types = types;
+  }
+
+  /** Completes a status of the reconciler. `primary` is in the state that the reconciler was called with. */
+  statementOf(
+    write: PrimaryWrite,
+    { status, primary }: { readonly status: Status; readonly primary: WithConditions },
+    facts: ConditionFacts,
+  ): StatusStatement {
+    const { target, serverSideApply } = write;
+    const before = (serverSideApply ? latestOf(target.cache, primary) : primary).status?.conditions ?? [];
+    const own = before.filter(({ type }) => this.#types.all.has(type));
+    const alone = serverSideApply ? status : this.#whole(status, own);
+    const isThere = serverSideApply
+      ? new KindOperations(target, write).isStatusApplied({ metadata: identityOf(primary), status } as never)
+      : patchBetween(primary.metadata.uid, { status: primary.status }, { status: alone }).length === 1;
+    // Whether a write loop goes on is only known after the write.
+    if (isThere || own.some(({ reason }) => reason === "WriteLoop")) return { alone };
+    return { alone, both: this.#whole(status, conditionsAfter(primary, before, facts) ?? own) };
+  }
+
+  /** Returns the write of a status that contains all conditions. */
+  ofAll(write: PrimaryWrite, status: object): PrimaryWrite {
+    // Ignore transition times: a status that another client reverts has a new one in each write.
+    const { conditions = [], ...rest } = status as Status;
+    const statement = { ...rest, conditions: conditions.map(({ lastTransitionTime: _, ...others }) => others) };
+    return { ...write, conditionTypes: undefined, cause: { ...write.cause, statement } };
+  }
+
+  /**
+   * Writes the conditions that changed and removes the obsolete ones. Returns whether anything was written. `primary` is in the state that was
+   * reconciled.
+   */
+  async keep(write: PrimaryWrite, primary: WithConditions, outcome: StatusOutcome): Promise<boolean> {
+    const { target, sender, serverSideApply } = write;
+    const latest = target.cache.get(keyOf(primary.metadata));
+    if (latest === undefined || latest.object.metadata.uid !== primary.metadata.uid) return false;
+    const change = (state: DecodedResource) => this.#keepIn(state, write, { primary, ...outcome });
+    const isConflict = (error: unknown) => isApiError(error, 409);
+    const isWritten = await retryOnConflict(latest, change, { sender, target, maxAttempts: 3, isConflict });
+    if (serverSideApply) await this.#release(write, primary);
+    return isWritten ?? false;
+  }
+
+  async #keepIn(
+    state: DecodedResource,
+    write: PrimaryWrite,
+    { primary, stated, facts }: StatusOutcome & { readonly primary: WithConditions },
+  ): Promise<boolean> {
+    const { metadata, status } = state.object as WithConditions;
+    // A client that replaces the whole status may have removed the conditions; their transition times are still known.
+    const conditions = conditionsAfter(primary, status?.conditions ?? primary.status?.conditions ?? [], facts);
+    if (conditions === undefined) return false;
+    const { own, formerStatuses } = this.#senders;
+    const asOwn = { ...write, sender: own };
+    if (!write.serverSideApply) return this.#write(asOwn, state, { status: this.#whole(status ?? {}, conditions) });
+    const { target } = write;
+    const applied = [write.sender, ...formerStatuses].flatMap(
+      ({ matcher }) => matcher.extract(target, "status", state)?.["status"] ?? [],
+    )[0] as Status | undefined;
+    const kept = stated ?? this.#whole(applied ?? {}, []);
+    const isTogether = this.#hasOwn(applied);
+    const isAlone = !isTogether && Object.keys(kept).length === 0;
+    // An earlier version of the runtime applied them as another field manager. Nothing is written until they change.
+    const desired = { metadata: identityOf(state.object), status: { conditions } };
+    if (isAlone || (!isTogether && own.matcher.matches(applyOf(target, desired, "status"), state, "status")))
+      return this.#write(asOwn, state, { status: { conditions } });
+    // A repeated status must not revert a newer one.
+    const version = stated === undefined ? metadata.resourceVersion : undefined;
+    return this.#write(write, state, { status: this.#whole(kept, conditions), version });
+  }
+
+  async #write(
+    write: PrimaryWrite,
+    { object: primary }: DecodedResource,
+    wanted: { readonly status: object; readonly version?: string | undefined },
+  ): Promise<boolean> {
+    const { cause, ...rest } = this.ofAll(write, wanted.status);
+    let isWritten = false;
+    const apart = { ...rest, cause: { ...cause, loop: "conditions" } };
+    await writePrimary(apart, { primary, ...wanted }, (parts) => (isWritten = parts.wroteStatus === true));
+    return isWritten;
+  }
+
+  // The current fields are applied by now, so these field managers are the only owners of obsolete fields.
+  async #release({ target, sender, cause }: PrimaryWrite, { metadata }: KubernetesObject): Promise<void> {
+    const { name, namespace } = metadata;
+    const { own, formerStatuses, formerConditions } = this.#senders;
+    for (const each of [...formerStatuses, ...formerConditions, own]) {
+      const entry = target.cache.get(keyOf(metadata));
+      if (entry === undefined || each.matcher.ownedFields(entry, "status") === undefined) continue;
+      const applied = sender.matcher.extract(target, "status", entry)?.["status"] as Status | undefined;
+      // Release fields only after the current field manager has applied them.
+      const isOver = each === own ? this.#hasOwn(applied) : formerConditions.includes(each) || applied !== undefined;
+      if (!isOver) continue;
+      const operations = new KindOperations(target, { sender: each, cause });
+      // An apply with an empty status would own the status.
+      await operations.applyStatus({ metadata: { name, namespace } } as never, { mode: "forceFilter" });
+    }
+  }
+
+  #hasOwn(status: Status | undefined): boolean {
+    const { conditions = [] } = status ?? {};
+    return conditions.some(({ type }) => this.#types.all.has(type));
+  }
+
+  // Conditions that are missing in the result are removed by the apply or the patch.
+  #whole(status: Status, conditions: readonly StatusCondition[]): Status {
+    const { conditions: before = [] } = status;
+    if (before.length + conditions.length === 0) return status;
+    const kept = before.flatMap((each) =>
+      this.#types.all.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
+    );
+    const added = conditions.filter(({ type }) => !before.some((each) => each.type === type));
+    return { ...status, conditions: [...kept, ...added] };
+  }
+}

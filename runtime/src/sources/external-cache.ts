@@ -1,0 +1,255 @@
+// The cache of resources outside Kubernetes, by primary and by id (JOSDK ExternalResourceCachingEventSource). It stores every change by value, whether or
+// not the filters accept it as an event. Results are snapshots.
+import { isDeepStrictEqual } from "node:util";
+import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
+import { checkedKeys } from "../base/validation.js";
+import type { EventGate } from "./event-source.js";
+
+/** Returns the id of a resource, unique among the resources of its primary. */
+export type IdOf<Resource> = (resource: Resource) => string;
+
+/** The id of a resource of which each primary has one at most. */
+export const singleResource: IdOf<unknown> = () => "";
+
+/** The id of a resource that has the metadata of a Kubernetes object. */
+export const kubernetesResource: IdOf<Pick<KubernetesObject, "metadata">> = ({ metadata }) => keyOf(metadata);
+
+const NONE: ReadonlyMap<string, never> = new Map<string, never>();
+
+/** The default time that a fetch may lag behind an own write, equal to the creation grace period of Crossplane. */
+export const CREATION_GRACE_MS = 30_000;
+
+/** The number of old states of a resource that are recognized in a fetch after own writes. */
+const MAX_STALE = 20;
+
+interface ExternalCacheOptions {
+  /** The time that a fetch may lag behind an own write. 0: every fetch counts at once. Default: 0 */
+  readonly graceMs?: number | undefined;
+  /** Returns the time in milliseconds; never runs backwards. */
+  readonly time?: (() => number) | undefined;
+}
+
+/** A write of the controller, until a fetch shows it. */
+interface OwnChange<Resource> {
+  /** The `now` of the cache at the write: a fetch that began before does not show it. */
+  readonly at: number;
+  readonly time: number;
+  /** The states that a fetch may show while it lags behind; undefined for no resource. */
+  readonly stale: readonly (Resource | undefined)[];
+}
+
+/**
+ * The external resources of all primaries. Each method that stores fetched or pushed resources returns whether they cause an event.
+ *
+ * Absence is confirmed: a resource that one fetch lacks is kept, and the next fetch, begun later, decides. Lists of services lag behind, so an own
+ * write counts until a fetch shows it, or shows a state that is not an old one, or the grace period is over. Pushed resources count at once.
+ */
+export class ExternalCache<Resource> {
+  /** A logical time, to be read at the begin of a fetch: own writes after it are newer than the result of the fetch. */
+  now = 0;
+  readonly #idOf: IdOf<Resource>;
+  readonly #gate: EventGate<Resource>;
+  readonly #graceMs: number;
+  readonly #time: () => number;
+  readonly #resources = new Map<ObjectKey, ReadonlyMap<string, Resource>>();
+  /** The own writes that no fetch has shown yet, by primary and id. */
+  readonly #own = new Map<ObjectKey, Map<string, OwnChange<Resource>>>();
+  /** The logical time at which a fetch lacked a known resource, by primary and id. */
+  readonly #missed = new Map<ObjectKey, Map<string, number>>();
+
+  constructor(
+    idOf: IdOf<Resource>,
+    gate: EventGate<Resource>,
+    { graceMs = 0, time = () => 0 }: ExternalCacheOptions = {},
+  ) {
+    this.#idOf = idOf;
+    this.#gate = gate;
+    this.#graceMs = graceMs;
+    this.#time = time;
+  }
+
+  /** Tells whether the last fetch lacked a known resource of a primary, or of any, so that another fetch has to confirm it. */
+  isUnsure(primary?: ObjectKey): boolean {
+    return primary === undefined ? this.#missed.size > 0 : this.#missed.has(primary);
+  }
+
+  /** Tells whether the resources of a primary are known; there may be none. */
+  has(primary: ObjectKey): boolean {
+    return this.#resources.has(primary);
+  }
+
+  /** Returns the resources of a primary, sorted by id, since a service lists them in any order. */
+  of(primary: ObjectKey): readonly Resource[] {
+    const known = this.#of(primary);
+    return [...known.keys()].sort().map((id) => known.get(id)!);
+  }
+
+  /** Stores the resources of all primaries, fetched at `since`, or pushed; a primary that `all` lacks has none. Returns the primaries with an event. */
+  replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since?: number): ObjectKey[] {
+    // Keys and ids are read before anything is stored: a function that throws leaves the cache as it was.
+    const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(primary, resources)]));
+    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
+    const changed = [...gone, ...byId.keys()].filter((primary) =>
+      this.#store(primary, this.#newest(primary, byId.get(primary) ?? NONE, since)),
+    );
+    for (const primary of gone) if (this.#of(primary).size === 0 && !this.#own.has(primary)) this.forget(primary);
+    return changed;
+  }
+
+  /** Stores the resources of a primary, fetched at `since`, or pushed. */
+  replace(primary: ObjectKey, resources: readonly Resource[], since?: number): boolean {
+    return this.#store(primary, this.#newest(primary, this.#byId(primary, resources), since));
+  }
+
+  put(primary: ObjectKey, resource: Resource): boolean {
+    this.#believe(primary, this.#idOf(resource));
+    return this.#store(primary, new Map([...this.#of(primary), ...this.#byId(primary, [resource])]));
+  }
+
+  delete(primary: ObjectKey, id: string): boolean {
+    this.#believe(primary, id);
+    if (!this.#of(primary).has(id)) return false;
+    return this.#store(primary, this.#without(primary, id));
+  }
+
+  /** Records a resource that the controller created, unless a state of it is known already. */
+  recordCreated(primary: ObjectKey, resource: Resource): void {
+    const id = this.#idOf(resource);
+    if (this.#of(primary).has(id)) return;
+    this.#record(primary, id, { resources: new Map([...this.#of(primary), [id, resource]]), before: undefined });
+  }
+
+  /** Records a resource that the controller changed, unless another state than `previous` is known already. */
+  recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void {
+    const id = this.#idOf(resource);
+    const known = this.#of(primary);
+    const before = known.get(id);
+    if (before === undefined || !isDeepStrictEqual(before, previous)) return;
+    this.#record(primary, id, { resources: new Map([...known, [id, resource]]), before });
+  }
+
+  recordDeleted(primary: ObjectKey, resource: Resource): void {
+    const id = this.#idOf(resource);
+    this.#record(primary, id, { resources: this.#without(primary, id), before: this.#of(primary).get(id) ?? resource });
+  }
+
+  forget(primary?: ObjectKey): void {
+    for (const map of [this.#resources, this.#own, this.#missed]) {
+      if (primary === undefined) map.clear();
+      else map.delete(primary);
+    }
+  }
+
+  #record(
+    primary: ObjectKey,
+    id: string,
+    change: { readonly resources: ReadonlyMap<string, Resource>; readonly before: Resource | undefined },
+  ): void {
+    const own = this.#own.get(primary) ?? new Map<string, OwnChange<Resource>>();
+    const stale = [...(own.get(id)?.stale ?? []), change.before].slice(-MAX_STALE);
+    this.#own.set(primary, own.set(id, { at: ++this.now, time: this.#time(), stale }));
+    this.#resources.set(primary, change.resources);
+    remove(this.#missed, primary, id);
+  }
+
+  // A pushed state does not lag behind, so no old state may win over it; a fetch that began before is older all the same.
+  #believe(primary: ObjectKey, id: string): void {
+    const own = this.#own.get(primary);
+    const change = own?.get(id);
+    if (change !== undefined) own!.set(id, { ...change, stale: [] });
+    remove(this.#missed, primary, id);
+  }
+
+  #without(primary: ObjectKey, id: string): ReadonlyMap<string, Resource> {
+    return new Map([...this.#of(primary)].filter(([other]) => other !== id));
+  }
+
+  /** Returns the resources that were fetched at `since`, with own writes and unconfirmed absences in place of older states. */
+  #newest(
+    primary: ObjectKey,
+    fetched: ReadonlyMap<string, Resource>,
+    since: number | undefined,
+  ): ReadonlyMap<string, Resource> {
+    const own = this.#own.get(primary);
+    if (since === undefined) {
+      this.#own.delete(primary);
+      this.#missed.delete(primary);
+      return fetched;
+    }
+    const known = this.#of(primary);
+    const newest = new Map(fetched);
+    for (const id of new Set([...known.keys(), ...(own?.keys() ?? [])])) {
+      const [resource, found] = [known.get(id), fetched.get(id)];
+      const change = own?.get(id);
+      if (change !== undefined && this.#isBehind(change, { resource, found, since })) {
+        if (resource === undefined) newest.delete(id);
+        else newest.set(id, resource);
+        continue;
+      }
+      remove(this.#own, primary, id);
+      if (resource !== undefined && found === undefined && this.#isFirstMiss(primary, id, since))
+        newest.set(id, resource);
+      else remove(this.#missed, primary, id);
+    }
+    return newest;
+  }
+
+  /** Tells whether a fetch shows a state before an own write. */
+  #isBehind(
+    { at, time, stale }: OwnChange<Resource>,
+    { resource, found, since }: { resource: Resource | undefined; found: Resource | undefined; since: number },
+  ): boolean {
+    if (at > since) return true;
+    if (this.#time() - time >= this.#graceMs) return false;
+    // The present state may be an old one, too, for example of a resource that was created and deleted.
+    if (stale.some((each) => isDeepStrictEqual(each, found))) return true;
+    // A service may still list a resource while it deletes it, in any state.
+    return resource === undefined && found !== undefined;
+  }
+
+  #isFirstMiss(primary: ObjectKey, id: string, since: number): boolean {
+    if (this.#graceMs === 0) return false;
+    const missed = this.#missed.get(primary) ?? new Map<string, number>();
+    const at = missed.get(id);
+    if (at !== undefined && since >= at) return false;
+    if (at === undefined) this.#missed.set(primary, missed.set(id, ++this.now));
+    return true;
+  }
+
+  #of(primary: ObjectKey): ReadonlyMap<string, Resource> {
+    return this.#resources.get(primary) ?? NONE;
+  }
+
+  #byId(primary: ObjectKey, resources: readonly Resource[]): ReadonlyMap<string, Resource> {
+    checkedKeys([primary], (type) => `a primary is named by ${type}; a key is "namespace/name" or "name"`);
+    const byId = new Map<string, Resource>();
+    for (const resource of resources) {
+      const id = this.#idOf(resource);
+      // Pages of a list may overlap.
+      if (byId.has(id) && !isDeepStrictEqual(byId.get(id), resource))
+        throw new Error(`primary "${primary}" has two resources with the id "${id}"; idOf has to tell them apart`);
+      byId.set(id, resource);
+    }
+    return byId;
+  }
+
+  #store(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): boolean {
+    const known = this.#of(primary);
+    this.#resources.set(primary, resources);
+    const isNews = (resource: Resource, old: Resource | undefined) => {
+      if (old === undefined) return this.#gate.passesAdd(resource);
+      return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);
+    };
+    const isGone = (id: string, old: Resource) => !resources.has(id) && this.#gate.passesDelete(old, false);
+    return (
+      [...resources].some(([id, resource]) => isNews(resource, known.get(id))) ||
+      [...known].some(([id, old]) => isGone(id, old))
+    );
+  }
+}
+
+function remove(maps: Map<ObjectKey, Map<string, unknown>>, primary: ObjectKey, id: string): void {
+  const map = maps.get(primary);
+  map?.delete(id);
+  if (map?.size === 0) maps.delete(primary);
+}

@@ -1,0 +1,128 @@
+import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { Defined } from "../base/resource-definition.js";
+import { checkCounts, checkFunctions, checkNamespaces, describe } from "../base/validation.js";
+import { compileProjection } from "../cache/projection.js";
+import type { EventFilters } from "../cache/resource-events.js";
+import { type Connection, type ConnectionOptions, createConnection } from "../client/connection.js";
+import type { InformerRequest } from "../watch/shared-informers.js";
+import type { EventSource, SourceCondition } from "./event-source.js";
+import { KindSource, type KindSourceOptions } from "./kind-source.js";
+import type { ContextualMapper, PrimaryToSecondaryMapper } from "./mappers.js";
+
+/** The options of `informerSource`: what it watches, and how objects are mapped to primaries. */
+export interface InformerSourceOptions<
+  Resource extends KubernetesObject,
+  Primary extends KubernetesObject = KubernetesObject,
+> extends Pick<InformerRequest, "fieldSelector" | "labelSelector" | "shardSelector"> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The kind: a generated class, or what `untypedResource` returns. */
+  readonly resource: Defined<Resource>;
+  /** Returns the primaries to reconcile when an object changes. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
+  readonly mapper?: ContextualMapper<Resource, Primary> | undefined;
+  /** Returns the objects that a primary refers to, if nothing in the objects themselves leads to the primary. */
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary, never> | undefined;
+  /** The namespaces that are watched. Default: those of the controller, also when these change. */
+  readonly namespaces?: "sameAsController" | "all" | "current" | readonly string[] | undefined;
+  /** The connection to another cluster. Owner references mean nothing there, so the source needs a mapper. */
+  readonly connection?: Connection | ConnectionOptions;
+  readonly filters?: EventFilters<Resource> | undefined;
+  /** Finds objects by the values that these functions return, through `byIndex`. */
+  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] } | undefined;
+  /**
+   * `metadata`: the API server sends, and the cache keeps, only the metadata. Paths such as `spec.containers[].image` or
+   * `metadata.labels["example.com/app"]`: the cache keeps the values at these paths and the metadata; if a path leads into the metadata, only the
+   * identity and the owners are kept besides. An object that is kept in part cannot be written.
+   *
+   * @example informerSource({ name: "pods", resource: Pod, cache: { paths: ["status.phase"] } })
+   */
+  readonly cache?: "full" | "metadata" | { readonly paths: readonly string[] };
+  /**
+   * The number of objects that are kept whole in each watched namespace (or in all), besides those of reconciles in progress. The other ones are
+   * evicted and read again before a reconcile of their primary; until then they are not found, and their events have no old state. Such a watch
+   * is not shared.
+   */
+  readonly maxCachedObjects?: number;
+  /** False for kinds whose resource versions cannot be compared: then an own write is known when the watch delivers it, and causes an event. */
+  readonly comparesVersions?: boolean;
+  /** `first`: the other sources of the user start when the objects of this one are known. */
+  readonly startPriority?: "first" | "default";
+  /**
+   * Evaluated before each reconcile of a primary. The source is watched while the condition is met for some primary, and has no objects
+   * otherwise. Default: it is always watched; if the API server does not serve the kind, the source has no objects and its health says so.
+   *
+   * @example informerSource({ name: "routes", resource: Route, activationCondition: crdPresent })
+   */
+  readonly activationCondition?: SourceCondition | undefined;
+}
+
+/** An event source of the objects of one kind. */
+export interface InformerSource<Resource extends KubernetesObject>
+  extends EventSource<Resource>, ResourceReader<Resource> {
+  get(ref: ObjectRef | ObjectKey): Resource | undefined;
+  /** Returns the objects of a namespace, or of all, that fulfill a condition, sorted by key, without evicted ones. */
+  list(options?: {
+    readonly namespace?: string;
+    readonly where?: (resource: Resource) => boolean;
+  }): readonly Resource[];
+}
+
+/** Creates an event source that watches one kind (JOSDK InformerEventSource). Equal watches of an operator share one informer and its cache. */
+export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
+  options: InformerSourceOptions<Resource, Primary>,
+): InformerSource<Resource> {
+  const { resource, cache: kept = "full", connection: cluster, ...rest } = options;
+  const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...others } = rest;
+  const { activationCondition, ...selected } = others;
+  const owner = `event source "${name}"`;
+  checkStorage(owner, options);
+  if (typeof namespaces !== "string") checkNamespaces(owner, namespaces);
+  checkFunctions(owner, { mapper, primaryToSecondary, activationCondition });
+  const definition = (resource as Partial<Defined<Resource>> | undefined)?.definition;
+  if (definition === undefined)
+    throw new TypeError(`${owner} has no resource; give it a generated class, or what untypedResource returns`);
+  const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
+  if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
+    throw new Error(
+      `${owner} watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
+        "mapper, such as byLabel or byAnnotation",
+    );
+  const isMetadataOnly = kept === "metadata";
+  const projection = typeof kept === "object" ? kept.paths : undefined;
+  const request = { ...selected, definition, connection, isMetadataOnly, projection };
+  const untyped = {
+    name,
+    request,
+    namespaces,
+    mapper,
+    primaryToSecondary,
+    filters,
+    indexes,
+    startPriority,
+    activationCondition,
+  };
+  // The view has objects of the definition, to which the options are typed.
+  return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
+}
+
+type Storage = Pick<InformerSourceOptions<KubernetesObject>, "cache" | "comparesVersions" | "maxCachedObjects">;
+
+function checkStorage(owner: string, { cache: kept = "full", comparesVersions, maxCachedObjects }: Storage): void {
+  if (typeof kept !== "object" && kept !== "full" && kept !== "metadata")
+    throw new TypeError(
+      `${owner} has ${describe(kept)} for cache; it needs "full", "metadata" or an object with paths`,
+    );
+  if (typeof kept === "object")
+    try {
+      compileProjection(kept.paths);
+    } catch (error) {
+      throw new Error(`the cache of ${owner} is wrong: ${messageOf(error)}`, { cause: error });
+    }
+  checkCounts(owner, { maxCachedObjects: [maxCachedObjects, 1] });
+  if (maxCachedObjects !== undefined && comparesVersions === false)
+    throw new Error(
+      `${owner} cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
+        "knows whether what was read is newer than what the watch brings",
+    );
+}
