@@ -19,7 +19,7 @@ const target = resolve(process.argv[2] ?? root);
 /** What others load by its path: the program, the API, what runs in a process or a thread of its own, and what few runs need. */
 const ENTRIES = [
   ...["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"],
-  "input/crd/definition-checker.js",
+  "read/crd/definition-checker.js",
 ];
 
 /** What generated code sees of the runtime. */
@@ -67,13 +67,13 @@ export default (text) => stripVTControlCharacters(text).length;`,
 const compiledValidator = {
   name: "compiled validator",
   setup({ onResolve, onLoad }) {
-    onLoad({ filter: /[\\/]dist[\\/]input[\\/]spec-validator\.js$/ }, () => ({
+    onLoad({ filter: /[\\/]dist[\\/]read[\\/]spec-validator\.js$/ }, () => ({
       contents: 'export const loadSpecValidator = async () => (await import("spec-validator")).default;',
       resolveDir: root,
     }));
     onResolve({ filter: /^spec-validator$/ }, () => ({ path: "spec-validator", namespace: "compiled" }));
     onLoad({ filter: /^/, namespace: "compiled" }, async () => {
-      const { VALIDATOR_OPTIONS } = await import("./dist/input/spec-validator.js");
+      const { VALIDATOR_OPTIONS } = await import("./dist/read/spec-validator.js");
       const ajv = new Ajv({ ...VALIDATOR_OPTIONS, code: { source: true, esm: true } });
       const schema = JSON.parse(await readFile(join(root, "data/workflow.schema.json"), "utf8"));
       return { contents: standaloneCode.default(ajv, ajv.compile(schema)), resolveDir: root };
@@ -96,7 +96,7 @@ await rm(join(target, "dist"), { recursive: true, force: true });
 await writePackage(root, target, [
   ...files.map(({ path, text }) => ({ path, text: text.includes("var __require = ") ? REQUIRE + text : text })),
   { path: "dist/index.d.ts", text: types },
-  // The compiler reads one file in less time than eighty. Conditions are checked against it: see own-types.ts.
+  // The compiler reads one file in less time than eighty. Conditions are checked against it: see condition-program.ts.
   { path: "dist/codegen.d.ts", text: declarationsOf(typesForCode) },
   { path: "dist/LICENSES.txt", text: licences },
 ]);

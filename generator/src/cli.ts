@@ -1,12 +1,71 @@
 import { readFile, stat } from "node:fs/promises";
 import yargs from "yargs";
-import { COMMANDS } from "./cli/frame/commands.js";
-import { COMPLETION_FLAG } from "./cli/frame/completion-scripts.js";
-import { STDIN } from "./cli/frame/input-options.js";
-import { printLine } from "./cli/frame/output.js";
-import { printFailure, printProblem } from "./cli/frame/print.js";
+import type { AddCommand } from "./cli/command.js";
+import { COMPLETION_FLAG } from "./cli/completion-scripts.js";
+import { STDIN } from "./cli/input-options.js";
+import { printFailure, printLine, printProblem } from "./cli/print.js";
 import { didYouMean, quote } from "./diagnostic.js";
 import { packageFile } from "./package-file.js";
+
+/** A command as the overview shows it; its code is loaded when it is named. */
+interface CommandEntry {
+  readonly summary: string;
+  load(): Promise<AddCommand>;
+}
+
+/** All commands by their names, in the order of the overview. */
+export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(
+  Object.entries<CommandEntry>({
+    init: {
+      summary: "Create a project that runs, from CRDs",
+      load: async () => (await import("./cli/init-command.js")).addInitCommand,
+    },
+    add: {
+      summary: "Add a dependent, an external dependent, an event source or a controller",
+      load: async () => (await import("./cli/add-command.js")).addAddCommand,
+    },
+    dev: {
+      summary: "Run the operator, and restart it when you change a CRD, the spec or code",
+      load: async () => (await import("./cli/dev-command.js")).addDevCommand,
+    },
+    generate: {
+      summary: "Generate code from workflow.yaml and crds/",
+      load: async () => (await import("./cli/generate-command.js")).addGenerateCommand,
+    },
+    suggest: {
+      summary: "Suggest what the caches of event sources keep",
+      load: async () => (await import("./cli/suggest-command.js")).addSuggestCommand,
+    },
+    types: {
+      summary: "Generate typed resources from CRDs, without a workflow",
+      load: async () => (await import("./cli/types-command.js")).addTypesCommand,
+    },
+    diff: {
+      summary: "Show what a change of a CRD or of the spec breaks",
+      load: async () => (await import("./cli/diff-command.js")).addDiffCommand,
+    },
+    graph: {
+      summary: "Show the dependents and their order",
+      load: async () => (await import("./cli/graph-command.js")).addGraphCommand,
+    },
+    explain: {
+      summary: "Explain a rule that a message names, or a field of the spec",
+      load: async () => (await import("./cli/explain-command.js")).addExplainCommand,
+    },
+    doctor: {
+      summary: "Check the installation, the project and a cluster",
+      load: async () => (await import("./cli/doctor-command.js")).addDoctorCommand,
+    },
+    schema: {
+      summary: "Print the JSON Schema of the spec, or of a kind, for an editor",
+      load: async () => (await import("./cli/schema-command.js")).addSchemaCommand,
+    },
+    completion: {
+      summary: "Print the completion script of a shell",
+      load: async () => (await import("./cli/completion-command.js")).addCompletionCommand,
+    },
+  }),
+);
 
 /** Wrong arguments. Problems in the files of a project are diagnostics instead. */
 class UsageError extends Error {
@@ -54,7 +113,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 
 /** Prints the candidates for the last word of a command line, one on each line, if yargs does not know them; tells whether it did. */
 async function printValues(words: readonly string[]): Promise<boolean> {
-  const { completeValue } = await import("./cli/frame/complete-value.js");
+  const { completeValue } = await import("./cli/complete-value.js");
   const values = await completeValue(words);
   for (const value of values ?? []) printLine(value);
   return values !== undefined;

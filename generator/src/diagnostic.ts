@@ -19,10 +19,15 @@ export interface Diagnostic {
   readonly position?: SourcePosition;
   /** Where it is inside a document: `spec.dependents.web.dependsOn[0]`. */
   readonly path?: string;
-  /** The dependent that it is about, as `controller/dependent`: it may be accepted there. */
+  /** What it is about, such as a dependent (`controller/dependent`) or a CRD (`crd example.com/WebPage`): it may be accepted there. */
   readonly about?: string;
   /** What to do about it: `did you mean "database"?` */
   readonly hint?: string;
+}
+
+/** Returns `about` of a warning about a CRD: a controller that names the kind can accept it. */
+export function subjectOfCrd({ group, kind }: { readonly group: string; readonly kind: string }): string {
+  return `crd ${group}/${kind}`;
 }
 
 /** Tells whether something is wrong that nothing may be written for. */

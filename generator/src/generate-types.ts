@@ -1,14 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { counted, hasErrors, quote, type Diagnostic } from "./diagnostic.js";
+import { buildModel } from "./check/build-model.js";
+import { type Diagnostic, counted, hasErrors, quote } from "./diagnostic.js";
+import { emitResources } from "./emit/emit-project.js";
 import type { GenerateResult } from "./generate.js";
-import { readBuiltinKinds, withKinds } from "./input/crd/builtin-kinds.js";
-import type { Crd } from "./input/crd/crd.js";
-import { readCrdFiles } from "./input/crd/read-crd-files.js";
-import { readInputs, type Inputs } from "./input/source/read-inputs.js";
-import { buildModel } from "./model/build/build-model.js";
-import { emitResources } from "./output/emit-project.js";
-import { writeFiles } from "./output/files/write-files.js";
+import { type Crd, readCrdFiles } from "./read/crd/read-crds.js";
+import { readBuiltinKinds, withKinds } from "./read/kinds.js";
+import { type Inputs, readInputs } from "./read/read-inputs.js";
+import { writeFiles } from "./write/write-files.js";
 
 /** What `generateTypes` works on. */
 export interface GenerateTypesOptions {

@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
-import type { ProjectFile } from "./input/project-files.js";
-import type { FileTexts, ProjectInput } from "./input/read-project.js";
-import { RunMemory, type UnchangedRun } from "./memory/run-memory.js";
-import { StoredParts } from "./memory/stored-parts.js";
-import { isKubernetes, type LocateExpression, type ProjectModel, type ResourceModel } from "./model/project-model.js";
+import type { ControllerInputs } from "./code/check-code.js";
+import type { LocateSetting } from "./code/missing-stubs.js";
+import { type Diagnostic, hasErrors, sortDiagnostics } from "./diagnostic.js";
+import type { OutputFile } from "./emit/output-file.js";
+import { RunMemory, StoredParts, type UnchangedRun } from "./memory/run-memory.js";
 import {
   checkForgotten,
   followRenames,
@@ -13,14 +12,12 @@ import {
   rememberControllers,
   rememberDependents,
 } from "./model/project-memory.js";
-import type { FileChange } from "./output/files/file-changes.js";
-import { MANIFEST_PATH } from "./output/files/manifest.js";
-import type { OutputFile } from "./output/files/output-file.js";
-import type { ControllerInputs } from "./output/reads/find-inputs.js";
-import type { LocateSetting } from "./output/stubs/missing-stubs.js";
-import type { WriteReport } from "./output/files/write-files.js";
-import { digestOf } from "./parts/digest.js";
-import { RunParts, type PartMemory } from "./parts/part-memory.js";
+import { type LocateExpression, type ProjectModel, type ResourceModel, isKubernetes } from "./model/project-model.js";
+import type { ProjectFile } from "./read/project-files.js";
+import type { FileTexts, ProjectInput } from "./read/read-project.js";
+import { type PartMemory, RunParts, digestOf } from "./stage.js";
+import { MANIFEST_PATH } from "./write/manifest.js";
+import type { FileChange, WriteReport } from "./write/write-files.js";
 
 /** What `generate` works on. */
 export interface GenerateOptions {
@@ -254,13 +251,13 @@ export async function checkUserCode(
   return parts.recallLater("code", digestOf(JSON.stringify(model.resources.map(namesOf)), ...texts), async () => {
     // A stub that nobody has filled in does nothing.
     if (present.length === 0 && !hasExpressions) return NOTHING_FOUND;
-    const { checkStubs } = await import("./output/stubs/check-stubs.js");
+    const { checkStubs } = await import("./code/check-code.js");
     const misshapen = checkStubs(model, files);
     if (misshapen.length > 0) return { diagnostics: misshapen, inputs: [] };
     const [{ checkCode }, { findInputs }, { unlessTooDeep }] = await Promise.all([
-      import("./output/reads/check-code.js"),
-      import("./output/reads/find-inputs.js"),
-      import("./output/reads/code/source-program.js"),
+      import("./code/check-code.js"),
+      import("./code/check-code.js"),
+      import("./code/source-program.js"),
     ]);
     const found = unlessTooDeep(
       () => ({ diagnostics: checkCode(model, files, locate), inputs: findInputs(model, files, locate) }),

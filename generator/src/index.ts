@@ -3,8 +3,8 @@ export { generate } from "./generate.js";
 export type { GenerateOptions, GenerateResult } from "./generate.js";
 export { generateTypes } from "./generate-types.js";
 export type { GenerateTypesOptions } from "./generate-types.js";
-export type { FileChange } from "./output/files/file-changes.js";
-export type { WriteReport } from "./output/files/write-files.js";
+export type { FileChange } from "./write/write-files.js";
+export type { WriteReport } from "./write/write-files.js";
 
 // Telling what is wrong
 export { formatDiagnostic, hasErrors } from "./diagnostic.js";

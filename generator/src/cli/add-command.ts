@@ -1,21 +1,20 @@
 import type { Argv } from "yargs";
 import type { AddOptions, AddResult } from "../add/add-to-spec.js";
 import { hasErrors } from "../diagnostic.js";
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, generateOutcome, printOutcome, relativeTo, type Format } from "./frame/format.js";
-import { addCrdOptions, isEmpty, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
-import { printDiagnostics, printKept, printResult } from "./frame/print.js";
+import type { AddCommand } from "./command.js";
+import { type CommandInputs, addCrdOptions, isEmpty, readProjectCrds } from "./input-options.js";
 import {
-  addExternalOptions,
-  checkControllerName,
-  checkEntryName,
-  checkOneOf,
-  checkResource,
-  externalEntry,
-  type SpecEntry,
-} from "./frame/spec-entries.js";
-import { withProgress } from "./frame/terminal.js";
-import { printLine } from "./frame/output.js";
+  FORMAT_OPTION,
+  type Format,
+  generateOutcome,
+  printDiagnostics,
+  printKept,
+  printLine,
+  printOutcome,
+  printResult,
+  relativeTo,
+  withProgress,
+} from "./print.js";
 
 // A Job runs again when it is gone, and its template cannot be changed.
 function modeOf(resource: string, readOnly: boolean): { readonly mode?: "readOnly" | "once" } {
@@ -169,7 +168,8 @@ function addSource<Options>(command: Argv<Options>) {
       array: true,
       requiresArg: true,
       default: [] as string[],
-      describe: "The namespaces to watch, or all [default: those of the controller]",
+      coerce: splitAtCommas,
+      describe: "The namespaces to watch, or all: a b, or a,b [default: those of the controller]",
     })
     .check(({ name, resource, label, "mapped-by": mappedBy, namespaces, ...given }) => {
       const problem = checkEntryName(name) ?? (resource === undefined ? undefined : checkResource(resource));
@@ -224,13 +224,19 @@ function withEntry<Options>(command: Argv<Options>) {
     });
 }
 
+// As kubectl and the flags of an operator take lists. No name has a comma.
+function splitAtCommas(values: readonly string[]): string[] {
+  return values.flatMap((value) => value.split(",").filter((each) => each !== ""));
+}
+
 function withDependencies<Options>(command: Argv<Options>) {
   return command.option("depends-on", {
     type: "string",
     array: true,
     requiresArg: true,
     default: [] as string[],
-    describe: "The dependents that must be ready before it is reconciled",
+    coerce: splitAtCommas,
+    describe: "The dependents that must be ready before it is reconciled: a b, or a,b",
   });
 }
 
@@ -269,7 +275,7 @@ async function addNewController(
   const found = relativeTo(project, diagnostics);
   if (hasErrors(found))
     return printOutcome(format, { diagnostics: found, project }, () => printDiagnostics(diagnostics));
-  const { addController: add } = await import("../add/add-controller.js");
+  const { addController: add } = await import("../add/add-to-spec.js");
   const stated = primary === undefined ? {} : { primary };
   const result = await withProgress((onStep) => add({ project, name, ...stated, crdFiles: files, onStep }));
   return printAdded({ ...result, diagnostics: [...found, ...result.diagnostics] }, common);
@@ -285,4 +291,77 @@ function printAdded(result: AddResult, { project, name, format }: CommonArgument
     printKept(written.kept);
     return printResult(result, { update: "npx gen-operator generate" });
   });
+}
+
+/** What is written into a spec. */
+type SpecEntry = { readonly [field: string]: unknown };
+
+const RESOURCE = /^(?:[a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z](?:[-A-Za-z0-9]*[A-Za-z0-9])?$/;
+const NAME = /^[a-z][A-Za-z0-9]{0,62}$/;
+const CONTROLLER = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** The ways in which resources from outside Kubernetes become known. */
+interface ExternalArguments {
+  readonly poll?: string | undefined;
+  readonly perPrimaryPoll?: string | undefined;
+  readonly inbound: boolean;
+}
+
+/** Adds the options of `ExternalArguments`. */
+function addExternalOptions<Options>(command: Argv<Options>) {
+  return command
+    .option("poll", {
+      type: "string",
+      requiresArg: true,
+      describe: "Fetch all resources at this interval: 30s, 5m",
+    })
+    .option("per-primary-poll", {
+      type: "string",
+      requiresArg: true,
+      describe: "Fetch the resources of each primary at this interval: 30s, 5m",
+    })
+    .option("inbound", {
+      type: "boolean",
+      default: false,
+      describe: "Your code pushes the resources, for example from a webhook",
+    });
+}
+
+/** Returns the fields that say where external resources come from; at most one of them is there. */
+function externalEntry({ poll, perPrimaryPoll, inbound }: ExternalArguments): SpecEntry {
+  return {
+    ...(poll === undefined ? {} : { poll: { every: poll } }),
+    ...(perPrimaryPoll === undefined ? {} : { perPrimaryPoll: { every: perPrimaryPoll } }),
+    ...(inbound ? { inbound: {} } : {}),
+  };
+}
+
+/** Says what is wrong unless exactly one of some options is given; `true` if all is well. */
+function checkOneOf(given: SpecEntry, names: readonly string[]): true | string {
+  const stated = names.filter((name) => given[name] !== undefined && given[name] !== false);
+  const options = names.map((name) => `--${name}`);
+  if (stated.length === 1) return true;
+  if (stated.length === 0) return `say where the resources come from: ${options.join(", ")}`;
+  return `${stated.map((name) => `--${name}`).join(" and ")} exclude each other`;
+}
+
+/** Says what is wrong with the name of a dependent or of an event source. */
+function checkEntryName(name: unknown): string | undefined {
+  return checkName(name, NAME, "configMap");
+}
+
+/** Says what is wrong with the name of a controller. */
+function checkControllerName(name: unknown): string | undefined {
+  return checkName(name, CONTROLLER, "web-page");
+}
+
+function checkName(name: unknown, pattern: RegExp, example: string): string | undefined {
+  if (typeof name === "string" && pattern.test(name)) return undefined;
+  return `${JSON.stringify(name)} is no name: expected one such as ${example}`;
+}
+
+/** Says what is wrong with the name of a kind. */
+function checkResource(resource: unknown): string | undefined {
+  if (typeof resource === "string" && RESOURCE.test(resource)) return undefined;
+  return `${JSON.stringify(resource)} is no kind: expected one such as v1/ConfigMap or apps/v1/Deployment`;
 }

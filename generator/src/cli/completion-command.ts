@@ -1,6 +1,6 @@
-import type { AddCommand } from "./frame/command.js";
-import { COMPLETION_SCRIPTS, SHELLS } from "./frame/completion-scripts.js";
-import { printLines } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { COMPLETION_SCRIPTS, SHELLS } from "./completion-scripts.js";
+import { printLines } from "./print.js";
 
 /** Adds `gen-operator completion`. */
 export const addCompletionCommand: AddCommand = (parser, { summary, end }) => {

@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
-import type { AddCommand } from "./frame/command.js";
-import { printProblem } from "./frame/print.js";
-import { untilSignal } from "./frame/until-signal.js";
-import { writeTable } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { printProblem, untilSignal, writeTable } from "./print.js";
 
 /** Adds `gen-operator dev`. */
 export const addDevCommand: AddCommand = (parser, { summary, end }) => {

@@ -1,11 +1,19 @@
+import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
 import type { Change } from "../diff/change.js";
 import type { DiffResult, ProjectDiff } from "../diff/diff-project.js";
-import { formatPosition, quote, type Diagnostic } from "../diagnostic.js";
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, FORMATS, printOutcome, type Outcome } from "./frame/format.js";
-import { printDiagnostics, printProblem } from "./frame/print.js";
-import { painterFor, withProgress } from "./frame/terminal.js";
-import { printJson, printLine } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import {
+  FORMATS,
+  FORMAT_OPTION,
+  type Outcome,
+  painterFor,
+  printDiagnostics,
+  printJson,
+  printLine,
+  printOutcome,
+  printProblem,
+  withProgress,
+} from "./print.js";
 
 const CRDIFY = "crdify";
 

@@ -1,10 +1,7 @@
 import { counted } from "../diagnostic.js";
 import type { Check } from "../doctor/check.js";
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION } from "./frame/format.js";
-import { generateCommandOf } from "./frame/print.js";
-import { createProgressLine, painterFor } from "./frame/terminal.js";
-import { printJson, printLine } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { FORMAT_OPTION, createProgressLine, generateCommandOf, painterFor, printJson, printLine } from "./print.js";
 
 /** Adds `gen-operator doctor`. */
 export const addDoctorCommand: AddCommand = (parser, { summary, end }) => {

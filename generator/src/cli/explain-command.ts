@@ -1,6 +1,5 @@
-import type { AddCommand } from "./frame/command.js";
-import { printProblem } from "./frame/print.js";
-import { printLines } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { printLines, printProblem } from "./print.js";
 
 /** Adds `gen-operator explain`. */
 export const addExplainCommand: AddCommand = (parser, { summary, end }) => {

@@ -1,7 +1,13 @@
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, generateOutcome, printOutcome } from "./frame/format.js";
-import { generateCommandOf, printChanges, printResult } from "./frame/print.js";
-import { withProgress } from "./frame/terminal.js";
+import type { AddCommand } from "./command.js";
+import {
+  FORMAT_OPTION,
+  generateCommandOf,
+  generateOutcome,
+  printChanges,
+  printOutcome,
+  printResult,
+  withProgress,
+} from "./print.js";
 
 /** Adds `gen-operator generate`. */
 export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
@@ -63,7 +69,7 @@ export const addGenerateCommand: AddCommand = (parser, { summary, end }) => {
         .example("$0 generate --check --format github", "the same, with annotations in a pull request"),
     async ({ project, check, dryRun, watch, strict, forget, format }) => {
       if (watch) {
-        const { watchGenerate } = await import("./frame/watch-generate.js");
+        const { watchGenerate } = await import("./watch-generate.js");
         return end(await watchGenerate({ project, strict }));
       }
       const { generate } = await import("../generate.js");

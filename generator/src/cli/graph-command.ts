@@ -1,7 +1,5 @@
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
-import { printDiagnostics } from "./frame/print.js";
-import { printLines } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { FORMAT_OPTION, printDiagnostics, printLines, printOutcome } from "./print.js";
 
 /** Adds `gen-operator graph`. */
 export const addGraphCommand: AddCommand = (parser, { summary, end }) => {

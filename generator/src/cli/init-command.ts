@@ -1,13 +1,23 @@
-import { addCrdOptions, readProjectCrds, type CommandInputs } from "./frame/input-options.js";
-import { EXAMPLES, readExample, type ExampleName } from "../output/project/examples.js";
-import type { AddCommand } from "./frame/command.js";
 import { hasErrors, shellWord } from "../diagnostic.js";
-import { FORMAT_OPTION, generateOutcome, printOutcome, relativeTo, type Format } from "./frame/format.js";
-import type { InitReport } from "../output/project/init-project.js";
-import { isPackageName } from "../output/project/package-name.js";
-import { printDiagnostics, printKept, printResult } from "./frame/print.js";
-import { withProgress } from "./frame/terminal.js";
-import { printErrorLines, printLine, printLines } from "./frame/output.js";
+import { EXAMPLES, type ExampleName, readExample } from "../init/examples.js";
+import type { InitReport } from "../init/init-project.js";
+import { isPackageName } from "../init/package-name.js";
+import type { AddCommand } from "./command.js";
+import { type CommandInputs, addCrdOptions, readProjectCrds } from "./input-options.js";
+import {
+  FORMAT_OPTION,
+  type Format,
+  generateOutcome,
+  printDiagnostics,
+  printErrorLines,
+  printKept,
+  printLine,
+  printLines,
+  printOutcome,
+  printResult,
+  relativeTo,
+  withProgress,
+} from "./print.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, { summary, end }) => {
@@ -75,10 +85,10 @@ interface InitArguments {
 async function initProject({ directory, inputs, name, example: exampleName, format }: InitArguments): Promise<number> {
   const [{ planProject, writeProject }, { generate }, { checkNewProject }, { writeExampleObjects }] = await Promise.all(
     [
-      import("../output/project/init-project.js"),
+      import("../init/init-project.js"),
       import("../generate.js"),
       import("../init/check-new-project.js"),
-      import("../init/write-example-objects.js"),
+      import("../init/example-objects.js"),
     ],
   );
   const example = exampleName === undefined ? undefined : await readExample(exampleName);

@@ -1,6 +1,5 @@
-import type { AddCommand } from "./frame/command.js";
-import { printDiagnostics } from "./frame/print.js";
-import { printJson, printLines } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { printDiagnostics, printJson, printLines } from "./print.js";
 
 /** Adds `gen-operator schema`. */
 export const addSchemaCommand: AddCommand = (parser, { summary, end }) => {

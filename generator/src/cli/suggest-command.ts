@@ -1,8 +1,5 @@
-import type { AddCommand } from "./frame/command.js";
-import { FORMAT_OPTION, printOutcome } from "./frame/format.js";
-import { generateCommandOf, printDiagnostics } from "./frame/print.js";
-import { withProgress } from "./frame/terminal.js";
-import { printLine } from "./frame/output.js";
+import type { AddCommand } from "./command.js";
+import { FORMAT_OPTION, generateCommandOf, printDiagnostics, printLine, printOutcome, withProgress } from "./print.js";
 
 /** Adds `gen-operator suggest`. */
 export const addSuggestCommand: AddCommand = (parser, { summary, end }) => {

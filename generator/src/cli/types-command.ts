@@ -1,8 +1,6 @@
-import type { AddCommand } from "./frame/command.js";
-import { addClusterOptions, readCommandInputs, STDIN } from "./frame/input-options.js";
-import { FORMAT_OPTION, generateOutcome, printOutcome } from "./frame/format.js";
-import { printResult } from "./frame/print.js";
-import { withProgress } from "./frame/terminal.js";
+import type { AddCommand } from "./command.js";
+import { STDIN, addClusterOptions, readCommandInputs } from "./input-options.js";
+import { FORMAT_OPTION, generateOutcome, printOutcome, printResult, withProgress } from "./print.js";
 
 /** Adds `gen-operator types`. */
 export const addTypesCommand: AddCommand = (parser, { summary, end }) => {

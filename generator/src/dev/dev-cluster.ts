@@ -2,13 +2,14 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ApiClient, ResourceDefinition } from "@gen-operator/runtime";
-import { readBuiltinKinds } from "../input/crd/builtin-kinds.js";
-import type { Crd } from "../input/crd/crd.js";
-import { isDirectory, readProjectFile } from "../input/project-files.js";
-import { CUSTOM_RESOURCE_DEFINITION, openCluster } from "../input/source/cluster.js";
-import { isRecord } from "../input/yaml/json.js";
-import { exactAsNumber } from "../input/crd/schema/exact-integers.js";
-import { parseYaml } from "../input/yaml/parse-yaml.js";
+import { exactJson } from "@gen-operator/schema";
+import { CUSTOM_RESOURCE_DEFINITION, openCluster } from "../read/cluster.js";
+import { exactObjectOf } from "../read/crd/crd-schema.js";
+import type { Crd } from "../read/crd/read-crds.js";
+import { readBuiltinKinds } from "../read/kinds.js";
+import { isDirectory, readProjectFile } from "../read/project-files.js";
+import { parseYaml } from "../read/yaml/parse-yaml.js";
+import { isRecord } from "../read/yaml/values.js";
 import { DevError, type EmbeddedServer, type ProjectPackages } from "./project-packages.js";
 
 /** Where `dev` runs an operator. */
@@ -74,9 +75,9 @@ export class DevCluster implements AsyncDisposable {
     const applied: string[] = [];
     for (const crd of crds) {
       const name = `${crd.plural}.${crd.group}`;
-      const text = JSON.stringify(crd.document, exactAsNumber);
+      const text = exactJson(crd.document);
       if (this.#applied.get(name) === text) continue;
-      const object = { ...(JSON.parse(text) as object), metadata: metadataOf(crd.document, name) };
+      const object = { ...crd.document, metadata: metadataOf(crd.document, name) };
       await this.#client.apply({ definition: CUSTOM_RESOURCE_DEFINITION }, object, {
         fieldManager: FIELD_MANAGER,
         force: true,
@@ -115,7 +116,7 @@ export class DevCluster implements AsyncDisposable {
         ...(isNamespaced ? { namespace: typeof namespace === "string" ? namespace : "default" } : {}),
       };
       const key = `${kind} ${ref.namespace === undefined ? "" : `${ref.namespace}/`}${name}`;
-      const text = JSON.stringify(object);
+      const text = exactJson(object);
       if (this.#applied.get(key) === text) continue;
       try {
         const body = { ...object, metadata: { ...(metadata as object), ...ref } };
@@ -151,7 +152,8 @@ async function readExamples(project: string, problems: string[]): Promise<Exampl
     else {
       const { documents, diagnostics } = parseYaml(file, read.text);
       for (const { message, position } of diagnostics) problems.push(`${file}:${position?.line ?? 1}: ${message}`);
-      for (const { value } of documents) if (isRecord(value)) examples.push({ file, object: value });
+      for (const document of documents)
+        if (isRecord(document.value)) examples.push({ file, object: exactObjectOf(document, document.value) });
     }
   }
   return examples;

@@ -1,19 +1,17 @@
 import { join, relative } from "node:path";
 import { formatDiagnostic, hasErrors, shellWord } from "../diagnostic.js";
 import { generate } from "../generate.js";
-import type { Crd } from "../input/crd/crd.js";
-import { readProject } from "../input/read-project.js";
+import type { Crd } from "../read/crd/read-crds.js";
+import { readProject } from "../read/read-project.js";
 import { describeSystemError, isSystemError } from "../system-error.js";
-import { formatProblem, type CodeProblem } from "./code/code-problem.js";
+import { Transpiler } from "./code/transpile.js";
+import { type CodeProblem, type TypeChecker, createTypeChecker, formatProblem } from "./code/type-check.js";
 import { DevCluster } from "./dev-cluster.js";
 import { DevFolder } from "./dev-folder.js";
 import { LiveTable, type LiveTableOptions } from "./live-table.js";
-import { formatLogLine } from "./operator/log-line.js";
 import type { HostMessage } from "./operator/operator-host.js";
-import { OperatorProcess } from "./operator/operator-process.js";
+import { OperatorProcess, formatLogLine } from "./operator/operator-process.js";
 import { findPackages } from "./project-packages.js";
-import { Transpiler } from "./code/transpile.js";
-import { createTypeChecker, type TypeChecker } from "./code/type-check.js";
 import { isSpecFile, watchProject } from "./watch-project.js";
 
 /** How a project is run while it is written. */
@@ -47,7 +45,7 @@ export async function runDev(options: DevOptions): Promise<void> {
     const checker = use(await createTypeChecker(project, packages.typescriptFolder));
     void checker.check().catch(() => {});
     const given = kubeconfig === undefined ? {} : { kubeconfig };
-    const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: join(folder.path, "kubeconfig") }));
+    const cluster = use(await DevCluster.open({ packages, ...given, kubeconfigFile: folder.kubeconfig }));
     table.step(`${cluster.isEmbedded ? "embedded API server" : "cluster"} at ${cluster.address}`);
     table.note(`export KUBECONFIG=${shellWord(relative(process.cwd(), cluster.kubeconfig) || cluster.kubeconfig)}`);
     const operator: OperatorProcess = use(

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type * as runtime from "@gen-operator/runtime";
 import { formatDiagnostic } from "../diagnostic.js";
-import { readPackageName } from "../input/project-files.js";
+import { readPackageName } from "../read/project-files.js";
 import type { Esbuild } from "./code/transpile.js";
 
 /** What `dev` uses of the embedded API server. */

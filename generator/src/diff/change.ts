@@ -1,9 +1,9 @@
 import type { SourcePosition } from "../diagnostic.js";
-import type { Crd } from "../input/crd/crd.js";
-import type { ProjectInput } from "../input/read-project.js";
-import type { Place } from "../input/yaml/yaml-document.js";
 import type { ControllerModel, RawSchema } from "../model/project-model.js";
-import { ownSchema, schemasOf } from "../model/schema/raw-schema.js";
+import { ownSchema, schemasOf } from "../model/schema.js";
+import type { Crd } from "../read/crd/read-crds.js";
+import type { ProjectInput } from "../read/read-project.js";
+import type { Place } from "../read/yaml/yaml-document.js";
 
 /** Something that differs between two states of a project. */
 export interface Change {

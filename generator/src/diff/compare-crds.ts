@@ -1,9 +1,10 @@
-import { deepEqual, isJsonObject, type JsonObject, type JsonValue } from "@gen-operator/schema";
-import type { Crd, CrdVersion } from "../input/crd/crd.js";
-import { collectInto, type AddChange, type Change } from "./change.js";
-import { compareSchemas } from "./compare-schemas.js";
-import { changeText, text } from "./keyword-rules.js";
-import { partsOfCrd, partsOfVersion, type Parts } from "./normal-crd.js";
+import { type JsonObject, type JsonValue, deepEqual, isJsonObject } from "@gen-operator/schema";
+import type { RawSchema } from "../model/project-model.js";
+import { withoutNulls } from "../read/crd/crd-schema.js";
+import type { Crd, CrdVersion } from "../read/crd/read-crds.js";
+import { type AddChange, type Change, collectInto } from "./change.js";
+import { changeText, compareSchemas, text } from "./compare-schemas.js";
+import { type Parts, partsOfCrd, partsOfVersion } from "./normal-schema.js";
 
 /** Compares the CRDs of two states of a project, version by version. */
 export function compareCrds(before: readonly Crd[], after: readonly Crd[]): Change[] {
@@ -34,12 +35,19 @@ function compareCrd(before: Crd, after: Crd, changes: Change[]): void {
     if (now === undefined) reportRemoved(version, add);
     else {
       compareParts([partsOfVersion(before, version), partsOfVersion(after, now)], VERSION_RULES, add);
-      compareSchemas(version.schema, now.schema, add);
+      compareSchemas(exactSchemaOf(before, version), exactSchemaOf(after, now), add);
     }
   }
   for (const { name: version, isServed } of after.versions)
     if (!former.has(version))
       collectInto(changes, `${name} ${version}`)("compatible", "", isServed ? "added" : "added, and not served");
+}
+
+/** Returns the schema of a version with the very integers of the definition. */
+function exactSchemaOf({ document }: Crd, { name, schema }: CrdVersion): RawSchema {
+  const { spec } = document as { spec?: { versions?: { name: string; schema?: { openAPIV3Schema?: unknown } }[] } };
+  const written = spec?.versions?.find((version) => version.name === name)?.schema?.openAPIV3Schema;
+  return (withoutNulls(written) as RawSchema | undefined) ?? schema;
 }
 
 function reportRemoved({ isStorage, isServed }: CrdVersion, add: AddChange): void {

@@ -1,4 +1,4 @@
-import { isVersionPart, type Change } from "./change.js";
+import { type Change, isVersionPart } from "./change.js";
 
 /** What a check of crdify found. Errors are breaking changes, and warnings compatible ones. */
 export interface CrdifyResult {

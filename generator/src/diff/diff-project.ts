@@ -1,21 +1,26 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
-import { findBrokenLines, type BrokenLine } from "./broken-lines.js";
-import { locateChange, type Change } from "./change.js";
-import { compareCrds } from "./compare-crds.js";
-import { compareStubs } from "./compare-stubs.js";
-import { compareWorkflows } from "./compare-workflows.js";
-import { openBaseline } from "./read-baseline.js";
-import { readProject, type ProjectInput, type ReadOptions } from "../input/read-project.js";
-import { readSources } from "../input/read-sources.js";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative, resolve, sep } from "node:path";
+import { promisify } from "node:util";
+import type ts from "typescript";
+import { buildModel } from "../check/build-model.js";
+import { isImmutableKind } from "../check/dependents.js";
+import { type Diagnostic, hasErrors, slashed, sortDiagnostics } from "../diagnostic.js";
+import { emitProject } from "../emit/emit-project.js";
+import { dependentNamesOf, kebabCase } from "../emit/names.js";
+import type { OutputFile } from "../emit/output-file.js";
 import { rememberDependents } from "../model/project-memory.js";
-import type { ProjectModel } from "../model/project-model.js";
+import { type ControllerModel, type ProjectModel, isKubernetes, isReadOnly } from "../model/project-model.js";
+import { loadLibrary } from "../model/typescript.js";
 import { moveCode } from "../move/move-code.js";
-import { buildModel } from "../model/build/build-model.js";
-import { emitProject } from "../output/emit-project.js";
-import type { OutputFile } from "../output/files/output-file.js";
+import { isDirectory, readSources } from "../read/project-files.js";
+import { type ProjectInput, type ReadOptions, readProject } from "../read/read-project.js";
+import type { FileChange } from "../write/write-files.js";
+import { type Change, collectInto, locateChange } from "./change.js";
+import { compareCrds } from "./compare-crds.js";
+import { compareWorkflows } from "./compare-workflows.js";
 
 /** What `diffProject` compares. */
 export interface DiffOptions {
@@ -116,4 +121,184 @@ async function isThere(root: string, path: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+const run = promisify(execFile);
+
+/** The state of a project that another one is compared with; disposing it removes what was checked out. */
+interface Baseline extends AsyncDisposable {
+  readonly folder: string;
+}
+
+/** Returns a folder with the state that is named: a folder, or a commit of the repository of the project. */
+async function openBaseline(project: string, against: string): Promise<Baseline | { readonly problem: string }> {
+  if (await isDirectory(against)) return { folder: resolve(against), [Symbol.asyncDispose]: async () => undefined };
+  const temporary = await mkdtemp(join(tmpdir(), "gen-operator-diff-"));
+  const dispose = () => rm(temporary, { recursive: true, force: true });
+  // An index of its own, so that nothing of the repository changes.
+  const env = { ...process.env, GIT_INDEX_FILE: join(temporary, "index") };
+  const git = (...args: string[]) => run("git", ["-C", project, ...args], { env, encoding: "utf8" });
+  try {
+    const prefix = (await git("rev-parse", "--show-prefix")).stdout.trim();
+    const commit = (
+      await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${against}^{commit}`)
+    ).stdout.trim();
+    await git("read-tree", `${commit}:${prefix}`);
+    const folder = join(temporary, "project");
+    await git("checkout-index", "--all", `--prefix=${folder}/`);
+    return { folder, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    const { stderr = "", code } = error as { stderr?: string; code?: unknown };
+    const said = stderr.trim().split("\n")[0];
+    const reason =
+      code === "ENOENT"
+        ? "git is not installed"
+        : said?.startsWith("fatal: not a git repository") === true
+          ? "the project is in no git repository, and there is no such folder"
+          : said;
+    return { problem: reason === undefined || reason === "" ? "there is no such folder or commit" : reason };
+  }
+}
+
+/** What an API server refuses to change in an object that exists, by group and kind. */
+const IMMUTABLE: ReadonlyMap<string, string> = new Map([
+  ["/PersistentVolumeClaim", "spec, other than resources.requests and volumeAttributesClassName"],
+  ["/Pod", "spec, other than images, tolerations that are added and activeDeadlineSeconds"],
+  ["/Secret", "type"],
+  ["/Service", "spec.clusterIP and spec.clusterIPs"],
+  ["apps/DaemonSet", "spec.selector"],
+  ["apps/Deployment", "spec.selector"],
+  ["apps/ReplicaSet", "spec.selector"],
+  [
+    "apps/StatefulSet",
+    "spec, other than replicas, ordinals, template, updateStrategy, revisionHistoryLimit, persistentVolumeClaimRetentionPolicy and minReadySeconds",
+  ],
+  ["batch/Job", "spec.selector, spec.template and spec.completionMode"],
+  ["discovery.k8s.io/EndpointSlice", "addressType"],
+  ["networking.k8s.io/IngressClass", "spec.controller"],
+  ["node.k8s.io/RuntimeClass", "handler"],
+  ["rbac.authorization.k8s.io/ClusterRoleBinding", "roleRef"],
+  ["rbac.authorization.k8s.io/RoleBinding", "roleRef"],
+  ["scheduling.k8s.io/PriorityClass", "value and preemptionPolicy"],
+  ["storage.k8s.io/StorageClass", "provisioner, parameters, reclaimPolicy and volumeBindingMode"],
+]);
+
+/** Two states of a project. */
+interface TwoStates {
+  readonly before: string;
+  readonly now: string;
+  readonly controllers: readonly ControllerModel[];
+}
+
+/**
+ * Names the dependents whose stub has another text, where the kind has fields that cannot be changed: what `desired` returns is known
+ * only when it runs.
+ */
+export async function compareStubs({ before, now, controllers }: TwoStates): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (const controller of controllers) {
+    const add = collectInto(changes, `controller ${controller.name}`);
+    for (const dependent of controller.dependents) {
+      if (!isKubernetes(dependent) || isReadOnly(dependent)) continue;
+      if (dependent.mode === "createOnly" || dependent.mode === "once") continue;
+      const { group, kind } = dependent.resource;
+      const fields = IMMUTABLE.get(`${group}/${kind}`);
+      if (fields === undefined) continue;
+      const path = `src/${kebabCase(controller.name)}/dependents/${dependentNamesOf(dependent).file}.ts`;
+      const [former, current] = await Promise.all([before, now].map((root) => textOfStub(join(root, path))));
+      if (former === undefined || current === undefined || former === current) continue;
+      const isRecreated = dependent.onImmutable === "recreate";
+      const fate = isRecreated
+        ? `a ${kind} that exists is deleted and created again if the change is one of ${fields}`
+        : `of a ${kind} that exists, the API server refuses a change of ${fields}: give the object another name, or set onImmutable: recreate, to replace it`;
+      // Nearly every change of these is refused.
+      const isBreaking = !isRecreated && isImmutableKind(dependent.resource);
+      add(isBreaking ? "breaking" : "compatible", dependent.name, `${path} differs; ${fate}`);
+    }
+  }
+  return changes;
+}
+
+async function textOfStub(path: string): Promise<string | undefined> {
+  return readFile(path, "utf8").catch(() => undefined);
+}
+
+/** A line of the user's that compiles with the code generated before, and does not with the code generated now. */
+interface BrokenLine {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** With the number of TypeScript's message: `TS2339: Property …`. */
+  readonly message: string;
+}
+
+/** Two states of the generated code of a project. */
+interface GeneratedCode {
+  readonly before: readonly OutputFile[];
+  readonly after: readonly OutputFile[];
+  /** What generate changes in the user's code. */
+  readonly changes: readonly FileChange[];
+}
+
+/** Returns the lines of the user's that stop compiling; undefined if the project cannot be compiled: its packages are not installed. */
+function findBrokenLines(root: string, { before, after, changes }: GeneratedCode): BrokenLine[] | undefined {
+  const compiler = loadLibrary("typescript");
+  const configFile = compiler.findConfigFile(root, compiler.sys.fileExists);
+  if (configFile === undefined || !configFile.startsWith(root)) return undefined;
+  const config = compiler.parseJsonConfigFileContent(
+    compiler.readConfigFile(configFile, compiler.sys.readFile).config,
+    compiler.sys,
+    root,
+  );
+  const now = compile(compiler, { root, config, files: after, changes });
+  const known = new Set(compile(compiler, { root, config, files: before, changes: [] }).map(lineKeyOf));
+  if (now.some(({ message }) => /^TS(2307|2792): .*'@gen-operator\/runtime/.test(message))) return undefined;
+  return now.filter((problem) => !known.has(lineKeyOf(problem)));
+}
+
+function lineKeyOf({ file, line, column, message }: BrokenLine): string {
+  return `${file}:${line}:${column}:${message}`;
+}
+
+interface Compilation {
+  readonly root: string;
+  readonly config: ts.ParsedCommandLine;
+  readonly files: readonly OutputFile[];
+  readonly changes: readonly FileChange[];
+}
+
+// The generated code takes the place of what is on disk; so does a stub that is not there yet.
+function compile(compiler: typeof ts, { root, config, files, changes }: Compilation): BrokenLine[] {
+  const generated = resolve(root, "src/generated") + sep;
+  const texts = new Map<string, string>();
+  for (const { path, content, owner } of files) {
+    const file = resolve(root, path);
+    if (/\.[cm]?tsx?$/.test(file) && (owner === "generator" || !compiler.sys.fileExists(file)))
+      texts.set(file, content);
+  }
+  for (const { path, after } of changes) if (after !== undefined) texts.set(resolve(root, path), after);
+  const deleted = new Set(changes.flatMap(({ path, after }) => (after === undefined ? [resolve(root, path)] : [])));
+  const options: ts.CompilerOptions = { ...config.options, noEmit: true, incremental: false, composite: false };
+  const host = compiler.createCompilerHost(options);
+  const { readFile, fileExists, getSourceFile } = host;
+  const isHidden = (file: string) => resolve(file).startsWith(generated) || deleted.has(resolve(file));
+  host.fileExists = (file) => texts.has(resolve(file)) || (!isHidden(file) && fileExists(file));
+  host.readFile = (file) => texts.get(resolve(file)) ?? (isHidden(file) ? undefined : readFile(file));
+  // Folders of what is generated may not be there yet.
+  host.directoryExists = (folder) => resolve(folder).startsWith(resolve(root)) || compiler.sys.directoryExists(folder);
+  host.getSourceFile = (file, version, ...rest) => {
+    const text = texts.get(resolve(file));
+    return text === undefined ? getSourceFile(file, version, ...rest) : compiler.createSourceFile(file, text, version);
+  };
+  const roots = [...new Set([...config.fileNames.filter((file) => !isHidden(file)), ...texts.keys()])];
+  const program = compiler.createProgram(roots, options, host);
+  return compiler.getPreEmitDiagnostics(program).flatMap(({ file, start, code, messageText }) => {
+    if (file === undefined || start === undefined || isHidden(file.fileName)) return [];
+    const name = slashed(relative(root, resolve(file.fileName)));
+    if (name.startsWith("../") || name.includes("node_modules/")) return [];
+    const { line, character } = file.getLineAndCharacterOfPosition(start);
+    const message = `TS${code}: ${compiler.flattenDiagnosticMessageText(messageText, " ")}`;
+    return [{ file: name, line: line + 1, column: character + 1, message }];
+  });
 }

@@ -1,6 +1,6 @@
 import type { ApiClient, KubernetesObject } from "@gen-operator/runtime";
-import { clusterKind, describeClusterProblem, openCluster, type ClusterOptions } from "../input/source/cluster.js";
-import { ok, skipped, type Check } from "./check.js";
+import { type ClusterOptions, clusterKind, describeClusterProblem, openCluster } from "../read/cluster.js";
+import { type Check, ok, skipped } from "./check.js";
 
 /** How long a cluster may take to answer. */
 const TIMEOUT_MS = 10_000;

@@ -1,9 +1,9 @@
 import { basename } from "node:path";
-import { counted, type Diagnostic } from "../diagnostic.js";
-import { generate, type GenerateResult } from "../generate.js";
-import { readSources } from "../input/read-sources.js";
+import { type Diagnostic, counted } from "../diagnostic.js";
+import { type GenerateResult, generate } from "../generate.js";
+import { readSources } from "../read/project-files.js";
 import { describeSystemError, isSystemError } from "../system-error.js";
-import { ok, skipped, type Check } from "./check.js";
+import { type Check, ok, skipped } from "./check.js";
 
 /** How many files are named; the rest are counted. */
 const MOST_NAMED = 5;

@@ -1,10 +1,9 @@
 import type { ApiClient } from "@gen-operator/runtime";
 import { compareCrds } from "../diff/compare-crds.js";
-import type { Crd } from "../input/crd/crd.js";
-import { readCrds } from "../input/crd/read-crds.js";
-import { CUSTOM_RESOURCE_DEFINITION } from "../input/source/cluster.js";
-import { kindsOf, type ControllerModel, type ProjectModel, type ResourceModel } from "../model/project-model.js";
-import { ok, skipped, type Check } from "./check.js";
+import { type ControllerModel, type ProjectModel, type ResourceModel, kindsOf } from "../model/project-model.js";
+import { pathOfCrd } from "../read/cluster.js";
+import { type Crd, readCrds } from "../read/crd/read-crds.js";
+import { type Check, ok, skipped } from "./check.js";
 
 const NAME = "kinds";
 const TIMEOUT_MS = 30_000;
@@ -144,10 +143,10 @@ type LiveCrd =
 async function readClusterCrd(client: ApiClient, name: string, signal: AbortSignal): Promise<LiveCrd> {
   const { isApiError, messageOf } = await import("@gen-operator/runtime");
   try {
-    const object = await client.get({ definition: CUSTOM_RESOURCE_DEFINITION }, { name }, { signal });
-    if (object === undefined) return { kind: "missing" };
+    const text = await client.readPath(pathOfCrd(name), { signal });
+    if (text === undefined) return { kind: "missing" };
     // The server has accepted it; what this reader rejects is another matter.
-    const [crd] = readCrds({ file: `cluster/${name}.json`, text: JSON.stringify(object) }).crds;
+    const [crd] = readCrds({ file: `cluster/${name}.json`, text }).crds;
     return { kind: "found", ...(crd !== undefined && { crd }) };
   } catch (error) {
     const advice = `ask for the right to get customresourcedefinition ${name}`;

@@ -1,17 +1,15 @@
 import { resolve } from "node:path";
+import { buildModel } from "../check/build-model.js";
 import { hasErrors } from "../diagnostic.js";
-import type { ClusterOptions } from "../input/source/cluster.js";
-import { readProject } from "../input/read-project.js";
-import { buildModel } from "../model/build/build-model.js";
-import type { Check } from "./check.js";
-import { failed, skipped } from "./check.js";
+import type { ClusterOptions } from "../read/cluster.js";
+import { readProject } from "../read/read-project.js";
 import { findCluster } from "./check-cluster.js";
 import { checkCode } from "./check-code.js";
 import { checkKinds } from "./check-kinds.js";
-import { checkPackages } from "./check-packages.js";
+import { checkPackages, checkTsconfig } from "./check-packages.js";
 import { checkRights } from "./check-rights.js";
 import { checkTakeover } from "./check-takeover.js";
-import { checkTsconfig } from "./check-tsconfig.js";
+import { type Check, failed, skipped } from "./check.js";
 
 /** What `doctor` looks at. */
 export interface ExamineOptions {

@@ -1,5 +1,5 @@
+import { isRecord } from "../read/yaml/values.js";
 import { readWorkflowSchema } from "./read-schema.js";
-import { isRecord } from "../input/yaml/json.js";
 
 type Node = { readonly [keyword: string]: unknown };
 

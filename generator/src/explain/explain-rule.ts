@@ -14,6 +14,16 @@ const ACCEPTABLE: ReadonlySet<string> = new Set([
   "unread-detail",
 ]);
 
+/** Accepted in `spec.accept`. */
+const OF_CONTROLLERS: ReadonlySet<string> = new Set([
+  "crd-empty-object",
+  "crd-subresource",
+  "inexact-number",
+  "unchecked-rule",
+  "unconverted-version",
+  "unqualified-finalizer",
+]);
+
 /** Lists all rules, a line for each. */
 export function listRules(): string {
   const width = Math.max(...[...RULE_PAGES.keys()].map((rule) => rule.length));
@@ -32,12 +42,16 @@ export function explainRule(
   }
   const { meaning, remedy, example } = page;
   const subject =
-    rule === "powerful-right" ? "the dependent, the event source or the rule of rbac.extra" : "the dependent";
+    rule === "powerful-right"
+      ? "the dependent, the event source or the rule of rbac.extra"
+      : OF_CONTROLLERS.has(rule)
+        ? "the spec of the controller"
+        : "the dependent";
   const accept = `accept: [{ rule: ${rule}, reason: why it is right here }]`;
   return {
     text: [
       ...[rule, "", meaning, "", `What to do: ${remedy}`],
-      ...(ACCEPTABLE.has(rule) ? [`To accept it, give ${subject}: ${accept}`] : []),
+      ...(ACCEPTABLE.has(rule) || OF_CONTROLLERS.has(rule) ? [`To accept it, give ${subject}: ${accept}`] : []),
       ...(example === undefined
         ? []
         : [`Example: fixtures/rejected/${example} of the repository, with the exact output.`]),

@@ -1,6 +1,5 @@
 import dagre from "@dagrejs/dagre";
-import { escapeMarkup, linesOf } from "./render-diagram.js";
-import { deletionLines } from "./render-text.js";
+import { deletionLines, escapeMarkup, linesOf } from "./render-text.js";
 import type { EdgeKind, NodeKind, WorkflowGraph } from "./workflow-graph.js";
 
 const LINE_HEIGHT = 18;

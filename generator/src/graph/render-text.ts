@@ -1,4 +1,98 @@
-import type { GraphNode, WorkflowGraph } from "./workflow-graph.js";
+import type { EdgeKind, GraphNode, NodeKind, WorkflowGraph } from "./workflow-graph.js";
+
+const MERMAID_SHAPES: Record<NodeKind, [open: string, close: string]> = {
+  primary: ["([", "])"],
+  managed: ["[", "]"],
+  readOnly: ["[/", "/]"],
+  external: ["[(", ")]"],
+  eventSource: ["{{", "}}"],
+};
+
+const MERMAID_EDGES: Record<EdgeKind, string> = {
+  required: "-->",
+  optional: "-. optional .->",
+  items: "-- items -->",
+  events: "-. events .->",
+};
+
+/** Renders graphs as one flowchart of Mermaid, as GitHub shows it in a README; of several graphs, each is a subgraph. */
+export function renderMermaid(graphs: readonly WorkflowGraph[]): string {
+  const [only] = graphs;
+  if (graphs.length === 1 && only !== undefined)
+    return ["flowchart TD", `  %% ${only.name}`, ...mermaidLines(only).map((line) => `  ${line}`), ""].join("\n");
+  const parts = graphs.flatMap((graph, index) => [
+    `  subgraph g${index}[${mermaidText([graph.name])}]`,
+    ...mermaidLines(graph, `g${index}`).map((line) => `    ${line}`),
+    "  end",
+  ]);
+  return ["flowchart TD", ...parts, ""].join("\n");
+}
+
+function mermaidLines(graph: WorkflowGraph, prefix = ""): string[] {
+  const ids = idsOf(graph, prefix);
+  return [
+    ...graph.nodes.map((node) => {
+      const [open, close] = MERMAID_SHAPES[node.kind];
+      return `${ids.get(node.name)}${open}${mermaidText(linesOf(node))}${close}`;
+    }),
+    ...graph.edges.map(({ from, to, kind }) => `${ids.get(from)} ${MERMAID_EDGES[kind]} ${ids.get(to)}`),
+    ...deletionLines(graph).map((line) => `%% ${line}`),
+  ];
+}
+
+function mermaidText(lines: readonly string[]): string {
+  return `"${lines.map(escapeMarkup).join("<br/>")}"`;
+}
+
+const DOT_SHAPES: Record<NodeKind, string> = {
+  primary: "shape=box, style=rounded, penwidth=2",
+  managed: "shape=box",
+  readOnly: "shape=box, style=dashed",
+  external: "shape=cylinder",
+  eventSource: "shape=hexagon",
+};
+
+const DOT_EDGES: Record<EdgeKind, string> = {
+  required: "",
+  optional: ' [style=dashed, label="optional"]',
+  items: ' [label="items"]',
+  events: ' [style=dotted, label="events"]',
+};
+
+/** Renders a graph in the language of Graphviz. */
+export function renderDot(graph: WorkflowGraph): string {
+  const ids = idsOf(graph);
+  return [
+    `digraph ${quoteDot(graph.name)} {`,
+    `  graph [label=${quoteDot(deletionLines(graph).join("\n"))}, labelloc=b]`,
+    '  node [fontname="sans-serif"]',
+    ...graph.nodes.map(
+      (node) => `  ${ids.get(node.name)} [${DOT_SHAPES[node.kind]}, label=${quoteDot(linesOf(node).join("\n"))}]`,
+    ),
+    ...graph.edges.map(({ from, to, kind }) => `  ${ids.get(from)} -> ${ids.get(to)}${DOT_EDGES[kind]}`),
+    "}",
+    "",
+  ].join("\n");
+}
+
+/** Returns what stands inside the shape of a node. */
+export function linesOf({ name, resource, facts, kind }: GraphNode): string[] {
+  return [...(kind === "primary" ? [resource] : [name, resource]), ...facts];
+}
+
+/** Escapes a text for markup. */
+export function escapeMarkup(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+// A dependent may be called "end" or "graph", which mean something to Mermaid and Graphviz.
+function idsOf({ nodes }: WorkflowGraph, prefix = ""): ReadonlyMap<string, string> {
+  return new Map(nodes.map(({ name }, index) => [name, `${prefix}n${index}`]));
+}
+
+function quoteDot(text: string): string {
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+}
 
 /** Renders a graph as a tree for a terminal: each dependent below the last one that it waits for. */
 export function renderText(graph: WorkflowGraph): string {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import { didYouMean, hasErrors, quote, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
-import { buildGraph, type WorkflowGraph } from "./workflow-graph.js";
-import { readProject } from "../input/read-project.js";
-import { buildModel } from "../model/build/build-model.js";
+import { buildModel } from "../check/build-model.js";
+import { type Diagnostic, didYouMean, hasErrors, quote, sortDiagnostics } from "../diagnostic.js";
+import { readProject } from "../read/read-project.js";
+import { type WorkflowGraph, buildGraph } from "./workflow-graph.js";
 
 /** The forms in which a graph is shown. */
 export const GRAPH_OUTPUTS = ["text", "mermaid", "dot", "svg"] as const;
@@ -45,7 +45,7 @@ function fail(message: string, hint: string): GraphResult {
 }
 
 async function loadRenderer(output: GraphOptions["output"]): Promise<(graphs: readonly WorkflowGraph[]) => string> {
-  const { renderDot, renderMermaid } = await import("./render-diagram.js");
+  const { renderDot, renderMermaid } = await import("./render-text.js");
   if (output === "mermaid") return renderMermaid;
   const render = output === "dot" ? renderDot : await loadPlainRenderer(output);
   return (graphs) => graphs.map(render).join("\n");

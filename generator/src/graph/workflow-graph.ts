@@ -1,12 +1,12 @@
 import {
-  isKubernetes,
-  isReadOnly,
-  referenceText,
   type ConditionModel,
   type ControllerModel,
   type DependentModel,
   type EventSourceModel,
   type ResourceModel,
+  isKubernetes,
+  isReadOnly,
+  referenceText,
 } from "../model/project-model.js";
 
 /** What a node of a graph stands for. */

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
-import { readProject } from "../input/read-project.js";
-import { buildModel } from "../model/build/build-model.js";
-import type { OutputFile } from "../output/files/output-file.js";
+import { buildModel } from "../check/build-model.js";
+import { type Diagnostic, hasErrors, sortDiagnostics } from "../diagnostic.js";
+import type { OutputFile } from "../emit/output-file.js";
+import { readProject } from "../read/read-project.js";
 
 /** Returns the errors that a project would have with these files, of which those that are there already stay as they are. */
 export async function checkNewProject(project: string, files: readonly OutputFile[]): Promise<readonly Diagnostic[]> {

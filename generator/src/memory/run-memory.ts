@@ -1,11 +1,14 @@
-import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { type Stats, existsSync, lstatSync, readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Diagnostic } from "../diagnostic.js";
-import { PlainFolders } from "../output/files/plain-folders.js";
-import { digestOf } from "../parts/digest.js";
-import { FileDigests, type KnownFiles } from "./file-digests.js";
-import { digestOfSnapshot, takeSnapshot, type InputSnapshot } from "./input-snapshot.js";
-import { readMemoryFile, writeMemoryFile, type MemoryFileOptions } from "./memory-file.js";
+import { CRDS_KUSTOMIZATION } from "../emit/output-file.js";
+import { packageFile } from "../package-file.js";
+import { isDirectory, listCrdFiles, listSourceFiles, listSpecFiles } from "../read/project-files.js";
+import { type Parts, RunParts, digestOf } from "../stage.js";
+import { PlainFolders } from "../write/present-files.js";
 
 /** The last run that wrote a project, or found it as it would have written it. */
 interface RunRecord {
@@ -33,7 +36,7 @@ export interface UnchangedRun {
 }
 
 /** What came of a run. */
-export interface FinishedRun {
+interface FinishedRun {
   /** Inputs that a spec names. */
   readonly named: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
@@ -47,7 +50,7 @@ export interface FinishedRun {
   }[];
 }
 
-const FILE = "run.json";
+const RUN_FILE = "run.json";
 
 /** What the last run of a project found out, and how its inputs are now. */
 export class RunMemory {
@@ -74,7 +77,7 @@ export class RunMemory {
 
   /** Opens the memory of a project, before a run reads its first input; the manifest lists the files of the last one. */
   static async open(root: string, manifestPath: string): Promise<RunMemory> {
-    const record = (await readMemoryFile(root, FILE)) as RunRecord | undefined;
+    const record = (await readMemoryFile(root, RUN_FILE)) as RunRecord | undefined;
     // A file that the spec named before may be gone with the spec that named it.
     const digests = new FileDigests(root, record?.known);
     const inputs = (await takeSnapshot(root, record?.named ?? [], digests)) ?? (await takeSnapshot(root, [], digests));
@@ -132,14 +135,14 @@ export class RunMemory {
       stubs: files.flatMap(({ path, owner }) => (owner === "user" ? [path] : [])),
       known: this.#digests.knownOf([...inputs.keys(), ...Object.keys(generated)]),
     };
-    await writeMemoryFile(this.#root, [FILE, record], options);
+    await writeMemoryFile(this.#root, [RUN_FILE, record], options);
   }
 
   /** Keeps what an unchanged run has learnt of files: what was just written when it was remembered is not read again from now on. */
   async keep(): Promise<void> {
     if (this.#record === undefined || this.#inputs === undefined || !this.#digests.hasLearnt) return;
     const known = this.#digests.knownOf([...this.#inputs.keys(), ...Object.keys(this.#record.generated)]);
-    await writeMemoryFile(this.#root, [FILE, { ...this.#record, known }], { creates: false });
+    await writeMemoryFile(this.#root, [RUN_FILE, { ...this.#record, known }], { creates: false });
   }
 
   /** Tells whether the run has read what a snapshot after it says. */
@@ -163,4 +166,269 @@ const CLOCK_TICK_MS = 50;
 
 function hasTemporaryFiles(folder: string): boolean {
   return readdirSync(folder).some((name) => name.endsWith(".gen-operator"));
+}
+
+/** The state of a file that `generate` reads. */
+interface FileState {
+  /** Changes whenever the file is written. */
+  readonly stamp: string;
+  readonly changedAt: number;
+  readonly digest: string;
+}
+
+/** Files that say what the project is called and which types its code sees; npm writes the last one with every installation. */
+const PACKAGE_FILES = ["package.json", "tsconfig.json", "node_modules/.package-lock.json"];
+
+/** The files that `generate` reads, as they were at one moment. */
+type InputSnapshot = ReadonlyMap<string, FileState>;
+
+/**
+ * Takes a snapshot of all files that `generate` reads; `named` are those that a spec names, and no folder shows. Undefined if there is
+ * anything in the place of a file that is none: what comes of that is no matter of contents.
+ */
+async function takeSnapshot(
+  root: string,
+  named: readonly string[],
+  digests: FileDigests,
+): Promise<InputSnapshot | undefined> {
+  if (!(await isDirectory(root))) return undefined;
+  const lists = await Promise.all([listSpecFiles(root), listCrdFiles(root), listSourceFiles(root)]).catch(
+    () => undefined,
+  );
+  // A whole run says which folder cannot be listed.
+  if (lists === undefined) return undefined;
+  const optional = [...PACKAGE_FILES, CRDS_KUSTOMIZATION].filter((path) => exists(join(root, path)));
+  const paths = new Set([...lists.flat(), ...named, ...optional]);
+  const states = new Map<string, FileState>();
+  for (const path of paths) {
+    const state = stateOf(root, path, digests);
+    if (state === undefined) return undefined;
+    states.set(path, state);
+  }
+  return states;
+}
+
+/** Returns a text that stands for what all files of a snapshot say, with the name that a project without a package has. */
+function digestOfSnapshot(root: string, snapshot: InputSnapshot): string {
+  const files = [...snapshot].map(([path, { digest }]) => `${path} ${digest}`).sort();
+  return digestOf(basename(resolve(root)), ...files);
+}
+
+function stateOf(root: string, path: string, digests: FileDigests): FileState | undefined {
+  try {
+    const stats = statSync(join(root, path));
+    if (!stats.isFile()) return undefined;
+    return { stamp: stampOf(stats), changedAt: stats.ctimeMs, digest: digests.digestOf(path, stats) };
+  } catch {
+    return undefined;
+  }
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** What files held when they were read, by path: the state of the file that tells a later write, and the digest of its content. */
+type KnownFiles = { readonly [path: string]: readonly [stamp: string, digest: string] };
+
+/**
+ * Tells what the files of a project hold, and reads only those that may have changed since an earlier run read them.
+ *
+ * A file is taken for unchanged only if its inode, its size and both its times are those of then. No program can set the time of change, and
+ * replacing a file gives another inode. A file that was written shortly before it was read is not remembered: a second write within the same
+ * tick of the file system would change neither its times nor, maybe, its size.
+ */
+export class FileDigests {
+  readonly #root: string;
+  readonly #now: () => number;
+  readonly #known: Map<string, readonly [stamp: string, digest: string]>;
+  #hasLearnt = false;
+
+  constructor(root: string, known: KnownFiles = {}, now: () => number = Date.now) {
+    this.#root = root;
+    this.#known = new Map(Object.entries(known));
+    this.#now = now;
+  }
+
+  /** Returns the digest of a file that was found in this state. */
+  digestOf(path: string, stats: Stats): string {
+    const stamp = stampOf(stats);
+    const [knownStamp, knownDigest] = this.#known.get(path) ?? [];
+    if (knownStamp === stamp && knownDigest !== undefined) return knownDigest;
+    const digest = digestOf(readFileSync(join(this.#root, path)));
+    if (isSettled(stats, this.#now())) {
+      this.#known.set(path, [stamp, digest]);
+      this.#hasLearnt = true;
+    }
+    return digest;
+  }
+
+  /** Whether a later run has to read fewer files than this one had to. */
+  get hasLearnt(): boolean {
+    return this.#hasLearnt;
+  }
+
+  /** Returns what is known of some files. */
+  knownOf(paths: Iterable<string>): KnownFiles {
+    const known = [...paths].flatMap((path) => {
+      const file = this.#known.get(path);
+      return file === undefined ? [] : [[path, file] as const];
+    });
+    return Object.fromEntries(known);
+  }
+}
+
+/** Returns a text that changes whenever a file is written or replaced. */
+export function stampOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return [dev, ino, size, mtimeMs, ctimeMs].join(" ");
+}
+
+/** Tells whether a write from now on shows in the times of a file. FAT counts in two seconds. */
+function isSettled({ mtimeMs, ctimeMs }: Stats, now: number): boolean {
+  return Math.max(mtimeMs, ctimeMs) < now - 2_500;
+}
+
+const PARTS_FILE = "parts.json";
+
+/** How parts are stored. */
+interface StoreOptions extends MemoryFileOptions {
+  /** Whether the run has come to its end; one that stopped at an error says nothing of what it did not come to. */
+  readonly isWhole: boolean;
+}
+
+/** What parts came to in the last run of a project. */
+export class StoredParts {
+  /** Recalls them for this run. */
+  readonly parts: RunParts;
+  readonly #root: string;
+  readonly #earlier: Parts;
+
+  private constructor(root: string, earlier: Parts) {
+    this.#root = root;
+    this.#earlier = earlier;
+    this.parts = new RunParts(earlier);
+  }
+
+  static async open(root: string): Promise<StoredParts> {
+    const stored = (await readMemoryFile(root, PARTS_FILE)) as { readonly [key: string]: unknown } | undefined;
+    return new StoredParts(root, new Map(Object.entries(stored ?? {})));
+  }
+
+  /** Stores what this run has used; what nothing needs any more goes. */
+  async store({ isWhole, ...options }: StoreOptions): Promise<void> {
+    const { used } = this.parts;
+    const parts = isWhole ? used : new Map([...this.#earlier, ...used]);
+    const isSame = parts.size === this.#earlier.size && [...parts.keys()].every((name) => this.#earlier.has(name));
+    if (!isSame) await writeMemoryFile(this.#root, [PARTS_FILE, Object.fromEntries(parts)], options);
+  }
+}
+
+const CACHE_FOLDER = "node_modules/.cache/gen-operator";
+
+/** Reads what an earlier run of this generator has stored; undefined if there is nothing, or it is damaged or of another generator. */
+async function readMemoryFile(root: string, name: string): Promise<unknown> {
+  try {
+    const text = await readFile(join(root, CACHE_FOLDER, name), "utf8");
+    const end = text.indexOf("\n");
+    const body = text.slice(end + 1);
+    return text.slice(0, end) === headOf(body) ? (JSON.parse(body) as unknown) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How something is stored. */
+interface MemoryFileOptions {
+  /** Whether a project without `node_modules` gets the folder. */
+  readonly creates: boolean;
+}
+
+/** Stores something for later runs, if that is possible. */
+async function writeMemoryFile(
+  root: string,
+  [name, content]: readonly [name: string, content: unknown],
+  { creates }: MemoryFileOptions,
+): Promise<void> {
+  // Without one of them it is no project of npm's, and the folder would be a surprise.
+  if (!existsSync(join(root, "node_modules")) && !(creates && existsSync(join(root, "package.json")))) return;
+  const path = join(root, CACHE_FOLDER, name);
+  const temporary = `${path}.${process.pid}`;
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const body = JSON.stringify(content);
+    await writeFile(temporary, `${headOf(body)}\n${body}`);
+    await rename(temporary, path);
+  } catch {
+    // Only the time of the next run depends on it.
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+function headOf(body: string): string {
+  return digestOf(generatorIdentity(), body);
+}
+
+const require = createRequire(import.meta.url);
+
+let identity: string | undefined;
+
+/**
+ * Returns a text that changes with the generator: its code, its data, the libraries that it loads, and Node.
+ *
+ * A version alone does not tell builds of a checkout apart, so times and sizes of files count, too.
+ */
+function generatorIdentity(): string {
+  return (identity ??= digestOf(...partsOfGenerator()));
+}
+
+function partsOfGenerator(): string[] {
+  const own = fileURLToPath(packageFile(""));
+  const { dependencies = {}, devDependencies = {} } = packageAt(own);
+  // What it is developed with is a part of the published program, which has no sources.
+  const loaded = existsSync(join(own, "src")) ? { ...dependencies, ...devDependencies } : dependencies;
+  return [
+    process.version,
+    ...stampsBelow(own),
+    ...Object.keys(loaded).flatMap((name) => {
+      const folder = locatePackage(name);
+      if (folder === undefined) return [`${name} is missing`];
+      // Templates are read as they are; what is compiled has a file that tells when.
+      if (name === "@gen-operator/templates") return stampsBelow(folder);
+      const stamps = [stampOfPath(join(folder, "package.json")), stampOfPath(join(folder, "dist/.tsbuildinfo"))];
+      return [name, packageAt(folder).version ?? "", ...stamps];
+    }),
+  ];
+}
+
+interface Manifest {
+  readonly version?: string;
+  readonly dependencies?: object;
+  readonly devDependencies?: object;
+}
+
+function packageAt(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+}
+
+function locatePackage(name: string): string | undefined {
+  const found = (require.resolve.paths(name) ?? [])
+    .map((folder) => join(folder, name))
+    .find((folder) => existsSync(join(folder, "package.json")));
+  return found === undefined ? undefined : realpathSync.native(found);
+}
+
+/** What is not part of a package when it runs, or only starts the program: npm changes the state of that whenever it links a package. */
+const NOT_RUN: ReadonlySet<string> = new Set(["node_modules", "src", "docs", "bin"]);
+
+function stampsBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (NOT_RUN.has(entry.name) || /\.(?:map|d\.ts)$/.test(entry.name)) return [];
+    return entry.isDirectory() ? stampsBelow(path) : [stampOfPath(path)];
+  });
+}
+
+function stampOfPath(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${path} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
 }

@@ -1,8 +1,7 @@
 // What the manifest remembers of the last generation: a dependent that leaves a spec may have objects that run.
-import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
-import type { UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
-import { isKubernetes, type DependentModel } from "./dependent-model.js";
-import type { ProjectModel, ResourceModel } from "./project-model.js";
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
+import { type DependentModel, type ProjectModel, type ResourceModel, isKubernetes } from "./project-model.js";
 
 /** A dependent that an operator may have run with. */
 export interface RememberedDependent {

@@ -1,11 +1,11 @@
-import { quote, type Diagnostic } from "../diagnostic.js";
-import type { ProjectFile } from "../input/project-files.js";
-import type { WorkflowSpec } from "../input/workflow-spec.js";
+import { type Diagnostic, quote } from "../diagnostic.js";
+import type { OutputFile } from "../emit/output-file.js";
 import type { ProjectMemory } from "../model/project-memory.js";
 import type { ProjectModel } from "../model/project-model.js";
-import type { FileChange } from "../output/files/file-changes.js";
-import type { OutputFile } from "../output/files/output-file.js";
-import { pendingMoves, type PendingMove } from "./pending-moves.js";
+import type { ProjectFile } from "../read/project-files.js";
+import type { WorkflowSpec } from "../read/workflow-spec.js";
+import type { FileChange } from "../write/write-files.js";
+import { type PendingMove, pendingMoves } from "./pending-moves.js";
 
 /** What the user's code is moved by. */
 export interface MoveOptions {

@@ -1,7 +1,6 @@
+import { dependentNamesOf, filterNamesOf, kebabCase } from "../emit/names.js";
 import type { ProjectMemory } from "../model/project-memory.js";
 import type { ProjectModel } from "../model/project-model.js";
-import { dependentNamesOf, filterNamesOf } from "../output/controller-names.js";
-import { kebabCase } from "../output/naming.js";
 
 /** A dependent that has another name now, and whose code of the user's has the former one. */
 export interface PendingMove {

@@ -1,15 +1,15 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { hasErrors, sortDiagnostics, type Diagnostic } from "../diagnostic.js";
-import { readProject } from "../input/read-project.js";
-import { readSources } from "../input/read-sources.js";
-import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "../input/workflow-spec.js";
-import { setYamlField } from "../input/yaml/edit-yaml.js";
-import { buildModel } from "../model/build/build-model.js";
+import { buildModel } from "../check/build-model.js";
+import { unlessTooDeep } from "../code/source-program.js";
+import { type Diagnostic, hasErrors, sortDiagnostics } from "../diagnostic.js";
 import type { CacheModel } from "../model/project-model.js";
-import { unlessTooDeep } from "../output/reads/code/source-program.js";
-import type { CacheSuggestion } from "../output/reads/suggest-caches.js";
-import { diskOperations, writeFileAtOnce } from "../output/files/file-operations.js";
+import { readSources } from "../read/project-files.js";
+import { readProject } from "../read/read-project.js";
+import type { CacheSpec, EventSourceSpec, WorkflowSpec } from "../read/workflow-spec.js";
+import { setYamlField } from "../read/yaml/edit-yaml.js";
+import { diskOperations, writeFileAtOnce } from "../write/write-files.js";
+import type { CacheSuggestion } from "./cache-suggestions.js";
 
 /** What `suggestCaches` works on. */
 export interface SuggestOptions {
@@ -42,7 +42,7 @@ export async function suggestCaches(options: SuggestOptions = {}): Promise<Sugge
 
   onStep("following what your code reads");
   const [{ suggestCaches: suggest }, sources] = await Promise.all([
-    import("../output/reads/suggest-caches.js"),
+    import("./cache-suggestions.js"),
     readSources(root),
   ]);
   const code = sources.map(({ file, text }) => ({ path: file, text }));

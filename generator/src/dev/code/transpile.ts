@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdir, readFile, readdir, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { slashed } from "../../diagnostic.js";
-import type { CodeProblem } from "./code-problem.js";
+import type { CodeProblem } from "./type-check.js";
 
 /** What `dev` uses of esbuild. */
 export interface Esbuild {

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import type ts from "typescript";
 import { slashed } from "../../diagnostic.js";
-import type { CodeProblem } from "./code-problem.js";
+import type { CodeProblem } from "./type-check.js";
 
 const { project, typescript } = workerData as { project: string; typescript: string };
 const compiler = createRequire(import.meta.url)(typescript) as typeof ts;

@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { packageFile } from "../../package-file.js";
-import type { CodeProblem } from "./code-problem.js";
 
 /** Checks the types of a project over and over. */
 export interface TypeChecker extends AsyncDisposable {
@@ -102,4 +101,19 @@ export function parseMessages(output: string): CodeProblem[] {
       problems.splice(-1, 1, { ...last, message: `${last.message}\n${line}` });
   }
   return problems;
+}
+
+/** What a compiler says is wrong with the user's code. */
+export interface CodeProblem {
+  /** Relative to the project; absent where the message is about no file. */
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  /** With the code of the compiler, such as `TS2551`. */
+  readonly message: string;
+}
+
+/** Formats a problem as tsc does: `src/main.ts:3:7 - error TS2551: …`. */
+export function formatProblem({ file, line, column, message }: CodeProblem): string {
+  return `${file === undefined ? "" : `${file}:${line}:${column} - `}error ${message}`;
 }

@@ -5,7 +5,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { pathToFileURL } from "node:url";
 import type { ReconcileEvent } from "@gen-operator/runtime";
-import { reportOf, type PrimaryReport } from "./reports.js";
+import { type PrimaryReport, reportOf } from "./reports.js";
 
 /** What the session tells the process. */
 export interface RunOrder {

@@ -1,0 +1,369 @@
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import { type ParseExpression, constantValueOf } from "../model/expression.js";
+import type { ConditionName, ExpressionName, RawSchema, ResourceModel } from "../model/project-model.js";
+import {
+  type LocatedCondition,
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResourceCatalog,
+  type Rule,
+  conditionsOf,
+  edgesOf,
+  filtersOf,
+  formatKind,
+  parseKind,
+  placeOfCondition,
+  reachableFrom,
+  requiredEdgesOf,
+  ruleOfController,
+  subjectOf,
+} from "../model/resolved-project.js";
+import { fieldAt, isIntOrString } from "../model/schema.js";
+import type { BuiltinConditionName, FieldEqualsSpec } from "../read/workflow-spec.js";
+import type { Place, YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
+import { type PartMemory, digestOf } from "../stage.js";
+
+// `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
+const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
+  ready: ["readyPostcondition"],
+  bound: ["readyPostcondition"],
+  deleted: ["deletePostcondition"],
+  crdPresent: ["activationCondition", "reconcilePrecondition"],
+  condition: ["readyPostcondition", "existing"],
+  fieldEquals: ["readyPostcondition", "existing"],
+};
+
+/** Those that are about objects of Kubernetes alone. */
+const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "bound", "crdPresent", "condition"]);
+
+/** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
+export const checkBuiltinCondition = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) =>
+    conditionsOf(dependent).flatMap((located) => checkUse(located, { dependent, controller })),
+  ),
+);
+
+interface Owner {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+}
+
+function checkUse(located: LocatedCondition, { dependent, controller }: Owner): Diagnostic[] {
+  const { name, condition } = located;
+  if (condition.kind !== "builtin") return [];
+  const builtin = condition.name;
+  const uses = USES[builtin];
+  const isExternal = dependent.spec.external !== undefined;
+  const fail = (message: string, hint: string): Diagnostic[] => [
+    {
+      severity: "error",
+      rule: "builtin-condition",
+      message,
+      ...placeOfCondition(located, controller.spec.document),
+      hint,
+    },
+  ];
+  const isAboutOther = condition.name === "crdPresent" && condition.of !== undefined;
+  if (isExternal && OF_KUBERNETES.has(builtin) && !isAboutOther)
+    return fail(
+      `condition ${quote(builtin)} reads an object of Kubernetes, but dependent ${quote(dependent.name)} is external`,
+      builtin === "crdPresent" ? "use crdPresent: { of: <kind> }, when: or function:" : "use when: or function:",
+    );
+  const { resource } = dependent;
+  if (builtin === "bound" && resource !== undefined && !isVolume(resource))
+    return fail(
+      `condition "bound" is about volumes, but dependent ${quote(dependent.name)} is a ${resource.kind}`,
+      "use ready",
+    );
+  if (uses.includes(name)) return [];
+  const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
+  return fail(
+    `condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
+    `${withArticle(name)} may be ${[...suited, "when", "function"].join(", ")}`,
+  );
+}
+
+function isVolume({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
+  return group === "" && (kind === "PersistentVolumeClaim" || kind === "PersistentVolume");
+}
+
+function withArticle(condition: string): string {
+  return `${condition.startsWith("a") ? "an" : "a"} ${condition}`;
+}
+
+/** Finds texts of `when:` that are not one harmless expression, or use a name that has no meaning in their place. */
+export function checkConditionExpression(parse: ParseExpression): Rule {
+  return ruleOfController((controller) => [
+    ...filtersOf(controller).flatMap(({ filter: { when }, path }) => {
+      if (when === undefined) return [];
+      const place = { path: [...path, "when"], document: controller.spec.document };
+      const parsed = parse(when);
+      return parsed.kind === "problem" ? [syntaxError(parsed, place)] : [];
+    }),
+    ...controller.dependents.flatMap((dependent) => checkReference(dependent, controller, parse)),
+    ...controller.dependents.flatMap((dependent) =>
+      conditionsOf(dependent).flatMap(({ name, condition, path }): Diagnostic[] => {
+        if (condition.kind !== "when") return [];
+        const place = { path, document: controller.spec.document };
+        const parsed = parse(condition.expression);
+        if (parsed.kind === "problem") return [syntaxError(parsed, place)];
+        return parsed.offsets.flatMap(([used, offset]) => {
+          const said = misuseOf(used, name, dependent);
+          return said === undefined ? [] : [expressionDiagnostic({ rule: "when-name", ...said }, offset, place)];
+        });
+      }),
+    ),
+  ]);
+}
+
+function checkReference(
+  { name, spec: { again, ref }, path }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+  parse: ParseExpression,
+): Diagnostic[] {
+  const stated = { name: ref?.name, namespace: ref?.namespace, again };
+  return Object.entries(stated).flatMap(([part, text]) => {
+    if (text === undefined) return [];
+    const place = { path: [...path, ...(part === "again" ? [] : ["ref"]), part], document };
+    const parsed = parse(text);
+    if (parsed.kind === "problem") return [syntaxError(parsed, place)];
+    return [...parsed.offsets].flatMap(([used, offset]) => {
+      if (used === "primary") return [];
+      const message = `${part === "again" ? "again" : "the ref"} of ${quote(name)} sees primary alone, and not ${used}`;
+      const hint =
+        part === "again"
+          ? "use a field of the primary that users change to run it again"
+          : "an index leads from an object to the primaries that name it, and that looks at nothing else";
+      return [expressionDiagnostic({ rule: "when-name", message, hint }, offset, place)];
+    });
+  });
+}
+
+interface ExpressionPlace {
+  readonly path: YamlPath;
+  readonly document: YamlDocument;
+}
+
+function syntaxError({ message, offset }: { message: string; offset: number }, place: ExpressionPlace): Diagnostic {
+  return expressionDiagnostic({ rule: "when-syntax", message }, offset, place);
+}
+
+function expressionDiagnostic(
+  said: Pick<Diagnostic, "rule" | "message" | "hint">,
+  offset: number,
+  { path, document }: ExpressionPlace,
+): Diagnostic {
+  const position = document.characterAt(path, offset);
+  return { severity: "error", ...said, ...document.valueAt(path), position };
+}
+
+/** Says why a name has no meaning in a condition; undefined if it has one. */
+function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }: ResolvedDependent) {
+  if (used !== "live" && used !== "item") return undefined;
+  const isOfItem = ["readyPostcondition", "deletePostcondition", "existing"].includes(condition);
+  if (spec.bulk === undefined && used === "item")
+    return {
+      message: `${quote(name)} is not a bulk dependent, so it has no items`,
+      hint: "remove item from the expression, or state bulk: true",
+    };
+  if (spec.bulk !== undefined && !isOfItem)
+    return {
+      message: `the ${condition} of a bulk dependent is asked once for all items, so it sees no ${used === "live" ? "live object" : used}`,
+      hint: `use secondary.${name}, which has the live items by their keys`,
+    };
+  if (condition === "activationCondition")
+    return {
+      message: `${quote(name)} is not watched before its activationCondition holds, so the condition sees no live object`,
+      hint: "use a reconcilePrecondition, which sees live",
+    };
+  return undefined;
+}
+
+/** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
+export const checkConditionField = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    const { resource } = dependent;
+    // What is external has no schema here.
+    if (resource === undefined) return [];
+    return conditionsOf(dependent).flatMap((located) => {
+      const { condition, path } = located;
+      if (condition.kind !== "builtin") return [];
+      if (condition.name === "condition") return checkConditions(located, { resource, controller });
+      return condition.name === "fieldEquals" ? checkField(condition.field, path, { resource, controller }) : [];
+    });
+  }),
+);
+
+type Said = Pick<Diagnostic, "message" | "hint">;
+
+interface Subject {
+  readonly resource: ResourceModel;
+  readonly controller: ResolvedController;
+}
+
+function checkConditions(located: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
+  const { kind } = fieldAt(resource, ["status", "conditions"]);
+  if (kind === "list" || kind === "any") return [];
+  const message = `${resource.kind} has no status.conditions`;
+  const hint = "state fieldEquals:, when: or function: instead";
+  return [fieldDiagnostic({ message, hint }, placeOfCondition(located, controller.spec.document))];
+}
+
+function checkField(field: FieldEqualsSpec, path: YamlPath, { resource, controller }: Subject): Diagnostic[] {
+  const { path: text } = field;
+  const { document } = controller.spec;
+  const fail = (said: Said, name: keyof FieldEqualsSpec) => fieldDiagnostic(said, document.valueAt([...path, name]));
+  const found = fieldAt(resource, text.split("."));
+  if (found.kind === "unknown") {
+    const before = text.split(".").slice(0, found.depth);
+    const candidates = found.known.map((name) => [...before, name].join("."));
+    const message =
+      found.reason === "whole"
+        ? `field ${quote(before.join("."))} of ${resource.kind} has no fields that the schema names`
+        : `${resource.kind} has no field ${quote(text)}`;
+    const listed =
+      candidates.length > 0 ? `known fields: ${candidates.join(", ")}` : "state when: or function: instead";
+    const hint = didYouMean(text, candidates)?.hint ?? listed;
+    return [fail({ message, hint }, "path")];
+  }
+  if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
+    const isMetadata = text.startsWith("metadata.");
+    if (isMetadata) return [];
+    const message = `field ${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, and fieldEquals compares a single value`;
+    const hint = "state a field inside of it, or use when: or function:";
+    return [fail({ message, hint }, "path")];
+  }
+  return checkValue(field, found.schema ?? {}).map((said) => fail(said, "value"));
+}
+
+function checkValue({ path, value }: FieldEqualsSpec, schema: RawSchema): Said[] {
+  const allowed = schema["enum"];
+  if (Array.isArray(allowed) && !allowed.includes(value)) {
+    const texts = allowed.map(String);
+    const hint =
+      didYouMean(String(value), texts)?.hint ??
+      `state one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
+    return [{ message: `field ${quote(path)} is never ${describe(value)}`, hint }];
+  }
+  const type = schema["type"];
+  const expected = isIntOrString(schema) ? undefined : type === "integer" ? "number" : type;
+  if (typeof expected !== "string" || typeof value === expected) return [];
+  return [{ message: `field ${quote(path)} is of type ${String(type)}, so it is never ${describe(value)}` }];
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? quote(value) : String(value);
+}
+
+function fieldDiagnostic({ message, hint }: Said, place: Place): Diagnostic {
+  return { severity: "error", rule: "condition-field", message, ...place, ...(hint === undefined ? {} : { hint }) };
+}
+
+/** What it means that a condition never holds. */
+export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
+  activationCondition: (name) => `dependent ${name} never takes part`,
+  reconcilePrecondition: (name) => `the operator never creates dependent ${name}`,
+  readyPostcondition: (name) => `the operator never creates what depends on ${name}`,
+  existing: (name) => `dependent ${name} never adopts an object`,
+  deletePostcondition: (name) => `the operator never deletes what ${name} depends on, nor does the primary go`,
+};
+
+/** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
+export function checkConstantCondition(parts: PartMemory): Rule {
+  const decide: Decide = (when, absent = new Set()) =>
+    parts.recall("constant", digestOf(when, ...[...absent].sort()), () => {
+      const constant = constantValueOf(when, absent);
+      return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
+    });
+  return ruleOfController((controller, { catalog }) =>
+    controller.dependents.flatMap((dependent) =>
+      conditionsOf(dependent).flatMap((located): Diagnostic[] => {
+        const { document } = controller.spec;
+        const problem = problemOf(located, { dependent, controller, catalog, decide });
+        if (problem === undefined) return [];
+        return [
+          {
+            severity: "warning",
+            rule: "constant-condition",
+            message: problem,
+            about: subjectOf(controller, dependent),
+            ...(located.condition.kind === "when"
+              ? document.valueAt(located.path)
+              : placeOfCondition(located, document)),
+          },
+        ];
+      }),
+    ),
+  );
+}
+
+/** Tells what an expression comes to whenever what the texts in `absent` stand for is not there. Default: nothing */
+type Decide = (when: string, absent?: ReadonlySet<string>) => "holds" | "fails" | "depends";
+
+interface Around {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+  readonly catalog: ResourceCatalog;
+  readonly decide: Decide;
+}
+
+function problemOf(
+  { name: kind, condition }: LocatedCondition,
+  { dependent, controller, catalog, decide }: Around,
+): string | undefined {
+  const { name, resource } = dependent;
+  if (condition.kind === "when") {
+    const { expression: when } = condition;
+    const always = decide(when);
+    if (always === "holds" && kind === "existing")
+      return "the condition of existing is always true: set existing: adopt";
+    if (always === "holds") return `the ${kind} always holds, so it has no effect`;
+    if (always === "fails" && kind === "existing")
+      return "the condition of existing is always false: set existing: refuse";
+    if (always === "fails") return `the ${kind} never holds, so ${NEVER[kind](quote(name))}`;
+    const later = laterThan(dependent, controller, kind);
+    const isStuck = later.size > 0 && decide(when, withoutTexts(later, name)) === "fails";
+    return isStuck ? `${describeLater(when, name, { later, decide })}, so ${NEVER[kind](quote(name))}` : undefined;
+  }
+  if (condition.name !== "crdPresent" || condition.kind !== "builtin") return undefined;
+  const { of, isNegated } = condition;
+  const asked = of === undefined ? resource : typeof of === "string" ? catalog.find(parseKind(of)) : undefined;
+  if (asked === undefined || asked.isCustom) return undefined;
+  return `${isNegated ? "not: crdPresent never" : "crdPresent always"} holds: ${formatKind(asked)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
+}
+
+/** Returns the dependents that are made only after a condition of one holds: itself, and what waits for it. */
+function laterThan(
+  { name }: ResolvedDependent,
+  { dependents }: ResolvedController,
+  kind: ConditionName,
+): ReadonlySet<string> {
+  // An object may be found whatever the operator has made.
+  if (kind === "deletePostcondition" || kind === "existing") return new Set();
+  // What waits for it only if it is wanted comes before it as long as it is not.
+  const edges = kind === "readyPostcondition" ? edgesOf(dependents) : requiredEdgesOf(dependents);
+  const isLater = (other: string) =>
+    other === name ? kind !== "readyPostcondition" : reachableFrom(edges, other).has(name);
+  return new Set(dependents.filter((each) => isMadeHere(each) && isLater(each.name)).map((each) => each.name));
+}
+
+// What others make may be there before, and of a bulk dependent there is always a record.
+function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDependent): boolean {
+  return external === undefined && mode !== "readOnly" && (existing ?? "refuse") === "refuse" && bulk === undefined;
+}
+
+function describeLater(
+  when: string,
+  name: string,
+  { later, decide }: Pick<Around, "decide"> & { readonly later: ReadonlySet<string> },
+): string {
+  const needed = [...later].find((each) => decide(when, withoutTexts(new Set([each]), name)) === "fails");
+  if (needed === name) return `the condition never holds before ${quote(name)} exists`;
+  const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
+  return `the condition never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} exists`;
+}
+
+/** Returns the texts that stand for dependents that are not there, in a condition of one of them. */
+function withoutTexts(absent: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  return new Set([...absent].flatMap((each) => [`secondary.${each}`, ...(each === name ? ["live"] : [])]));
+}

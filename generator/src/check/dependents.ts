@@ -1,0 +1,614 @@
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import type { ResourceModel } from "../model/project-model.js";
+import {
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedEventSource,
+  formatKind,
+  isDeletedByOperator,
+  ruleOfController,
+  subjectOf,
+} from "../model/resolved-project.js";
+import { type FieldAt, fieldAt, stateFieldOf } from "../model/schema.js";
+import type { DependentSpec } from "../read/workflow-spec.js";
+import type { YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
+
+/** A kind of dependents, and what makes no sense for them. */
+interface Exclusion {
+  /** Returns what the dependent is, for people; undefined if it is not of the kind. */
+  readonly what: (spec: DependentSpec) => string | undefined;
+  readonly options: readonly (keyof DependentSpec)[];
+  /** What to do about an option. Default: to remove it */
+  readonly hints?: { readonly [option in keyof DependentSpec]?: string };
+}
+
+const EXCLUSIONS: readonly Exclusion[] = [
+  {
+    what: ({ ref }) => (ref === undefined ? undefined : "is one object that somebody else makes, which ref names"),
+    options: [
+      ...(["mode", "bulk", "itemsDependOn", "namespace", "eventSource", "deletion", "deletePostcondition"] as const),
+      ...(["existing", "onImmutable", "serverSideApply", "fieldManager", "released", "matcher", "operations"] as const),
+    ],
+    hints: {
+      namespace: "state it as an expression: ref: { name: …, namespace: … }",
+      bulk: "remove bulk; of any number of objects an event source knows which are whose",
+    },
+  },
+  {
+    what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
+    options: [
+      ...(["ref", "mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
+      ...([
+        "deletion",
+        "existing",
+        "heldForCleanup",
+        "onImmutable",
+        "serverSideApply",
+        "fieldManager",
+        "released",
+        "operations",
+      ] as const),
+    ],
+  },
+  {
+    what: ({ external }) => {
+      if (external?.capabilities === undefined || external.capabilities.includes("update")) return undefined;
+      return "is never updated, as its capabilities lack update";
+    },
+    options: ["matcher"],
+  },
+  {
+    what: ({ mode }) => (mode === "readOnly" ? "is never written, as its mode is readOnly" : undefined),
+    options: [
+      "deletion",
+      "existing",
+      "onImmutable",
+      "serverSideApply",
+      "fieldManager",
+      "released",
+      "matcher",
+      "operations",
+    ],
+  },
+  {
+    what: ({ mode }) => (mode === "createOnly" ? "is never updated, as its mode is createOnly" : undefined),
+    options: ["matcher", "released", "onImmutable"],
+  },
+  {
+    what: ({ mode }) => (mode === "once" ? "is never updated, as its mode is once" : undefined),
+    options: ["matcher", "released", "onImmutable"],
+  },
+  {
+    what: ({ mode }) => (mode === "once" ? undefined : "may be created again at any time, as its mode is not once"),
+    options: ["again"],
+    hints: { again: "set mode: once, or remove again" },
+  },
+  {
+    what: ({ operations }) =>
+      operations?.update === false ? "is never updated, as operations.update is false" : undefined,
+    options: ["matcher", "onImmutable"],
+  },
+  {
+    what: ({ operations }) =>
+      operations?.delete === false ? "is never deleted, as operations.delete is false" : undefined,
+    options: ["deletePostcondition", "onImmutable"],
+  },
+  {
+    what: ({ deletion }) => (deletion === "orphan" ? "is never deleted, as its deletion is orphan" : undefined),
+    options: ["onImmutable"],
+  },
+  {
+    what: ({ operations }) =>
+      operations?.create === false ? "is created by another client, as operations.create is false" : undefined,
+    options: ["onImmutable"],
+  },
+  {
+    what: ({ operations }) => (operations?.delete === "own" ? "is deleted by its own delete function" : undefined),
+    options: ["onImmutable"],
+    hints: { onImmutable: "remove onImmutable; the own update function can delete the object when next() fails" },
+  },
+  {
+    what: ({ eventSource }) =>
+      eventSource === undefined
+        ? undefined
+        : `has no watch of its own, as event source ${quote(eventSource)} watches for it`,
+    options: ["labelSelector", "fieldSelector", "filters"],
+  },
+];
+
+/** Finds options that have no effect together. */
+export const checkDependentOption = ruleOfController(
+  ({ spec: { document, dependents: stated }, dependents, primary }) =>
+    dependents.flatMap((dependent) => {
+      const { name, path } = dependent;
+      const spec = stated.get(name) ?? dependent.spec;
+      const seen = new Set<string>();
+      return EXCLUSIONS.flatMap(({ what, options, hints }) => {
+        const kind = what(spec);
+        if (kind === undefined) return [];
+        return options.flatMap((option): Diagnostic[] => {
+          if (spec[option] === undefined || seen.has(option)) return [];
+          seen.add(option);
+          const message = `${quote(option)} has no effect: dependent ${quote(name)} ${kind}`;
+          const place = document.keyAt([...path, option]);
+          return [
+            {
+              severity: "error",
+              rule: "dependent-option",
+              message,
+              ...place,
+              hint: hints?.[option] ?? `remove ${option}`,
+            },
+          ];
+        });
+      })
+        .concat(checkOperations(dependent, document))
+        .concat(primary?.scope === "Cluster" ? checkOnce(dependent, document) : []);
+    }),
+);
+
+/** Finds objects that are created once where nothing can be remembered. */
+function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: YamlDocument): Diagnostic[] {
+  if (mode !== "once") return [];
+  const message = `dependent ${quote(name)} cannot be created once: that is remembered in a ConfigMap beside the primary, which is in no namespace`;
+  const hint = "use mode: createOnly, or onImmutable: recreate";
+  return [{ severity: "error", rule: "dependent-option", message, ...document.keyAt([...path, "mode"]), hint }];
+}
+
+/** Finds options of operations that never happen, and dependents of which nothing is left to do. */
+function checkOperations(
+  { name, spec: { mode, again, deletion, operations = {}, external }, path }: ResolvedDependent,
+  document: YamlDocument,
+): Diagnostic[] {
+  const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
+    ...{ severity: "error", rule: "dependent-option", message, hint },
+    ...document.keyAt([...path, ...at]),
+  });
+  if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
+    return [
+      fail(
+        `"onDeleteFailure" has no effect: dependent ${quote(name)} is never deleted, as its capabilities lack delete`,
+        ["external", "onDeleteFailure"],
+        "remove onDeleteFailure",
+      ),
+    ];
+  if (mode === "readOnly") return [];
+  if (deletion === "orphan" && operations.delete === false)
+    return [
+      fail(
+        `"deletion: orphan" has no effect: dependent ${quote(name)} is never deleted, as operations.delete is false`,
+        ["deletion"],
+        "remove deletion or operations.delete",
+      ),
+    ];
+  if (operations.create === false && (operations.update === false || mode === "createOnly"))
+    return [
+      fail(
+        `the operator neither creates nor updates dependent ${quote(name)}`,
+        ["operations"],
+        "state mode: readOnly if somebody else creates its object",
+      ),
+    ];
+  if (mode === "once" && operations.create === false)
+    return [
+      fail(
+        `dependent ${quote(name)} cannot be created once: another client creates it, as operations.create is false`,
+        ["mode"],
+        "remove mode or operations.create",
+      ),
+    ];
+  if (again !== undefined && (deletion === "orphan" || operations.delete !== undefined))
+    return [
+      fail(
+        `dependent ${quote(name)} cannot be created again: the operator does not delete the object before`,
+        ["again"],
+        "remove again, deletion: orphan or operations.delete",
+      ),
+    ];
+  if ((mode !== "createOnly" && mode !== "once") || operations.update === undefined) return [];
+  const message = `"update" has no effect: dependent ${quote(name)} is never updated, as its mode is ${mode}`;
+  return [fail(message, ["operations", "update"], "remove operations.update")];
+}
+
+/** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
+export const checkDependentSource = ruleOfController((controller) => [
+  ...controller.dependents.flatMap((dependent) => checkSource(dependent, controller)),
+  ...checkShared(controller),
+]);
+
+function checkSource(dependent: ResolvedDependent, controller: ResolvedController): Diagnostic[] {
+  const { name, spec, path } = dependent;
+  const { document } = controller.spec;
+  const named = spec.external === undefined ? spec.eventSource : spec.external.eventSource;
+  if (named === undefined) {
+    if (spec.mode !== "readOnly" || spec.ref !== undefined) return [];
+    return [
+      fail(
+        `dependent ${quote(name)} is read-only, and no event source maps its objects to a primary`,
+        document.valueAt([...path, "mode"]),
+        "name an event source that maps them to their primary: eventSource:",
+      ),
+    ];
+  }
+  const at = [...path, ...(spec.external === undefined ? [] : ["external"]), "eventSource"];
+  const source = controller.eventSources.find((other) => other.name === named);
+  if (source === undefined) {
+    const names = controller.eventSources.map((other) => other.name);
+    const listed =
+      names.length === 0 ? "declare it under eventSources" : `known event sources: ${names.map(quote).join(", ")}`;
+    const hint = didYouMean(named, names)?.hint ?? listed;
+    return [
+      fail(
+        `${quote(named)} is no event source of controller ${quote(controller.spec.name)}`,
+        document.valueAt(at),
+        hint,
+      ),
+    ];
+  }
+  const problem = problemOf(dependent, source);
+  return problem === undefined ? [] : [fail(problem.message, document.valueAt(at), problem.hint)];
+}
+
+function problemOf(
+  { name, spec, resource }: ResolvedDependent,
+  source: ResolvedEventSource,
+): { readonly message: string; readonly hint: string } | undefined {
+  const { cache, maxCachedObjects } = source.spec;
+  if (spec.external !== undefined) {
+    if (source.spec.resource === undefined) return undefined;
+    return {
+      message: `event source ${quote(source.name)} watches a kind of Kubernetes, but dependent ${quote(name)} is external`,
+      hint: "state resource: instead of external:, or name an event source with poll, perPrimaryPoll or inbound",
+    };
+  }
+  if (source.resource !== resource)
+    return {
+      message: `event source ${quote(source.name)} ${source.resource === undefined ? "watches no kind" : `watches ${formatKind(source.resource)}`}, but dependent ${quote(name)} is ${resource === undefined ? "of another" : `a ${formatKind(resource)}`}`,
+      hint: "name an event source of the same kind",
+    };
+  if (spec.cluster !== undefined)
+    return {
+      message: `event source ${quote(source.name)} watches the cluster of the operator, but dependent ${quote(name)} is in cluster ${quote(spec.cluster)}`,
+      hint: "remove eventSource or cluster",
+    };
+  if ((cache !== undefined && cache !== "full") || maxCachedObjects !== undefined)
+    return {
+      message: `event source ${quote(source.name)} does not cache every object whole, but dependent ${quote(name)} compares whole objects`,
+      hint: `remove ${cache === undefined || cache === "full" ? "maxCachedObjects" : "cache"} of the event source`,
+    };
+  return undefined;
+}
+
+// The watch would have to follow the conditions of all of them at once.
+function checkShared({ spec: { document }, dependents }: ResolvedController): Diagnostic[] {
+  const first = new Map<string, string>();
+  return dependents.flatMap(({ name, spec: { eventSource, activationCondition }, path }) => {
+    if (eventSource === undefined || activationCondition === undefined) return [];
+    const other = first.get(eventSource);
+    if (other === undefined) {
+      first.set(eventSource, name);
+      return [];
+    }
+    const at: YamlPath = [...path, "eventSource"];
+    return [
+      fail(
+        `dependents ${quote(name)} and ${quote(other)} share event source ${quote(eventSource)}, and each has an activationCondition of its own`,
+        document.valueAt(at),
+        "leave one of them its own watch: remove its eventSource",
+      ),
+    ];
+  });
+}
+
+function fail(message: string, place: object, hint: string): Diagnostic {
+  return { severity: "error", rule: "dependent-source", message, ...place, hint };
+}
+
+/** Reports dependents whose cleanup reads its primary, in a controller that cleans up after its primaries are gone. */
+export const checkCleanupPolicy = ruleOfController((controller) => {
+  if (controller.spec.controller.cleanupPolicy !== "sweep") return [];
+  return controller.dependents.flatMap((dependent): Diagnostic[] => {
+    const needs = neededBy(dependent.spec);
+    if (needs === undefined) return [];
+    return [
+      {
+        severity: "error",
+        rule: "cleanup-policy",
+        message: `${needs.what} of dependent ${quote(dependent.name)} needs the finalizer: with cleanupPolicy: sweep, the primary is gone when its objects are deleted`,
+        about: subjectOf(controller, dependent),
+        ...controller.spec.document.valueAt(["spec", "dependents", dependent.name, ...needs.path]),
+        hint: `remove cleanupPolicy: sweep, or ${needs.what} of the dependent`,
+      },
+    ];
+  });
+});
+
+function neededBy(spec: DependentSpec): { readonly what: string; readonly path: readonly string[] } | undefined {
+  if (spec.heldForCleanup === true) return { what: "heldForCleanup", path: ["heldForCleanup"] };
+  if (spec.operations?.delete === "own") return { what: "the own delete", path: ["operations", "delete"] };
+  return spec.external !== undefined && isDeletedByOperator(spec) ? { what: "delete", path: ["external"] } : undefined;
+}
+
+/** Kinds of which nearly every change of `desired` is one of an immutable field. Of a Pod the image can be changed. */
+const IMMUTABLE_KINDS: ReadonlyMap<string, string> = new Map([["batch/Job", "template"]]);
+
+/** Kinds whose deletion loses data, or all objects in them. */
+const DATA_KINDS: ReadonlySet<string> = new Set([
+  "/Namespace",
+  "/PersistentVolume",
+  "/PersistentVolumeClaim",
+  "apiextensions.k8s.io/CustomResourceDefinition",
+  "snapshot.storage.k8s.io/VolumeSnapshot",
+  "snapshot.storage.k8s.io/VolumeSnapshotContent",
+]);
+
+type Kind = Pick<ResourceModel, "group" | "kind">;
+
+/** Tells whether the API server refuses nearly every change of an object of a kind. */
+export function isImmutableKind({ group, kind }: Kind): boolean {
+  return IMMUTABLE_KINDS.has(`${group}/${kind}`);
+}
+
+/** Finds objects that cannot be changed, and those that must not be deleted to change them. */
+export const checkImmutableKind = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent): Diagnostic[] => {
+    const { name, spec, path, resource } = dependent;
+    const { document } = controller.spec;
+    if (resource === undefined || spec.external !== undefined) return [];
+    const { group, kind } = resource;
+    if (spec.onImmutable === "recreate" && DATA_KINDS.has(`${group}/${kind}`))
+      return [
+        {
+          severity: "error",
+          rule: "immutable-kind",
+          message: `the deletion of a ${kind} loses data: dependent ${quote(name)} cannot be deleted to create it again`,
+          ...document.keyAt([...path, "onImmutable"]),
+          hint: "remove onImmutable",
+        },
+      ];
+    const isChanged = (spec.mode ?? "managed") === "managed" && spec.operations?.update === undefined;
+    const part = IMMUTABLE_KINDS.get(`${group}/${kind}`);
+    if (part === undefined || !isChanged || spec.ref !== undefined || spec.onImmutable !== undefined) return [];
+    return [
+      {
+        severity: "warning",
+        rule: "immutable-kind",
+        message: `dependent ${quote(name)} is a managed ${kind}, whose ${part} is immutable: when desired() changes it, the API server refuses the update of each ${kind} that exists`,
+        about: subjectOf(controller, dependent),
+        ...document.keyAt(path),
+        hint: `set mode: once to run it once for each primary, onImmutable: recreate to delete it and create it again, or onImmutable: fail to report it`,
+      },
+    ];
+  }),
+);
+
+/** Reports released fields that the kind does not have. */
+export const checkReleasedField = ruleOfController(({ spec: { document }, dependents }) =>
+  dependents.flatMap(({ resource, spec: { released = [] }, path }) =>
+    released.flatMap((text, index): Diagnostic[] => {
+      const found = resource === undefined ? undefined : fieldAt(resource, text.split("."));
+      if (found?.kind !== "unknown") return [];
+      const before = text.split(".").slice(0, found.depth);
+      const candidates = found.known.map((name) => [...before, name].join("."));
+      const message = `${resource!.kind} has no field ${quote(text)} that can be released`;
+      const hint = didYouMean(text, candidates)?.hint ?? "set a path of fields that are no items of a list";
+      return [
+        { severity: "error", rule: "released-field", message, hint, ...document.valueAt([...path, "released", index]) },
+      ];
+    }),
+  ),
+);
+
+/** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
+export const checkExternalType = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => [
+    ...checkType(dependent, controller),
+    ...checkDesiredType(dependent, controller),
+  ]),
+);
+
+function checkType(
+  { name, spec, path, file }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+): readonly Diagnostic[] {
+  const { type, schema, eventSource } = spec.external ?? {};
+  if (type === undefined && schema === undefined) return [];
+  const place = document.valueAt([...path, "external", type === undefined ? "schema" : "type"]);
+  const fail = (message: string, hint: string): Diagnostic[] => [
+    { severity: "error", rule: "external-type", message, ...place, hint },
+  ];
+  if (type !== undefined && schema !== undefined)
+    return fail(`dependent ${quote(name)} states both type and schema`, "remove type or schema");
+  if (eventSource !== undefined)
+    return fail(
+      `dependent ${quote(name)} has the type of its event source ${quote(eventSource)}, so a type of its own has no effect`,
+      `remove ${type === undefined ? "schema" : "type"}`,
+    );
+  return (file?.problems ?? []).map((problem) => (problem.position === undefined ? { ...problem, ...place } : problem));
+}
+
+function checkDesiredType(
+  { name, spec: { external, matcher }, path, desiredFile }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+): readonly Diagnostic[] {
+  if (external?.desiredType === undefined) return [];
+  const at = [...path, "external", "desiredType"];
+  const { capabilities = ["create", "update", "delete"] } = external;
+  const fail = (message: string, hint: string): Diagnostic[] => [
+    { severity: "error", rule: "external-type", message, ...document.keyAt(at), hint },
+  ];
+  if (!capabilities.includes("create") && !capabilities.includes("update"))
+    return fail(
+      `"desiredType" has no effect: the capabilities of dependent ${quote(name)} lack create and update`,
+      "remove desiredType",
+    );
+  if (capabilities.includes("update") && matcher === undefined)
+    return fail(
+      `dependent ${quote(name)} has desiredType, and the runtime cannot compare a desired resource with a live one of another type`,
+      "state matcher: { function: NAME }, a function that tells whether a live resource is as desired",
+    );
+  const place = document.valueAt(at);
+  return (desiredFile?.problems ?? []).map((problem) => ({ ...problem, ...place }));
+}
+
+type Said = Pick<Diagnostic, "message" | "hint">;
+
+const MORE = "properties: { id: { type: string }, … } to keep more than an id";
+const TEXT_HINT = `give the field type: string, or ${MORE}`;
+const MAP_HINT = `give the field type: object, with additionalProperties: { type: string }, or with ${MORE} of each`;
+
+/** Finds ids of external resources that would be kept where they cannot be, or of what the operator does not create. */
+export const checkExternalState = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    const { external } = dependent.spec;
+    if (external?.state === undefined) return [];
+    const { document } = controller.spec;
+    const at = [...dependent.path, "external", "state"];
+    const fail = (said: Said | undefined, place: object): Diagnostic[] =>
+      said === undefined ? [] : [{ severity: "error", rule: "external-state", ...said, ...place }];
+    if (external.capabilities?.includes("create") === false)
+      return fail(
+        {
+          message: `state has no effect: the operator never creates dependent ${quote(dependent.name)}, as its capabilities lack create`,
+          hint: "remove state, or add create to capabilities",
+        },
+        document.keyAt(at),
+      );
+    const { status, in: store, resource, path, perItem, type } = external.state;
+    const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
+    const pointless = {
+      message: `perItem has no effect: ${quote(dependent.name)} is no bulk dependent`,
+      hint: "remove perItem",
+    };
+    if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
+      return fail(
+        status === undefined
+          ? pointless
+          : { ...pointless, message: "perItem has no effect: the status keeps the ids of all items together" },
+        place,
+      );
+    if (type !== undefined) {
+      const owner = status === undefined ? resource : controller.primary?.kind;
+      const needless = {
+        message: `type has no effect: the schema of ${owner} has the type of the field that keeps the id`,
+        hint: `remove type; give the field ${MORE}`,
+      };
+      if (status !== undefined || resource !== undefined) return fail(needless, document.keyAt([...at, "type"]));
+      const typePlace = document.valueAt([...at, "type"]);
+      const [problem] = dependent.stateFile?.problems ?? [];
+      if (problem !== undefined) return fail(problem, typePlace);
+    }
+    if (status !== undefined) {
+      const problem = problemOfStatus(status, dependent, controller) ?? problemOfOthers(status, dependent, controller);
+      return fail(problem, document.valueAt([...at, "status"]));
+    }
+    if (resource === undefined) {
+      return fail(
+        problemOfPlace(controller, store === "secret" ? "Secret" : "ConfigMap"),
+        document.keyAt([...at, "in"]),
+      );
+    }
+    if (path === undefined)
+      return fail(
+        {
+          message: `state lacks path, the field of ${resource} that keeps the id`,
+          hint: "state path: with a field, such as spec.id",
+        },
+        document.keyAt(at),
+      );
+    return fail(problemOfResource(path, dependent, controller), document.valueAt([...at, "path"]));
+  }),
+);
+
+function problemOfPlace(
+  { primary }: ResolvedController,
+  kind: string,
+  scope: ResourceModel["scope"] = "Namespaced",
+): Said | undefined {
+  if (primary === undefined || primary.scope === scope) return undefined;
+  const isNamespaced = scope === "Namespaced";
+  return {
+    message: `a ${kind} cannot be beside a ${primary.kind}: ${kind} is ${isNamespaced ? "namespaced, and the primary is cluster-scoped" : "cluster-scoped, and the primary is namespaced"}`,
+    hint: "keep the ids in the status: state: { status: ... }",
+  };
+}
+
+function problemOfResource(
+  text: string,
+  dependent: ResolvedDependent,
+  controller: ResolvedController,
+): Said | undefined {
+  const kept = stateFieldOf(dependent, controller.primary);
+  // That there is no such kind is said elsewhere.
+  if (kept === undefined) return undefined;
+  const { field: found, keeps, isMap } = kept;
+  const { kind, scope } = kept.resource;
+  const elsewhere = problemOfPlace(controller, kind, scope);
+  if (elsewhere !== undefined) return elsewhere;
+  if (found.kind === "unknown") {
+    const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
+    return { message: `the schema of ${kind} has no ${quote(text)}, so the API server would drop the id`, hint };
+  }
+  if (keeps !== undefined) return undefined;
+  return {
+    message: `field ${quote(text)} of ${kind} cannot keep ${isMap ? `the ids of dependent ${quote(dependent.name)}, which are an object of strings by the keys of the items` : `the id of dependent ${quote(dependent.name)}, which is a string`}`,
+    hint: isMap ? MAP_HINT : TEXT_HINT,
+  };
+}
+
+function problemOfStatus(
+  text: string,
+  dependent: ResolvedDependent,
+  { primary }: ResolvedController,
+): Said | undefined {
+  // That there is no such kind is said elsewhere.
+  if (primary === undefined) return undefined;
+  if (!primary.hasStatusSubresource)
+    return {
+      message: `the status of ${primary.kind} cannot keep ids: its CRD has no status subresource`,
+      hint: "add subresources: { status: {} } to the CRD, or keep the ids in a ConfigMap: state: { in: configMap }",
+    };
+  const kept = stateFieldOf(dependent, primary);
+  if (kept === undefined || kept.keeps !== undefined) return undefined;
+  if (kept.field.kind === "unknown") return unknownField(text, kept.field, primary.kind);
+  const { isMap } = kept;
+  const name = quote(dependent.name);
+  const what = isMap
+    ? `the ids of dependent ${name}, which are an object of strings by the keys of the items`
+    : `the id of dependent ${name}, which is a string`;
+  return {
+    message: `field ${quote(`status.${text}`)} of ${primary.kind} cannot keep ${what}`,
+    hint: isMap ? MAP_HINT : TEXT_HINT,
+  };
+}
+
+function problemOfOthers(
+  text: string,
+  { name }: ResolvedDependent,
+  { dependents }: ResolvedController,
+): Said | undefined {
+  const other = dependents.find(({ spec: { external } }) => external?.state?.status === text);
+  if (other === undefined || other.name === name) return undefined;
+  return {
+    message: `dependents ${quote(name)} and ${quote(other.name)} would keep their ids in the same field: ${quote(`status.${text}`)}`,
+    hint: "give each dependent a field of its own",
+  };
+}
+
+function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>, kind: string): Said {
+  const names = text.split(".");
+  // The path of the schema has "status" before.
+  const before = names.slice(0, Math.max(0, found.depth - 1));
+  const candidates = found.known.map((name) => [...before, name].join("."));
+  if (found.depth === 0)
+    return {
+      message: `the schema of ${kind} has no status`,
+      hint: "add it to the schema, or keep the ids in a ConfigMap",
+    };
+  const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
+  const hint = didYouMean(text, candidates)?.hint ?? listed;
+  return {
+    message: `the schema of ${kind} has no ${quote(`status.${text}`)}, so the API server would drop the id`,
+    hint,
+  };
+}

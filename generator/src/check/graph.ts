@@ -1,0 +1,325 @@
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import {
+  type ResolvedController,
+  type ResolvedDependent,
+  conditionsOf,
+  dependenciesOf,
+  edgesOf,
+  findCycles,
+  isCollected,
+  isDeletedByOperator,
+  nameOfDependency,
+  presentNames,
+  reachableFrom,
+  requiredEdgesOf,
+  ruleOfController,
+  subjectOf,
+} from "../model/resolved-project.js";
+import { mayBeAbsent } from "../model/schema.js";
+import type { YamlPath } from "../read/yaml/yaml-document.js";
+
+/** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
+export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
+  dependents.flatMap((dependent) => {
+    const { document, eventSources } = spec;
+    const present = presentNames(spec.moved);
+    const others = dependents.map(({ name }) => name).filter((other) => other !== dependent.name);
+    return dependenciesOf(dependent).flatMap(({ name, path }): Diagnostic[] => {
+      if (name === dependent.name || others.includes(name)) return [];
+      return [
+        {
+          severity: "error",
+          rule: "unknown-dependent",
+          message: `dependent ${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
+          ...document.valueAt(path),
+          ...(eventSources.has(name)
+            ? { hint: `remove it: ${quote(name)} is an event source, which is read before any dependent is reconciled` }
+            : present.has(name)
+              ? { hint: `write ${quote(present.get(name) ?? "")}, which it is called now` }
+              : (didYouMean(name, others) ?? { hint: adviceFor(name, others) })),
+        },
+      ];
+    });
+  }),
+);
+
+function adviceFor(name: string, others: readonly string[]): string {
+  const add = `add ${quote(name)} to spec.dependents, or remove it here`;
+  return others.length === 0 ? add : `${add}; other dependents: ${others.map(quote).join(", ")}`;
+}
+
+/** Finds dependents that depend on themselves, directly or through others. */
+export const checkDependencyCycle = ruleOfController(({ spec: { document }, dependents }) =>
+  findCycles(edgesOf(dependents)).map((cycle): Diagnostic => {
+    const edge = dependents
+      .filter(({ name }) => name === cycle[0])
+      .flatMap(dependenciesOf)
+      .find(({ name }) => name === cycle[1]);
+    return {
+      severity: "error",
+      rule: "dependency-cycle",
+      message: `dependents wait for each other: ${cycle.join(" → ")}`,
+      ...document.valueAt(edge?.path ?? []),
+    };
+  }),
+);
+
+/** Finds items that wait for what has no items, or that would wait twice. */
+export const checkItemDependency = ruleOfController(({ spec: { document, dependents } }) =>
+  [...dependents].flatMap(([name, { itemsDependOn = [], dependsOn = [], bulk }]) => {
+    const path = ["spec", "dependents", name, "itemsDependOn"];
+    const names = dependsOn.map(nameOfDependency);
+    const twice = names.findIndex((each, index) => names.indexOf(each) < index);
+    if (twice !== -1) {
+      const place = document.valueAt(["spec", "dependents", name, "dependsOn", twice]);
+      const message = `dependsOn of dependent ${quote(name)} lists ${quote(names[twice]!)} twice`;
+      return [{ severity: "error", rule: "item-dependency", message, ...place, hint: "remove one of the two entries" }];
+    }
+    const fail = (message: string, index: number | undefined, hint: string): Diagnostic => ({
+      severity: "error",
+      rule: "item-dependency",
+      message,
+      ...(index === undefined ? document.keyAt(path) : document.valueAt([...path, index])),
+      hint,
+    });
+    if (itemsDependOn.length > 0 && bulk === undefined)
+      return [
+        fail(
+          `dependent ${quote(name)} is no bulk dependent, so it has no items that could wait`,
+          undefined,
+          "state bulk: true, or dependsOn instead of itemsDependOn",
+        ),
+      ];
+    return itemsDependOn.flatMap((other, index) => {
+      const needed = dependents.get(other);
+      if (needed !== undefined && needed.bulk === undefined)
+        return [
+          fail(
+            `dependent ${quote(other)} is no bulk dependent, so it has no items to wait for`,
+            index,
+            `list ${quote(other)} in dependsOn instead, or state bulk: true for it`,
+          ),
+        ];
+      if (!names.includes(other)) return [];
+      return [
+        fail(
+          `dependent ${quote(name)} waits for all items of ${quote(other)} already, as dependsOn lists it`,
+          index,
+          "remove it from one of the two",
+        ),
+      ];
+    });
+  }),
+);
+
+/** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
+export const checkConditionalDependency = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) =>
+    dependenciesOf(dependent).flatMap(({ name, list, isOptional, path }): Diagnostic[] => {
+      const needed = controller.dependents.find((each) => each.name === name);
+      const reasons = needed === undefined || isOptional ? [] : reasonsFor(needed, { dependent, controller });
+      const deleted = deletedWith(dependent, controller);
+      if (reasons.length === 0 || deleted.length === 0) return [];
+      const advice =
+        list === "itemsDependOn" ? "" : `state { name: ${name}, optional: true } to go on without ${quote(name)}, or `;
+      return [
+        {
+          severity: "warning",
+          rule: "conditional-dependency",
+          message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when ${reasons.join(", or when ")}`,
+          about: subjectOf(controller, dependent),
+          ...controller.spec.document.valueAt(path),
+          hint: `${advice}accept this warning with a reason`,
+        },
+      ];
+    }),
+  ),
+);
+
+interface Edge {
+  readonly dependent: ResolvedDependent;
+  readonly controller: ResolvedController;
+}
+
+/** Returns when a dependent is not wanted while the other one, which requires it, may be. */
+function reasonsFor(needed: ResolvedDependent, { dependent, controller }: Edge): string[] {
+  const conditions = conditionsOnlyOf(needed, dependent);
+  const name = needed.spec.ref?.name;
+  const isUnnamed = name !== undefined && mayBeUndefined(name, controller.primary) && !isGuarded(dependent, name);
+  return [
+    ...(conditions.length === 0 ? [] : [`the ${conditions.join(" or the ")} of ${quote(needed.name)} does not hold`]),
+    ...(isUnnamed ? [`the ref of ${quote(needed.name)} is undefined (name: ${name.trim()})`] : []),
+  ];
+}
+
+/** Tells whether the expression for the name of an object has no value for some primaries, where that is plain to see. */
+function mayBeUndefined(expression: string, primary: ResolvedController["primary"]): boolean {
+  const text = expression.trim();
+  if (/:\s*undefined$/.test(text)) return true;
+  if (primary === undefined || !/^primary(\??\.[\w$]+)+$/.test(text)) return false;
+  return mayBeAbsent(primary, text.split(/\??\./).slice(1));
+}
+
+/** Tells whether a condition of a dependent reads the name that it requires: it then has a say about the primaries without one. */
+function isGuarded(dependent: ResolvedDependent, name: string): boolean {
+  const plain = (text: string) => text.replaceAll("?.", ".");
+  return conditionsOf(dependent).some(
+    ({ name: slot, condition }) =>
+      slot !== "readyPostcondition" &&
+      slot !== "deletePostcondition" &&
+      slot !== "existing" &&
+      condition.kind === "when" &&
+      plain(condition.expression).includes(plain(name.trim())),
+  );
+}
+
+/** Returns the conditions that exclude a dependent, and not the other one as well. */
+function conditionsOnlyOf(needed: ResolvedDependent, other: ResolvedDependent): string[] {
+  const excluding = (dependent: ResolvedDependent) =>
+    conditionsOf(dependent).filter(({ name }) => name === "activationCondition" || name === "reconcilePrecondition");
+  const shared = new Set(excluding(other).map(({ condition }) => JSON.stringify(condition)));
+  return excluding(needed).flatMap(({ name, condition }) => (shared.has(JSON.stringify(condition)) ? [] : name));
+}
+
+/** Returns the names of a dependent and of all that cannot exist without it, of what the operator deletes. */
+function deletedWith({ name }: ResolvedDependent, { dependents }: ResolvedController): string[] {
+  const edges = requiredEdgesOf(dependents);
+  const isDeleted = ({ mode, external }: ResolvedDependent["spec"]) =>
+    mode !== "readOnly" && (external?.capabilities?.includes("delete") ?? true);
+  return dependents
+    .filter((each) => each.name === name || reachableFrom(edges, each.name).has(name))
+    .flatMap((each) => (isDeleted(each.spec) ? each.name : []));
+}
+
+function listOf(names: readonly string[]): string {
+  const quoted = names.map(quote);
+  return quoted.length === 1 ? quoted[0]! : `${quoted.slice(0, -1).join(", ")} and ${quoted.at(-1)}`;
+}
+
+/**
+ * Finds dependents that would be deleted after what they depend on, and deletePostconditions that are never asked.
+ *
+ * The operator deletes what is not garbage-collected while the primary still exists; the garbage collector acts only afterwards, and asks
+ * nobody.
+ */
+export const checkDeletionOrder = ruleOfController((controller) =>
+  controller.dependents
+    .filter(({ spec }) => isCollected(spec))
+    .flatMap((dependent) => [
+      ...checkEdges(dependent, controller),
+      ...(canBeDeletedInTime(dependent, controller) ? [] : checkNeverDeleted(dependent, controller)),
+    ]),
+);
+
+function checkEdges(dependent: ResolvedDependent, controller: ResolvedController) {
+  const { name } = dependent;
+  return dependenciesOf(dependent).flatMap(({ name: other, path }): Diagnostic[] => {
+    const deleted = deletedBehind(other, controller);
+    if (deleted === undefined) return [];
+    const through = deleted === other ? "" : ` through ${quote(other)}`;
+    return [
+      {
+        severity: "error",
+        rule: "deletion-order",
+        message: `the operator deletes ${quote(deleted)} before the garbage collector deletes ${quote(name)}, which depends on it${through}`,
+        ...controller.spec.document.valueAt(path),
+        hint: `state deletion: ordered for ${quote(name)}, too, and the operator deletes it first`,
+      },
+    ];
+  });
+}
+
+/** Returns the first of a dependent and its dependencies that the operator deletes. A dependent that is never deleted delays no deletion. */
+function deletedBehind(start: string, { spec, dependents }: ResolvedController): string | undefined {
+  const edges = edgesOf(dependents);
+  const seen = new Set([start]);
+  for (const name of seen) {
+    const needed = spec.dependents.get(name);
+    if (needed === undefined || isCollected(needed)) continue;
+    if (isDeletedByOperator(needed)) return name;
+    for (const next of edges.get(name) ?? []) seen.add(next);
+  }
+  return undefined;
+}
+
+// While the primary lives, the operator deletes what must not exist: where a precondition does not hold, and what depends on that.
+function canBeDeletedInTime({ name, spec }: ResolvedDependent, { dependents }: ResolvedController): boolean {
+  if (spec.reconcilePrecondition !== undefined) return true;
+  const reached = reachableFrom(requiredEdgesOf(dependents), name);
+  return dependents.some(
+    (other) =>
+      reached.has(other.name) &&
+      (other.spec.reconcilePrecondition !== undefined || other.spec.activationCondition !== undefined),
+  );
+}
+
+function checkNeverDeleted(
+  { name, spec, path }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+): Diagnostic[] {
+  const fail = (what: string, at: YamlPath, thing: string): Diagnostic => ({
+    severity: "error",
+    rule: "deletion-order",
+    message: `${what}: the garbage collector deletes it, and no condition makes the operator do so`,
+    ...document.keyAt([...path, ...at]),
+    hint: `state deletion: ordered, or remove the ${thing}`,
+  });
+  const { deletePostcondition, operations, bulk } = spec;
+  // Items that desired() does not return any more are deleted by the operator.
+  const hasOperation = operations?.delete !== undefined && bulk === undefined;
+  return [
+    ...(deletePostcondition === undefined
+      ? []
+      : [
+          fail(
+            `the operator never asks the deletePostcondition of dependent ${quote(name)}`,
+            ["deletePostcondition"],
+            "condition",
+          ),
+        ]),
+    ...(hasOperation
+      ? [fail(`operations.delete of dependent ${quote(name)} has no effect`, ["operations", "delete"], "operation")]
+      : []),
+  ];
+}
+
+/**
+ * Warns of objects that a cleanup may need when they are gone: foreground deletion of the primary, and deletion of the namespace, delete what
+ * the garbage collector owns, or somebody else's object, without regard to the order of the graph.
+ */
+export const checkCleanupInput = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    const code = cleanupCodeOf(dependent);
+    if (code === undefined) return [];
+    return dependenciesOf(dependent).flatMap(({ name, path }): Diagnostic[] => {
+      const input = controller.dependents.find((each) => each.name === name);
+      if (input === undefined || !mayBeGone(input)) return [];
+      return [
+        {
+          severity: "warning",
+          rule: "cleanup-input",
+          message: `the object of dependent ${quote(name)} may already be deleted when the ${code} of ${quote(dependent.name)} runs: foreground deletion of the primary or deletion of the namespace deletes it first`,
+          about: subjectOf(controller, dependent),
+          ...controller.spec.document.valueAt(path),
+          hint: `if its ${code} needs the object, add to dependent ${quote(name)}: heldForCleanup: true\notherwise accept the warning and give a reason`,
+        },
+      ];
+    });
+  }),
+);
+
+/** Returns the code of a dependent that runs in a cleanup and may read what the dependent waits for; undefined if there is none. */
+function cleanupCodeOf({ spec }: ResolvedDependent): string | undefined {
+  if (!isDeletedByOperator(spec)) return undefined;
+  if (spec.external !== undefined || spec.operations?.delete === "own") return "delete";
+  const { deletePostcondition: condition } = spec;
+  const reads =
+    typeof condition === "object" &&
+    ("function" in condition || ("when" in condition && /\bsecondary\b/.test(condition.when)));
+  return reads ? "deletePostcondition" : undefined;
+}
+
+function mayBeGone({ spec }: ResolvedDependent): boolean {
+  const isOfOthers = spec.external === undefined && spec.mode === "readOnly";
+  return spec.heldForCleanup !== true && (isOfOthers || isCollected(spec));
+}

@@ -1,0 +1,488 @@
+import { type Diagnostic, didYouMean, formatPosition, quote } from "../diagnostic.js";
+import { EXTERNAL, type ProjectMemory, type RememberedDependent, type StubWitness } from "../model/project-memory.js";
+import type { ResourceModel } from "../model/project-model.js";
+import {
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedProject,
+  type ResolvedRemoved,
+  parseKind,
+  presentNames,
+  ruleOfController,
+} from "../model/resolved-project.js";
+import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
+
+/** Where the objects of a dependent are: what `removed` and `moved` have to agree about. Versions of a kind have the same objects. */
+interface DependentPlace {
+  /** Absent if the resources are outside of Kubernetes. */
+  readonly kind?: { readonly group: string; readonly kind: string };
+  readonly cluster?: string;
+  /** Absent if the objects are where the controller watches. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Where the ids of external resources are kept. */
+  readonly state?: string;
+}
+
+/** Returns the place of a dependent of the last generation. */
+function placeOfRemembered({ resource, ...more }: RememberedDependent): DependentPlace {
+  return placeAt(resource, more);
+}
+
+/** Returns the place of a dependent, or of a removed one; undefined if its kind is not known. */
+function placeOf(dependent: ResolvedDependent | ResolvedRemoved): DependentPlace | undefined {
+  const { resource, ...more } = dependent.spec;
+  const external = "external" in dependent.spec ? dependent.spec.external : undefined;
+  if (external !== undefined) return { ...stateOf(external.state) };
+  const isKnown = dependent.resource !== undefined || resource === EXTERNAL;
+  return resource !== undefined && isKnown ? placeAt(resource, more) : undefined;
+}
+
+function placeAt(
+  resource: string | UntypedKindSpec,
+  { cluster, namespace, labelSelector, fieldSelector, state }: Omit<DependentPlace, "kind">,
+): DependentPlace {
+  const { group, kind } = parseKind(
+    typeof resource === "string" ? resource : `${resource.apiVersion}/${resource.kind}`,
+  );
+  return {
+    ...(resource === EXTERNAL ? {} : { kind: { group, kind } }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(state === undefined ? {} : { state }),
+  };
+}
+
+function stateOf(state: NonNullable<ResolvedDependent["spec"]["external"]>["state"]): { state?: string } {
+  if (state === undefined) return {};
+  const { status, in: store = "configMap", resource, path } = state;
+  if (status !== undefined) return { state: `status ${status}` };
+  return { state: resource === undefined ? store : `resource ${path ?? ""}` };
+}
+
+/** Tells whether the objects of two dependents can be the same. */
+function isSamePlace(one: DependentPlace, other: DependentPlace): boolean {
+  const isSameKind = one.kind?.group === other.kind?.group && one.kind?.kind === other.kind?.kind;
+  return isSameKind && one.cluster === other.cluster;
+}
+
+/** Tells whether a dependent sees the objects of a place: its watch shows one namespace only, and what its selectors select. */
+function isSeenBy(dependent: DependentPlace, place: DependentPlace): boolean {
+  const limits = ["namespace", "labelSelector", "fieldSelector"] as const;
+  const isShown = limits.every((limit) => dependent[limit] === undefined || dependent[limit] === place[limit]);
+  return isShown && isSamePlace(dependent, place);
+}
+
+/** Describes a place for a message: `a ConfigMap in cluster "edge" in namespace "data"`. */
+function describePlace({ kind, cluster, namespace, labelSelector, fieldSelector, state }: DependentPlace): string {
+  if (kind === undefined) return `external${state === undefined ? "" : ` with its id in ${state}`}`;
+  const article = /^[AEIO]/.test(kind.kind) ? "an" : "a";
+  const limits = Object.entries({
+    "in cluster": cluster,
+    "in namespace": namespace,
+    "with labelSelector": labelSelector,
+    "with fieldSelector": fieldSelector,
+  }).map(([name, value]) => (value === undefined ? "" : ` ${name} ${quote(value)}`));
+  return `${article} ${kind.kind}${kind.group === "" ? "" : ` of ${kind.group}`}${limits.join("")}`;
+}
+
+/** Finds entries of `moved` that no object can follow. */
+export const checkMovedDependent = ruleOfController((controller, { memory }) => {
+  const { spec, dependents, removed } = controller;
+  const present = presentNames(spec.moved);
+  const names = dependents.map(({ name }) => name);
+  return spec.moved.flatMap(({ from, to }, index): Diagnostic[] => {
+    const path = ["spec", "moved", index];
+    const fail = (field: "from" | "to", message: string, hint: object): Diagnostic[] => [
+      { severity: "error", rule: "moved-dependent", message, ...spec.document.valueAt([...path, field]), ...hint },
+    ];
+    const placeOfEntry = (other: number) => formatPosition(spec.document.valueAt(["spec", "moved", other]).position);
+    if (names.includes(from))
+      return fail("from", `${quote(from)} is still a dependent of the workflow`, {
+        hint: "remove it under dependents, or remove this entry if the name is used for something else now",
+      });
+    const last = present.get(from) ?? to;
+    const dependent = dependents.find(({ name }) => name === last);
+    const stated = removed.find(({ name }) => name === from);
+    const [place, gone] = [dependent, stated].map((each) => each && placeOf(each));
+    // An entry of removed may be about objects of another kind that had the name.
+    if (stated !== undefined && (place === undefined || gone === undefined || isSamePlace(place, gone)))
+      return fail("from", `${quote(from)} is listed under removed, too, and its objects cannot go and stay`, {
+        hint: "remove one of the two entries",
+      });
+    const same = spec.moved.findIndex((each) => each.from === from);
+    if (same < index)
+      return fail("from", `${quote(from)} has moved already, at ${placeOfEntry(same)}`, {
+        hint: "remove one of the two entries",
+      });
+    const rival = spec.moved.findIndex((each) => each.to === to);
+    if (rival < index)
+      return fail(
+        "to",
+        `${quote(spec.moved[rival]?.from ?? "")} moves to ${quote(to)} as well, at ${placeOfEntry(rival)}`,
+        {
+          hint: "two dependents cannot become one: keep one entry, and list the other dependent under removed",
+        },
+      );
+    if (dependent === undefined) {
+      // A chain that ends nowhere is reported once, at its end.
+      if (last !== to && last !== from) return [];
+      const message =
+        last === from ? `${quote(from)} moves in a circle` : `${quote(to)} is not a dependent of the workflow`;
+      return fail(
+        "to",
+        message,
+        last === from ? {} : (didYouMean(to, names) ?? { hint: `the dependents are ${names.join(", ")}` }),
+      );
+    }
+    const rememberedAs = (name: string) =>
+      memory.dependents.find((each) => each.controller === spec.name && each.name === name);
+    const known = rememberedAs(from);
+    if (known !== undefined && memory.isUnfinished !== true && rememberedAs(last) !== undefined)
+      return fail("to", `${quote(last)} was a dependent beside ${quote(from)}, and their objects cannot become one`, {
+        hint: `list ${quote(from)} under removed`,
+      });
+    const [before, now] = [known && placeOfRemembered(known), placeOf(dependent)];
+    if (before === undefined || now === undefined) return [];
+    if (isSeenBy(now, before) && before.state === now.state) return [];
+    return fail("to", `${quote(from)} was ${describePlace(before)}, and ${quote(last)} is ${describePlace(now)}`, {
+      hint: `a name alone can move; list ${quote(from)} under removed`,
+    });
+  });
+});
+
+/** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning; so are objects that nobody deletes. */
+export const checkRemovedDependent = ruleOfController((controller, { controllers, memory }) => {
+  const { spec, dependents, removed } = controller;
+  const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
+  return removed.flatMap((each): Diagnostic[] => {
+    const { name, path, spec: stated } = each;
+    const found = { rule: "removed-dependent", ...spec.document.keyAt(path) } as const;
+    if (dependents.some((dependent) => isSame(dependent, each) && isWhole(dependent, each)))
+      return [
+        {
+          ...found,
+          severity: "error",
+          message: `${quote(name)} is a dependent of the workflow, so it is not removed`,
+          hint: "remove it here, or under dependents",
+        },
+      ];
+    if (stated.resource === EXTERNAL) return checkExternal(each, controller);
+    const successor = others.find((other) => other.dependents.some((dependent) => isSame(dependent, each)));
+    if (successor === undefined) return checkCollected(each, controller, memory);
+    if (each.spec.deletion === "garbageCollected") return [];
+    return [
+      {
+        ...found,
+        severity: "warning",
+        message: `${quote(name)} is a dependent of controller ${quote(successor.spec.name)} now, which may want the same objects`,
+        hint: "with deletion: garbageCollected it takes them over",
+      },
+    ];
+  });
+});
+
+/** Warns of objects that nobody deletes: the garbage collector is to do it, and they have no owner reference to the primary. */
+function checkCollected(removed: ResolvedRemoved, controller: ResolvedController, memory: ProjectMemory): Diagnostic[] {
+  const { name, path, spec: stated } = removed;
+  const problem = stated.deletion === "garbageCollected" ? unownedBecause(removed, controller, memory) : undefined;
+  if (problem === undefined) return [];
+  return [
+    {
+      ...{ severity: "warning", rule: "removed-dependent" },
+      message: `the objects of ${quote(name)} have no owner reference, so the garbage collector never deletes them: ${problem}`,
+      ...controller.spec.document.valueAt([...path, "deletion"]),
+      hint: "write deletion: ordered, and the operator deletes them; or deletion: orphan, and they stay without their link to the primary",
+    },
+  ];
+}
+
+function unownedBecause(
+  { name, spec: { cluster, namespace }, resource }: ResolvedRemoved,
+  { spec, primary }: ResolvedController,
+  { dependents }: ProjectMemory,
+): string | undefined {
+  if (cluster !== undefined) return `they are in cluster ${quote(cluster)}, and the primary is not`;
+  const former = dependents.find((each) => each.controller === spec.name && each.name === name)?.deletion;
+  if (former !== undefined) return `the dependent had deletion: ${former}`;
+  if (primary?.scope !== "Namespaced") return undefined;
+  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
+  const { namespaces } = spec.controller;
+  const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
+  if (namespace === undefined || isOnlyOne) return undefined;
+  return `they are in namespace ${quote(namespace)}, and the primary may be in another`;
+}
+
+// Nothing is kept of an external dependent but its name.
+function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: ResolvedController): Diagnostic[] {
+  const { namespace, cluster } = stated;
+  const found = { severity: "error", rule: "removed-dependent" } as const;
+  if (stated.deletion !== "orphan")
+    return [
+      {
+        ...found,
+        message: `the resources of ${quote(name)} are outside of Kubernetes, where only its own code could delete them`,
+        ...spec.document.valueAt([...path, "deletion"]),
+        hint: 'write deletion: orphan to leave them; to delete them, keep the dependent with reconcilePrecondition: { when: "false" } until they are gone',
+      },
+    ];
+  const field = namespace !== undefined ? "namespace" : cluster !== undefined ? "cluster" : undefined;
+  if (field === undefined) return [];
+  const message = `${quote(name)} is outside of Kubernetes, so it has no ${field}`;
+  return [{ ...found, message, ...spec.document.keyAt([...path, field]), hint: "remove the field" }];
+}
+
+function sharesPrimary({ primary: one }: ResolvedController, { primary: other }: ResolvedController): boolean {
+  return one !== undefined && other !== undefined && isSameKind(one, other);
+}
+
+// A dependent that is in another namespace, or has a selector, may not see what it had before.
+function isWhole({ spec: { namespace, labelSelector, fieldSelector } }: ResolvedDependent, removed: ResolvedRemoved) {
+  return namespace === removed.spec.namespace && labelSelector === undefined && fieldSelector === undefined;
+}
+
+// What is of another kind, or in another cluster, is not the same, though it has the name.
+function isSame(dependent: ResolvedDependent, removed: ResolvedRemoved): boolean {
+  const [{ resource: one, spec }, { resource: other }] = [dependent, removed];
+  if (dependent.name !== removed.name || one === undefined || other === undefined) return false;
+  return spec.mode !== "readOnly" && spec.cluster === removed.spec.cluster && isSameKind(one, other);
+}
+
+function isSameKind(one: ResourceModel, other: ResourceModel): boolean {
+  return one.group === other.group && one.kind === other.kind;
+}
+
+/** A controller of the last generation that the project no longer has. */
+interface GoneController {
+  readonly name: string;
+  /** What it wrote. */
+  readonly dependents: readonly RememberedDependent[];
+  /** A new controller of the same primaries, which it may have become. */
+  readonly successor?: ResolvedController;
+}
+
+/** Finds the controllers of the last generation that are gone; a renamed one that its successor lists under `formerNames` is not. */
+function goneControllers({ controllers, memory }: ResolvedProject): GoneController[] {
+  const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
+  const primaries = new Map((memory.controllers ?? []).map(({ name, primary }) => [name, primary]));
+  const known = new Set([...primaries.keys(), ...memory.dependents.map(({ controller }) => controller)]);
+  const present = new Set(controllers.map(({ spec }) => spec.name));
+  const added = controllers.filter(({ spec }) => !known.has(spec.name));
+  return [...known]
+    .filter((name) => !present.has(name))
+    .sort()
+    .map((name) => {
+      const dependents = written.filter(({ controller }) => controller === name);
+      const common = ({ spec }: ResolvedController) =>
+        dependents.filter((each) => spec.dependents.has(each.name)).length;
+      const primary = primaries.get(name);
+      const [successor] = added
+        .filter((each) => (primary === undefined ? common(each) > 0 : isOfKind(each, primary)))
+        .sort((one, other) => common(other) - common(one));
+      return { name, dependents, ...(successor && { successor }) };
+    });
+}
+
+// A record of an earlier generator has no primary.
+function isOfKind({ primary }: ResolvedController, stated: string): boolean {
+  const { group, kind } = parseKind(stated);
+  return primary?.group === group && primary.kind === kind;
+}
+
+/** Finds a controller that has another name than in the last generation, and does not list that name. */
+export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
+  return goneControllers(project).flatMap(({ name, dependents, successor }): Diagnostic[] => {
+    if (successor === undefined) return [];
+    const { spec } = successor;
+    return [
+      {
+        severity: "error",
+        rule: "unhandled-rename",
+        message:
+          `controller ${quote(name)} was removed, and new controller ${quote(spec.name)} has the same primary: ` +
+          `it does not find the objects that are labelled with ${quote(name)}` +
+          (dependents.some(({ resource }) => resource === EXTERNAL) ? ", and creates external resources again" : ""),
+        ...spec.document.valueAt(["metadata", "name"]),
+        hint: [
+          `if you renamed it, move src/${name} to src/${spec.name}, and ${pastedName(spec, name)}`,
+          `otherwise keep controller ${quote(name)} until its objects are deleted, or, if they can stay, run once: gen-operator generate --forget ${name}`,
+        ].join("\n"),
+      },
+    ];
+  });
+}
+
+/** Says where the former name is to be pasted: a field that the spec has already must not be there twice. */
+function pastedName({ controller, document }: WorkflowSpec, name: string): string {
+  if (controller.formerNames !== undefined) return `add to "formerNames" of spec.controller: ${name}`;
+  const { spec } = document.value as { readonly spec: object };
+  const field = `formerNames: [${name}]`;
+  return "controller" in spec ? `add to "controller" of spec:\n  ${field}` : `add to spec:\ncontroller:\n  ${field}`;
+}
+
+const RULE = { severity: "error", rule: "unstated-removal" } as const;
+
+/**
+ * Finds dependents of the last generation that left the spec, of which nothing says what becomes of their objects. A dependent that has
+ * another kind now, is elsewhere, or has another selector, has left objects behind as well.
+ */
+export function checkUnstatedRemoval(project: ResolvedProject): Diagnostic[] {
+  const { controllers, memory } = project;
+  const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
+  // A controller that may have another name now is reported as such.
+  const gone = goneControllers(project).filter(
+    ({ successor, dependents }) => successor === undefined && dependents.length > 0,
+  );
+  return [
+    ...gone.map(controllerGone),
+    ...controllers.flatMap((controller) => [
+      ...written
+        .filter((each) => each.controller === controller.spec.name)
+        .flatMap((each) => checkRemembered(each, controller, memory)),
+      ...memory.stubs
+        .filter(({ folder }) => isCalled(controller.spec.name, folder))
+        .flatMap((stub) => checkStub(stub, controller)),
+    ]),
+  ];
+}
+
+function checkRemembered(
+  remembered: RememberedDependent,
+  controller: ResolvedController,
+  memory: ProjectMemory,
+): Diagnostic[] {
+  const { name } = remembered;
+  const { spec, dependents, removed } = controller;
+  const place = placeOfRemembered(remembered);
+  const dependent = dependents.find((each) => each.name === name);
+  // An unknown kind is reported as such.
+  const now = dependent === undefined ? undefined : (placeOf(dependent) ?? place);
+  if (now !== undefined && isSeenBy(now, place)) return [];
+  if (now === undefined && spec.moved.some(({ from }) => from === name)) return [];
+  const stated = removed.find((each) => each.name === name);
+  if (stated === undefined) {
+    const problem =
+      now === undefined
+        ? `dependent ${quote(name)} left the workflow`
+        : `dependent ${quote(name)} was ${describePlace(place)}, and is ${describePlace(now)} now`;
+    const message = `${problem}; nothing says what becomes of its ${place.kind === undefined ? "resources" : "objects"}`;
+    const hint = hintFor(remembered, { controller, memory, mayMove: now === undefined });
+    return [{ ...RULE, message, ...placeIn(controller, name), hint }];
+  }
+  const statedPlace = placeOf(stated);
+  if (statedPlace === undefined || isSamePlace(place, statedPlace)) return [];
+  const message = `${quote(name)} was ${describePlace(place)}; its objects are not found as ${describePlace(statedPlace)}`;
+  return [{ ...RULE, message, ...spec.document.keyAt(stated.path), hint: `write: ${removedEntry(remembered)}` }];
+}
+
+function placeIn({ spec, dependents }: ResolvedController, name: string) {
+  const own = dependents.find((each) => each.name === name);
+  return spec.document.keyAt(own?.path ?? ["spec", "dependents"]);
+}
+
+interface HintOptions {
+  readonly controller: ResolvedController;
+  readonly memory: ProjectMemory;
+  /** Whether the dependent has no successor under its own name. */
+  readonly mayMove: boolean;
+}
+
+/** Returns the hint. A hint is printed with two blanks before each line, as the fields of `spec` have: so the lines can be pasted. */
+function hintFor(remembered: RememberedDependent, { controller, memory, mayMove }: HintOptions): string {
+  const { name } = remembered;
+  const { spec, dependents } = controller;
+  const isNew = (each: string) => !memory.dependents.some((old) => old.controller === spec.name && old.name === each);
+  const place = placeOfRemembered(remembered);
+  const successors = dependents.filter((each) => {
+    const own = placeOf(each);
+    return own !== undefined && isNew(each.name) && isSeenBy(own, place);
+  });
+  const [successor] = successors;
+  const moved = pasted(
+    spec,
+    "moved",
+    `- { from: ${name}, to: ${successors.length === 1 ? successor?.name : "NEW_NAME"} }`,
+  );
+  const removed = pasted(spec, "removed", removedEntry(remembered));
+  const forRemoved =
+    remembered.resource === EXTERNAL
+      ? [
+          "no operator deletes them without the dependent's own code. To delete them, keep the dependent with",
+          `reconcilePrecondition: { when: "false" } until they are gone. To leave them where they are, ${removed}`,
+        ]
+      : [
+          "if they are not wanted any more (ordered: the operator deletes them; garbageCollected: they stay until their primary goes;",
+          `orphan: they lose their link to it), ${removed}`,
+        ];
+  return [...(mayMove ? [`if the dependent has another name now, ${moved}`] : []), ...forRemoved].join("\n");
+}
+
+/** Says where an entry is to be pasted: a field that the spec has already must not be there twice. */
+function pasted({ document }: WorkflowSpec, field: "moved" | "removed", entry: string): string {
+  const { spec } = document.value as { readonly spec: object };
+  return field in spec ? `add to "${field}" of spec:\n  ${entry}` : `paste under spec:\n${field}:\n  ${entry}`;
+}
+
+/** Returns the line of `removed` that is to be pasted. */
+function removedEntry({ name, resource, namespace, cluster, deletion }: RememberedDependent): string {
+  const kind =
+    typeof resource === "string"
+      ? resource
+      : `{ ${Object.entries(resource)
+          .map(([field, value]) => `${field}: ${String(value)}`)
+          .join(", ")} }`;
+  const fields = [
+    `resource: ${kind}`,
+    ...(namespace === undefined ? [] : [`namespace: ${namespace}`]),
+    ...(cluster === undefined ? [] : [`cluster: ${cluster}`]),
+    `deletion: ${resource === EXTERNAL || deletion === "orphan" ? "orphan" : "ordered"}`,
+  ];
+  return `${name}: { ${fields.join(", ")} }`;
+}
+
+function controllerGone({ name, dependents }: GoneController): Diagnostic {
+  const names = dependents.map((each) => each.name).join(", ");
+  return {
+    ...RULE,
+    message: `controller ${quote(name)} is gone; nothing says what becomes of the objects of its dependents: ${names}`,
+    hint: [
+      "if they are not wanted any more, keep the controller until they are gone, with nothing but its primary and these fields under spec:",
+      "dependents: {}",
+      "removed:",
+      ...dependents.map((each) => `  ${removedEntry(each)}`),
+      `if they may stay, run once: gen-operator generate --forget ${name}`,
+    ].join("\n"),
+  };
+}
+
+// Without a manifest only the file itself says that there was such a dependent, and not of which kind.
+function checkStub({ name, file }: StubWitness, controller: ResolvedController): Diagnostic[] {
+  const { spec, dependents, removed } = controller;
+  const known = [
+    ...dependents.map((each) => each.name),
+    ...removed.map((each) => each.name),
+    ...spec.moved.map(({ from }) => from),
+  ];
+  if (known.some((each) => isCalled(each, name))) return [];
+  const message = `${file} was written for a dependent that the workflow does not have, and src/generated has no record of its kind`;
+  return [
+    {
+      ...RULE,
+      message,
+      ...spec.document.keyAt(["spec", "dependents"]),
+      hint: [
+        "restore src/generated/.gen-operator.json from version control, list the dependent under moved or removed,",
+        "or delete the file if none of its objects runs",
+      ].join("\n"),
+    },
+  ];
+}
+
+// Files have names in kebab-case.
+function isCalled(name: string, file: string): boolean {
+  const letters = (text: string) => text.replaceAll("-", "").toLowerCase();
+  return letters(name) === letters(file);
+}

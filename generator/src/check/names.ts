@@ -1,0 +1,339 @@
+import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
+import {
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedEventSource,
+  type Rule,
+  conditionsOf,
+  filtersOf,
+  functionsOf,
+  isDeletedByOperator,
+  ruleOfController,
+} from "../model/resolved-project.js";
+import { isDevice, isReservedController, reservedWords } from "../model/typescript.js";
+import type { Place, YamlPath } from "../read/yaml/yaml-document.js";
+
+/** What every object has, so that `secondary.toString` would be there without a dependent. */
+const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/** Finds names that cannot be used for files, properties or functions. */
+export const checkReservedName = ruleOfController((controller) => {
+  const { spec, dependents, eventSources } = controller;
+  const functions = [
+    ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
+    ...dependents.map(({ spec: { matcher }, path }) => ({ name: matcher?.function, owner: [...path, "matcher"] })),
+    ...Object.entries(spec.controller.indexes ?? {}).map(([index, each]) => ({
+      name: each.function,
+      owner: ["spec", "controller", "indexes", index],
+    })),
+  ].flatMap(({ name, owner }) => (name === undefined ? [] : [{ name, path: [...owner, "function"] }]));
+  const conditions = dependents
+    .flatMap(conditionsOf)
+    .flatMap(({ condition, path }) => (condition.kind === "function" ? [{ name: condition.name, path }] : []));
+  return [
+    ...(isReservedController(spec.name)
+      ? [reserved(spec.document.valueAt(["metadata", "name"]), `controller ${quote(spec.name)}`)]
+      : []),
+    ...[...dependents, ...eventSources]
+      .filter(({ name }) => OBJECT_MEMBERS.has(name) || isDevice(name))
+      .map(({ name, path }) => reserved(spec.document.keyAt(path), `${nounOf(path)} ${quote(name)}`)),
+    ...[...conditions, ...functions, ...eventSources.flatMap(functionsOf)]
+      .filter(({ name }) => reservedWords.has(name))
+      .map(({ name, path }) => reserved(spec.document.valueAt(path), `function ${quote(name)}`)),
+  ];
+});
+
+/** Returns what a path of a spec leads to. */
+function nounOf([, list]: YamlPath): string {
+  return list === "eventSources" ? "event source" : "dependent";
+}
+
+function reserved(place: Place, what: string): Diagnostic {
+  return {
+    severity: "error",
+    rule: "reserved-name",
+    message: `the name of ${what} is reserved in TypeScript, in file systems or in src/`,
+    ...place,
+    hint: "choose another name",
+  };
+}
+
+/** What the names of the types of a dependent end in. */
+const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
+
+/** What the names of the types of an external dependent end in besides. */
+const EXTERNAL_SUFFIXES = ["Resource", "Draft", "Kept", "External"];
+
+/** What the names of the types of filters end in, where there are filters. */
+const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];
+
+/** What the names of the types of an event source end in. */
+const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Source"];
+
+/** What the generated types of a controller import. */
+const IMPORTED = [
+  "Condition",
+  "ConditionArguments",
+  "ConditionResult",
+  "DependentArguments",
+  "DependentMatcher",
+  "Desired",
+  "DetailOf",
+  "Explicit",
+  "ExplicitReconciler",
+  "FetchContext",
+  "ItemsOf",
+  "MapperContext",
+  "PrimaryPatch",
+  "ReconcileArguments",
+  "Reconciler",
+  "UntypedInput",
+  "UntypedResource",
+  "WorkflowInvocation",
+];
+
+/** What the names of the types of the primary end in. */
+const PRIMARY_SUFFIXES = [
+  "Index",
+  "Dependents",
+  "Sources",
+  "Items",
+  "Lookups",
+  "Details",
+  "Reconciler",
+  "ReconcileArguments",
+];
+
+/**
+ * Finds names from which the same file or type would be made, and event sources that are called like dependents.
+ *
+ * Compares without case and separators: some file systems do not tell `fooBar` from `foobar`, and neither do people.
+ */
+export const checkCollidingName: Rule = ({ controllers }) => {
+  const folders = new Names("controller");
+  return controllers.flatMap((controller) => {
+    const { spec } = controller;
+    const place = spec.document.valueAt(["metadata", "name"]);
+    return [
+      ...folders.add(spec.name, spec.name, place),
+      ...checkMembers(controller),
+      ...controller.eventSources.flatMap((source) => checkFunctions(source, controller)),
+    ];
+  });
+};
+
+// Dependents and event sources are fields of one object: `secondary`.
+function checkMembers({
+  spec: { document, controller },
+  primary,
+  dependents,
+  eventSources,
+}: ResolvedController): Diagnostic[] {
+  const members = new Names("member");
+  const types = new Names("type");
+  const withFilters = (suffixes: readonly string[], filters: object | undefined) =>
+    filters === undefined ? suffixes : [...suffixes, ...FILTER_SUFFIXES];
+  const ofPrimary = withFilters(PRIMARY_SUFFIXES, controller.filters).map((suffix) => `${primary?.kind}${suffix}`);
+  const operations = dependents.flatMap(ownOperationsOf).map((operation) => `${operation}Arguments`);
+  const existing = dependents.some(hasExistingCondition) ? ["ExistingArguments", "ExistingCondition"] : [];
+  for (const name of [...IMPORTED, ...operations, ...existing, ...ofPrimary]) types.reserve(name);
+  const check = (
+    noun: string,
+    suffixes: readonly string[],
+    { name, path }: Pick<ResolvedDependent, "name" | "path">,
+  ) => {
+    const place = document.keyAt(path);
+    const alike = members.add(name, `${noun} ${quote(name)}`, place);
+    if (alike.length > 0) return alike;
+    return suffixes.flatMap((suffix) => types.add(name + suffix, `${noun} ${quote(name)}`, place)).slice(0, 1);
+  };
+  return [
+    ...dependents.flatMap((each) => check("dependent", withFilters(suffixesOf(each), each.spec.filters), each)),
+    ...eventSources.flatMap((each) => check("event source", withFilters(SOURCE_SUFFIXES, each.spec.filters), each)),
+  ];
+}
+
+function ownOperationsOf({ spec: { operations = {} } }: ResolvedDependent): string[] {
+  return Object.entries(operations).flatMap(([name, value]) => (value === "own" ? name : []));
+}
+
+function hasExistingCondition({ spec: { existing } }: ResolvedDependent): boolean {
+  return typeof existing === "object";
+}
+
+function suffixesOf(dependent: ResolvedDependent): string[] {
+  const { bulk, matcher, external } = dependent.spec;
+  return [
+    ...SUFFIXES,
+    ...(bulk === undefined ? [] : ["Items"]),
+    ...(matcher === undefined ? [] : ["Matcher"]),
+    ...(typeof dependent.spec.deletePostcondition === "object" ? ["DeletionCondition", "DeletionArguments"] : []),
+    ...(hasExistingCondition(dependent) ? ["Existing", "ExistingArguments"] : []),
+    ...(ownOperationsOf(dependent).length === 0 ? [] : ["Operations"]),
+    ...(external === undefined ? [] : EXTERNAL_SUFFIXES),
+  ];
+}
+
+// Both are functions of one file.
+function checkFunctions(source: ResolvedEventSource, { spec: { document } }: ResolvedController): Diagnostic[] {
+  const [mapper, other] = functionsOf(source);
+  if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
+  const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of ${quote(source.name)}`;
+  return [{ severity: "error", rule: "colliding-name", message, ...document.valueAt(other.path) }];
+}
+
+/** The names that were used so far for one kind of thing. */
+class Names {
+  readonly #what: string;
+  readonly #used = new Map<string, { name: string; user: string; place?: Place }>();
+
+  constructor(what: string) {
+    this.#what = what;
+  }
+
+  reserve(name: string): void {
+    this.#used.set(plain(name), { name, user: "generated code" });
+  }
+
+  add(name: string, user: string, place: Place): Diagnostic[] {
+    const other = this.#used.get(plain(name));
+    if (other === undefined) {
+      this.#used.set(plain(name), { name, user, place });
+      return [];
+    }
+    // The same name twice is reported as such.
+    if (other.user === user) return [];
+    const first = other.place === undefined ? "" : `, first at ${formatPosition(other.place.position)}`;
+    return [
+      { severity: "error", rule: "colliding-name", message: `${this.#describe(name, user, other)}${first}`, ...place },
+    ];
+  }
+
+  #describe(name: string, user: string, other: { readonly name: string; readonly user: string }): string {
+    if (this.#what === "type") return `${user} needs another name: the type ${capital(name)} belongs to ${other.user}`;
+    if (this.#what === "controller")
+      return `controller ${quote(name)} differs from ${quote(other.name)} only in case and separators`;
+    if (name === other.name) return `${user} needs another name: it belongs to ${other.user}`;
+    return `${user} differs from ${other.user} only in case and separators`;
+  }
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, "");
+}
+
+function capital(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+/** Finds controllers that share a name, and with it their files. */
+export const checkDuplicateController: Rule = ({ controllers }) => {
+  const names = new Map<string, Place>();
+  return controllers.flatMap(({ spec: { name, document } }): Diagnostic[] => {
+    const place = document.valueAt(["metadata", "name"]);
+    const first = names.get(name);
+    if (first === undefined) {
+      names.set(name, place);
+      return [];
+    }
+    const message = `controller ${quote(name)} is defined twice, first at ${formatPosition(first.position)}`;
+    return [{ severity: "error", rule: "duplicate-controller", message, ...place }];
+  });
+};
+
+/** Finds former names of controllers that are in use: two controllers would treat the same objects as their own. */
+export const checkFormerName: Rule = ({ controllers }) => {
+  const present = new Set(controllers.map(({ spec }) => spec.name));
+  const claimed = new Map<string, { readonly controller: string; readonly place: Place }>();
+  return controllers.flatMap(({ spec: { name, controller, document } }) =>
+    (controller.formerNames ?? []).flatMap((former, index): Diagnostic[] => {
+      const place = document.valueAt(["spec", "controller", "formerNames", index]);
+      const fail = (message: string): Diagnostic[] => [
+        { severity: "error", rule: "former-name", message, ...place, hint: `remove ${quote(former)} from formerNames` },
+      ];
+      if (former === name) return fail(`${quote(former)} is the present name of the controller`);
+      if (present.has(former)) return fail(`${quote(former)} is the name of another controller`);
+      const other = claimed.get(former);
+      if (other === undefined) {
+        claimed.set(former, { controller: name, place });
+        return [];
+      }
+      const { position } = other.place;
+      return fail(
+        `${quote(former)} is also a former name of controller ${quote(other.controller)}, at ${formatPosition(position)}: ` +
+          "its objects can only belong to one of them",
+      );
+    }),
+  );
+};
+
+/** Reports finalizers without a domain: the API server refuses them for built-in kinds, and warns of them for custom resources. */
+export const checkUnqualifiedFinalizer: Rule = ({ controllers }) =>
+  controllers.flatMap(({ primary, spec }): Diagnostic[] => {
+    const { finalizer, formerFinalizers = [] } = spec.controller;
+    if (primary === undefined) return [];
+    const former = formerFinalizers.map((name, index) => ({ name, path: ["formerFinalizers", index] as YamlPath }));
+    const own = finalizer === undefined ? [] : [{ name: finalizer, path: ["finalizer"] as YamlPath }];
+    // The name of a finalizer that another operator added cannot be changed.
+    const checked = primary.isCustom ? own : [...own, ...former];
+    return checked.flatMap(({ name, path }): Diagnostic[] => {
+      if (name.includes("/")) return [];
+      const problem = primary.isCustom
+        ? "another operator may use and remove the same one"
+        : `the API server rejects it on ${primary.plural}, a built-in kind`;
+      return [
+        {
+          severity: primary.isCustom ? "warning" : "error",
+          rule: "unqualified-finalizer",
+          about: spec.name,
+          message: `finalizer ${quote(name)} has no domain: ${problem}`,
+          ...spec.document.valueAt(["spec", "controller", ...path]),
+          hint: "use a domain, a slash and a name, such as webpages.example.com/finalizer",
+        },
+      ];
+    });
+  });
+
+/**
+ * Finds controllers that would clean up under one finalizer: either would let a primary go before the other has cleaned up.
+ *
+ * That a reconciler has a cleanup is for its code to say; the operator, which sees it, does not start then.
+ */
+export const checkSharedFinalizer: Rule = ({ controllers }) => {
+  const known = new Map<string, ResolvedController[]>();
+  return controllers.flatMap((controller): Diagnostic[] => {
+    const { primary, spec } = controller;
+    if (primary === undefined || spec.controller.onAllEvents === true) return [];
+    const { group, plural } = primary;
+    const qualified = group === "" ? plural : `${plural}.${group}`;
+    const domain = qualified.includes(".") ? qualified : `${qualified}.gen-operator.dev`;
+    const { finalizer = `${domain}/finalizer` } = spec.controller;
+    const key = JSON.stringify([qualified, finalizer]);
+    const others = known.get(key) ?? [];
+    known.set(key, [...others, controller]);
+    const other = others.find((each) => cleansUp(each) || cleansUp(controller));
+    if (other === undefined) return [];
+    const path = spec.controller.finalizer === undefined ? ["metadata", "name"] : ["spec", "controller", "finalizer"];
+    const place = formatPosition(other.spec.document.valueAt(["metadata", "name"]).position);
+    return [
+      {
+        severity: "error",
+        rule: "shared-finalizer",
+        message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} share the finalizer ${quote(finalizer)} on ${plural}: the first to remove it ends the cleanup of the other; first at ${place}`,
+        ...spec.document.valueAt(path),
+        hint: `in spec.controller state finalizer: ${domain}/${spec.name}`,
+      },
+    ];
+  });
+};
+
+/** Tells whether a spec says that a controller has something to do before its primaries go. */
+function cleansUp({ spec: { controller, dependents, removed } }: ResolvedController): boolean {
+  if (controller.cleanupPolicy === "sweep") return false;
+  const isHeld = [...dependents.values()].some(({ heldForCleanup }) => heldForCleanup === true);
+  const isOrphaned = [...dependents.values()].some(
+    ({ mode, deletion }) => mode !== "readOnly" && deletion === "orphan",
+  );
+  const isUntied = [...removed.values()].some(({ deletion }) => deletion === "orphan");
+  return isHeld || isOrphaned || isUntied || [...dependents.values()].some(isDeletedByOperator);
+}

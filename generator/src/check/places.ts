@@ -1,0 +1,423 @@
+import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
+import { constantValueOf } from "../model/expression.js";
+import {
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedEventSource,
+  formatKind,
+  isCollected,
+  ruleOfController,
+  subjectOf,
+} from "../model/resolved-project.js";
+import type { ExtraRuleSpec, NamespacesSpec } from "../read/workflow-spec.js";
+
+/**
+ * Finds owner references across namespaces, which Kubernetes' garbage collector takes for references to nothing: it deletes the dependent.
+ *
+ * https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
+ */
+export const checkOwnerNamespace = ruleOfController((controller) => {
+  const { spec, primary, dependents } = controller;
+  if (primary?.scope !== "Namespaced") return [];
+  return dependents.flatMap((dependent): Diagnostic[] => {
+    if (!isCollected(dependent.spec)) return [];
+    const problem = problemOf(dependent, controller);
+    if (problem === undefined) return [];
+    return [
+      {
+        severity: "error",
+        rule: "owner-namespace",
+        message: `a ${primary.kind} cannot own dependent ${quote(dependent.name)}: ${problem}`,
+        ...spec.document.valueAt([
+          ...dependent.path,
+          dependent.spec.namespace === undefined ? "resource" : "namespace",
+        ]),
+        hint: "state deletion: ordered, and the operator deletes it before the primary; or deletion: orphan, and it stays",
+      },
+    ];
+  });
+});
+
+function problemOf(
+  { resource, spec }: ResolvedDependent,
+  { spec: { controller } }: ResolvedController,
+): string | undefined {
+  if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is namespaced`;
+  const { namespace } = spec;
+  const { namespaces = [] } = controller;
+  const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
+  if (namespace === undefined || isOnlyOne) return undefined;
+  return `the dependent is in namespace ${quote(namespace)}, and the primary may be in another`;
+}
+
+/** Finds owner references into other clusters, whose garbage collectors do not know the primary: they delete the dependent. */
+export const checkOwnerCluster = ruleOfController(({ spec: { document }, primary, dependents }) =>
+  dependents.flatMap(({ name, spec: { cluster, deletion }, path }): Diagnostic[] => {
+    if (cluster === undefined || deletion !== "garbageCollected") return [];
+    return [
+      {
+        severity: "error",
+        rule: "owner-cluster",
+        message: `a ${primary?.kind ?? "primary"} cannot own dependent ${quote(name)}: the dependent is in cluster ${quote(cluster)}, where the primary does not exist`,
+        ...document.valueAt([...path, "deletion"]),
+        hint: "remove it, and the operator deletes the object before the primary; or state deletion: orphan, and it stays",
+      },
+    ];
+  }),
+);
+
+/** Finds dependents that need a namespace and have none, or have one and need none. */
+export const checkDependentNamespace = ruleOfController(({ spec: { document }, primary, dependents }) =>
+  dependents.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
+    const fail = (field: string, message: string, hint: string): Diagnostic[] => [
+      { severity: "error", rule: "dependent-namespace", message, ...document.valueAt([...path, field]), hint },
+    ];
+    // Its ref says where it is.
+    if (spec.ref !== undefined) return [];
+    if (resource?.scope === "Cluster" && spec.namespace !== undefined)
+      return fail(
+        "namespace",
+        `dependent ${quote(name)} has a namespace, but ${resource.kind} is cluster-scoped`,
+        "remove namespace",
+      );
+    if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || spec.namespace !== undefined) return [];
+    return fail(
+      "resource",
+      `dependent ${quote(name)} needs a namespace: ${resource.kind} is namespaced, and the primary ${primary.kind} is cluster-scoped`,
+      "state namespace: with the name of the namespace",
+    );
+  }),
+);
+
+/** What a name of an object may consist of; some kinds allow more than a DNS name. */
+const REFERENCE_NAME = /^[-A-Za-z0-9._:]+$/;
+
+/** Finds names of objects that no object has, and namespaces where there are none. */
+export const checkReference = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    if (dependent.spec.ref === undefined) return [];
+    return [...checkNamespace(dependent, controller), ...checkConstants(dependent, controller)];
+  }),
+);
+
+function checkNamespace(
+  { name, spec: { ref }, path, resource }: ResolvedDependent,
+  { spec: { document }, primary }: ResolvedController,
+): Diagnostic[] {
+  if (resource?.scope === "Cluster" && ref?.namespace !== undefined)
+    return [
+      {
+        ...{ severity: "error", rule: "reference" },
+        message: `${quote(name)} has no namespace: ${formatKind(resource)} is cluster-scoped`,
+        ...document.keyAt([...path, "ref", "namespace"]),
+        hint: "remove it",
+      },
+    ];
+  if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || ref?.namespace !== undefined) return [];
+  return [
+    {
+      ...{ severity: "error", rule: "reference" },
+      message: `${quote(name)} lacks a namespace: ${primary.kind} is cluster-scoped, and ${formatKind(resource)} is not`,
+      ...document.keyAt([...path, "ref"]),
+      hint: "state it: ref: { name: …, namespace: primary.spec.namespace }",
+    },
+  ];
+}
+
+function checkConstants(
+  { spec: { ref = { name: "" } }, path }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+): Diagnostic[] {
+  return (["name", "namespace"] as const).flatMap((part): Diagnostic[] => {
+    const constant = constantValueOf(ref[part] ?? "primary");
+    if (constant === undefined || (typeof constant.value === "string" && REFERENCE_NAME.test(constant.value)))
+      return [];
+    const found = typeof constant.value === "string" ? quote(constant.value) : String(constant.value);
+    const place = document.valueAt([...path, "ref", part]);
+    const hint = "write an expression over primary, such as primary.spec.settings, or a text in quotes: \"'settings'\"";
+    return [{ severity: "error", rule: "reference", message: `no object has the ${part} ${found}`, ...place, hint }];
+  });
+}
+
+/**
+ * Finds dependents that would write one object, as far as the spec tells: both select the same name.
+ *
+ * What `desired` names is known only at run time, where the operator refuses to write what belongs to another dependent.
+ */
+export const checkSameObject = ruleOfController(({ spec: { document }, dependents }) => {
+  const known = new Map<string, ResolvedDependent[]>();
+  return dependents.flatMap((dependent): Diagnostic[] => {
+    const { name, spec, path, resource } = dependent;
+    const objectName = selectedName(spec.fieldSelector);
+    if (resource === undefined || objectName === undefined || spec.mode === "readOnly") return [];
+    const { group, kind } = resource;
+    const key = JSON.stringify([group, kind, spec.namespace ?? "", spec.cluster ?? "", objectName]);
+    const others = known.get(key) ?? [];
+    known.set(key, [...others, dependent]);
+    // Two that have conditions may take turns.
+    const other = others.find((each) => !isConditional(each) || !isConditional(dependent));
+    if (other === undefined) return [];
+    const place = formatPosition(document.valueAt([...other.path, "fieldSelector"]).position);
+    return [
+      {
+        severity: "error",
+        rule: "same-object",
+        message: `dependents ${quote(name)} and ${quote(other.name)} would write the same object: the ${kind} ${quote(objectName)}, first at ${place}`,
+        ...document.valueAt([...path, "fieldSelector"]),
+        hint: "select another name, or make one dependent of the two",
+      },
+    ];
+  });
+});
+
+function isConditional({ spec }: ResolvedDependent): boolean {
+  return spec.activationCondition !== undefined || spec.reconcilePrecondition !== undefined;
+}
+
+function selectedName(selector = ""): string | undefined {
+  return /(?:^|,)metadata\.name==?([^,=!]+)(?:,|$)/.exec(selector)?.[1];
+}
+
+const OWN_NAMESPACE = /^\s*primary\s*\.\s*metadata\s*\.\s*namespace\s*$/;
+
+/** Warns of references into a namespace that the primary chooses: who may create a primary reads what only the operator may read. */
+export const checkForeignNamespace = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent): Diagnostic[] => {
+    const { namespace } = dependent.spec.ref ?? {};
+    // Who may create primaries of the cluster belongs to no tenant.
+    if (namespace === undefined || controller.primary?.scope !== "Namespaced") return [];
+    if (constantValueOf(namespace) !== undefined || OWN_NAMESPACE.test(namespace)) return [];
+    return [
+      {
+        ...foreignNamespace(dependent.name, controller.primary.kind, "reads"),
+        about: subjectOf(controller, dependent),
+        ...controller.spec.document.valueAt([...dependent.path, "ref", "namespace"]),
+      },
+    ];
+  }),
+);
+
+/** Returns the warning about a dependent whose namespace the primary chooses; `does` is what the operator does there. */
+export function foreignNamespace(
+  dependent: string,
+  primary: string,
+  does: "reads" | "writes",
+): Pick<Diagnostic, "severity" | "rule" | "message" | "hint"> {
+  return {
+    ...{ severity: "warning", rule: "foreign-namespace" },
+    message: `the ${primary} chooses the namespace in which the operator ${does} dependent ${quote(dependent)}: whoever may create one in their own namespace reaches into others`,
+    hint: "let the other namespace grant it, and check that in a condition, or accept the warning and give a reason",
+  };
+}
+
+/** What a right in all namespaces, or on objects without one, means for the whole cluster. */
+interface Power {
+  readonly group: string;
+  /** Plurals, or parts of kinds. */
+  readonly resources: readonly string[];
+  /** The verbs that give it. */
+  readonly verbs: readonly string[];
+  /** What whoever steals the token of the operator can do. */
+  readonly threat: string;
+}
+
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "update", "patch"];
+
+// Workloads are left out: nearly every operator creates Pods, and what these may do is up to the admission of Pods.
+const POWERS: readonly Power[] = [
+  {
+    ...{ group: "", resources: ["secrets"], verbs: READ },
+    threat: "read all Secrets of the cluster, with the credentials of every tenant",
+  },
+  {
+    ...{ group: "rbac.authorization.k8s.io", verbs: WRITE },
+    resources: ["roles", "clusterroles", "rolebindings", "clusterrolebindings"],
+    threat: "give every right of the operator to anyone",
+  },
+  {
+    ...{ group: "admissionregistration.k8s.io", verbs: WRITE },
+    resources: [
+      "mutatingwebhookconfigurations",
+      "validatingwebhookconfigurations",
+      "mutatingadmissionpolicies",
+      "mutatingadmissionpolicybindings",
+    ],
+    threat: "read or change every request to the API server",
+  },
+  {
+    ...{ group: "certificates.k8s.io", verbs: WRITE },
+    resources: ["certificatesigningrequests", "certificatesigningrequests/approval"],
+    threat: "obtain client certificates of other users",
+  },
+  {
+    ...{ group: "certificates.k8s.io", resources: ["signers"], verbs: ["approve", "sign"] },
+    threat: "issue client certificates of other users",
+  },
+  {
+    ...{ group: "apiextensions.k8s.io", resources: ["customresourcedefinitions"], verbs: [...WRITE, "delete"] },
+    threat: "delete all custom resources, or read them through a conversion webhook",
+  },
+  {
+    ...{ group: "apiregistration.k8s.io", resources: ["apiservices"], verbs: WRITE },
+    threat: "answer requests of all clients in place of the API server",
+  },
+  {
+    ...{ group: "", resources: ["pods/exec", "pods/attach", "pods/ephemeralcontainers"], verbs: ["get", ...WRITE] },
+    threat: "run commands in every Pod of the cluster",
+  },
+  {
+    ...{ group: "", resources: ["nodes/proxy"], verbs: ["get", ...WRITE] },
+    threat: "run commands in every Pod of the cluster by way of the kubelets",
+  },
+  {
+    ...{ group: "", resources: ["serviceaccounts/token"], verbs: ["create"] },
+    threat: "act as every ServiceAccount of the cluster",
+  },
+];
+
+// These verbs lift what RBAC otherwise prevents, also in one namespace.
+const POWERFUL_VERBS: { readonly [verb: string]: string } = {
+  escalate: "give itself every right",
+  bind: "bind any role to anyone",
+  impersonate: "act as any user",
+};
+
+/** A dependent or an event source that needs a power. */
+interface Need {
+  readonly threat: string;
+  readonly plural: string;
+  readonly member: ResolvedDependent | ResolvedEventSource;
+  /** The way from the member to what needs it. */
+  readonly path: readonly string[];
+  readonly label: string;
+  readonly advice: string;
+}
+
+/** Warns of rights that mean the whole cluster, in what the graph needs and in what `rbac.extra` states. */
+export const checkPowerfulRight = ruleOfController((controller) => {
+  const needs = [
+    ...controller.dependents.flatMap((each) => needsOfDependent(each, controller)),
+    ...controller.eventSources.flatMap((each) => needsOfSource(each, controller)),
+  ];
+  // One right of the operator is one warning, however many need it, and is accepted once.
+  const byKind = new Map<string, Need[]>();
+  for (const need of needs) byKind.set(need.plural, [...(byKind.get(need.plural) ?? []), need]);
+  return [
+    ...[...byKind.values()].map((all) => warningAbout(all, controller)),
+    ...controller.spec.extraRules.flatMap((rule, index) => checkExtra(rule, index, controller)),
+  ];
+});
+
+function accepts({ member: { spec } }: Need): boolean {
+  return spec.accept?.some(({ rule }) => rule === "powerful-right") === true;
+}
+
+function warningAbout(needs: readonly Need[], controller: ResolvedController): Diagnostic {
+  const { threat, plural, path, member, label, advice } = needs.find(accepts) ?? needs[0]!;
+  const more = needs.length === 1 ? "" : ` (and ${needs.length - 1} more)`;
+  return warningOf(`${label}${more} needs ${plural} in the whole cluster`, threat, {
+    about: subjectOf(controller, member),
+    ...controller.spec.document.valueAt([...member.path, ...path]),
+    advice,
+  });
+}
+
+function needsOfDependent(dependent: ResolvedDependent, controller: ResolvedController): Need[] {
+  const { name, spec, resource } = dependent;
+  const label = `dependent ${quote(name)}`;
+  if (spec.external?.state?.in === "secret" && holdsEverywhere(controller.spec.controller.namespaces))
+    return threatsOf([""], ["secrets"], READ).map((threat) => ({
+      ...{ threat, plural: "secrets", path: ["external", "state"], member: dependent, label },
+      advice: "set controller.namespaces, or keep the ids in ConfigMaps",
+    }));
+  // A shared event source is reported itself, and another cluster has rights of its own.
+  if (resource === undefined || spec.cluster !== undefined) return [];
+  const { namespace, ref, mode, eventSource } = spec;
+  const isNamed = ref !== undefined && constantValueOf(ref.name) !== undefined;
+  const isElsewhere = ref?.namespace !== undefined && constantValueOf(ref.namespace) === undefined;
+  const isStated = namespace !== undefined || (ref?.namespace !== undefined && !isElsewhere);
+  const isEverywhere = isElsewhere || (!isStated && holdsEverywhere(controller.spec.controller.namespaces));
+  if (isNamed || (resource.scope === "Namespaced" && !isEverywhere)) return [];
+  const verbs = [
+    ...(eventSource === undefined ? READ : []),
+    ...(mode === "readOnly" || ref !== undefined ? [] : ["get", ...WRITE, "delete"]),
+  ];
+  const advice =
+    resource.scope === "Cluster"
+      ? `let the installation create the ${resource.kind} instead`
+      : "set controller.namespaces, or the namespace of the dependent";
+  return threatsOf([resource.group], [resource.plural], verbs).map((threat) => ({
+    ...{ threat, plural: resource.plural, path: ["resource"], member: dependent, label, advice },
+  }));
+}
+
+function needsOfSource(source: ResolvedEventSource, controller: ResolvedController): Need[] {
+  const { name, spec, resource } = source;
+  const { namespaces = "sameAsController", fieldSelector = "" } = spec;
+  const own = namespaces === "sameAsController" ? controller.spec.controller.namespaces : namespaces;
+  const isLimited = /(?:^|,)metadata\.name==?[^,]/.test(fieldSelector);
+  if (resource?.scope !== "Namespaced" || isLimited || !holdsEverywhere(own)) return [];
+  return threatsOf([resource.group], [resource.plural], READ).map((threat) => ({
+    ...{ threat, plural: resource.plural, path: ["resource"], member: source, label: `event source ${quote(name)}` },
+    advice: "set its namespaces, or a fieldSelector with metadata.name",
+  }));
+}
+
+function checkExtra(rule: ExtraRuleSpec, index: number, controller: ResolvedController): Diagnostic[] {
+  const { apiGroups = [], resources = [], resourceNames, verbs, namespaces = "sameAsController" } = rule;
+  if (resourceNames !== undefined) return [];
+  const own = namespaces === "sameAsController" ? controller.spec.controller.namespaces : namespaces;
+  const verb = resources.length === 0 ? undefined : verbs.find((each) => Object.hasOwn(POWERFUL_VERBS, each));
+  const isAll = [apiGroups, resources, verbs].every((each) => each.includes("*"));
+  const [found] = holdsEverywhere(own) ? threatsOf(apiGroups, resources, verbs) : [];
+  const threat = verb === undefined ? (found && isAll ? "do anything in the cluster" : found) : POWERFUL_VERBS[verb];
+  if (threat === undefined) return [];
+  const what = verb === undefined ? "holds in the whole cluster" : `has the verb ${quote(verb)}`;
+  const path = ["spec", "rbac", "extra", index];
+  return [
+    warningOf(`rule ${index + 1} of rbac.extra ${what}`, threat, {
+      about: extraSubjectOf(controller.spec.name, index),
+      ...controller.spec.document.valueAt(path),
+      advice: "set its resourceNames or namespaces",
+    }),
+  ];
+}
+
+/** Returns what a warning about a rule of `rbac.extra` states, so that the rule can accept it. */
+export function extraSubjectOf(controller: string, index: number): string {
+  return `${controller}/rbac.extra.${index}`;
+}
+
+function holdsEverywhere(namespaces: NamespacesSpec | undefined): boolean {
+  return namespaces === undefined || namespaces === "all";
+}
+
+/** Returns what these rights give, in the order of the table; the first one if a right is for everything. */
+function threatsOf(groups: readonly string[], resources: readonly string[], verbs: readonly string[]): string[] {
+  const covers = (stated: readonly string[], needed: readonly string[]) =>
+    stated.includes("*") || needed.some((each) => stated.includes(each));
+  const found = POWERS.filter(
+    (power) => covers(groups, [power.group]) && coversAny(resources, power.resources) && covers(verbs, power.verbs),
+  );
+  return found.slice(0, 1).map(({ threat }) => threat);
+}
+
+function coversAny(stated: readonly string[], needed: readonly string[]): boolean {
+  return needed.some((each) =>
+    stated.some((one) => one === "*" || one === each || one === each.replace(/^.*\//, "*/")),
+  );
+}
+
+interface WarningPlace extends Pick<Diagnostic, "about" | "path" | "position"> {
+  readonly advice: string;
+}
+
+function warningOf(what: string, threat: string, { advice, ...place }: WarningPlace): Diagnostic {
+  return {
+    ...{ severity: "warning", rule: "powerful-right" },
+    message: `${what}: with a stolen token of the operator, an attacker can ${threat}`,
+    ...place,
+    hint: `${advice}, or accept the warning and give a reason`,
+  };
+}

@@ -1,0 +1,217 @@
+import { findWrongRequirements, isLabelKey } from "@gen-operator/schema";
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import type { InformerModel, ProjectModel, ResourceModel } from "../model/project-model.js";
+import { type ResolvedController, ruleOfController } from "../model/resolved-project.js";
+import { fieldAt } from "../model/schema.js";
+import type { YamlPath } from "../read/yaml/yaml-document.js";
+
+export { isLabelKey };
+
+/** Finds label selectors that no API server accepts. */
+export const checkLabelSelector = ruleOfController((controller) => {
+  const { spec, dependents, eventSources } = controller;
+  return [
+    ...checkLabelTerms(spec.controller.labelSelector, ["spec", "controller", "labelSelector"], controller),
+    ...[...dependents, ...eventSources].flatMap((member) =>
+      checkLabelTerms(member.spec.labelSelector, [...member.path, "labelSelector"], controller),
+    ),
+  ];
+});
+
+function checkLabelTerms(selector = "", path: YamlPath, { spec: { document } }: ResolvedController): Diagnostic[] {
+  return findWrongRequirements(selector).map(({ text, offset }): Diagnostic => {
+    return {
+      severity: "error",
+      rule: "label-selector",
+      message: `${quote(text.trim())} is no requirement of a label selector`,
+      ...document.valueAt(path),
+      position: document.characterAt(path, offset + (text.length - text.trimStart().length)),
+      hint: "write requirements such as app=web, tier!=cache, zone in (a, b), zone notin (c), app or !app",
+    };
+  });
+}
+
+/**
+ * Finds field selectors that no API server accepts: wrong texts, and fields that it does not select by.
+ *
+ * https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
+ */
+export const checkFieldSelector = ruleOfController((controller) => {
+  const { spec, primary, dependents, eventSources } = controller;
+  return [
+    ...checkFieldTerms(spec.controller.fieldSelector, ["spec", "controller"], { controller, resource: primary }),
+    ...[...dependents, ...eventSources].flatMap((member) =>
+      checkFieldTerms(member.spec.fieldSelector, member.path, { controller, resource: member.resource }),
+    ),
+  ];
+});
+
+interface Selected {
+  readonly controller: ResolvedController;
+  readonly resource: ResourceModel | undefined;
+}
+
+function checkFieldTerms(
+  selector: string | undefined,
+  owner: YamlPath,
+  { controller, resource }: Selected,
+): Diagnostic[] {
+  const { document } = controller.spec;
+  const path = [...owner, "fieldSelector"];
+  return termsOf(selector ?? "").flatMap(({ text, offset }): Diagnostic[] => {
+    const fail = (message: string, hint: string): Diagnostic[] => [
+      {
+        severity: "error",
+        rule: "field-selector",
+        message,
+        ...document.valueAt(path),
+        position: document.characterAt(path, offset),
+        hint,
+      },
+    ];
+    const term = TERM.exec(text);
+    if (term === null)
+      return fail(
+        `${quote(text)} is no term of a field selector`,
+        "write terms such as metadata.name=main, status.phase!=Running",
+      );
+    const field = term[1] ?? "";
+    // By what it selects objects of a kind without a schema, nobody knows here.
+    if (resource === undefined || resource.isUntyped === true || resource.selectableFields.includes(field)) return [];
+    return fail(
+      `the API server cannot select objects of kind ${resource.kind} by ${quote(field)}`,
+      hintFor(field, resource),
+    );
+  });
+}
+
+// The first operator ends the field; in the value a backslash makes a comma, an equals sign or a backslash an ordinary character.
+const TERM = /^([^=!,\\]+?)(?:==?|!=)((?:[^=,\\]|\\[=,\\])*)$/;
+
+function hintFor(field: string, { selectableFields, isCustom }: ResourceModel): string {
+  const listed = `it can select them by ${selectableFields.join(", ")}`;
+  const advice = isCustom ? "; list others under selectableFields of the version in its CRD" : "";
+  return didYouMean(field, selectableFields)?.hint ?? listed + advice;
+}
+
+/** Splits a selector at the commas that have no backslash; the API server passes over what is empty. */
+function termsOf(selector: string): { text: string; offset: number }[] {
+  return [...selector.matchAll(/(?:[^,\\]|\\[^])+/g)].map(({ 0: text, index }) => ({ text, offset: index }));
+}
+
+/**
+ * Finds mappings that can never lead to a primary.
+ *
+ * An owner reference has no namespace: it means the one of the object that has it, and a cluster-scoped object has none.
+ */
+export const checkMappingScope = ruleOfController(({ spec: { document }, primary, eventSources }) =>
+  eventSources.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
+    if (primary?.scope !== "Namespaced" || resource?.scope !== "Cluster") return [];
+    const { mapping = "ownerReference", primaryToSecondary } = spec;
+    if (spec.mapping === undefined && primaryToSecondary !== undefined) return [];
+    const scopes = `${resource.kind} is cluster-scoped, and the primary ${primary.kind} is namespaced`;
+    const fail = (message: string, field: string, hint: string): Diagnostic[] => [
+      { severity: "error", rule: "mapping-scope", message, ...document.valueAt([...path, field]), hint },
+    ];
+    if (mapping === "ownerReference")
+      return fail(
+        `owner references cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
+        spec.mapping === undefined ? "resource" : "mapping",
+        "state mapping: with label, annotation or function, or primaryToSecondary: with a function",
+      );
+    const keys = mapping.label ?? mapping.annotation;
+    if (keys === undefined || keys.namespace !== undefined) return [];
+    return fail(
+      `a name alone cannot lead from event source ${quote(name)} to a primary: ${scopes}`,
+      "mapping",
+      "state namespace: with the key that holds the namespace of the primary",
+    );
+  }),
+);
+
+/**
+ * Finds workflows, and settings of workflows, in controllers that are called for every event.
+ *
+ * Such a reconciler is also called when the primary is gone, when there is nothing that dependents could belong to. That it has no
+ * cleanup is a matter of its type.
+ */
+export const checkAllEvents = ruleOfController(
+  ({ spec: { document, controller, workflow }, dependents }): Diagnostic[] => {
+    if (controller.onAllEvents !== true) return [];
+    const fail = (message: string, path: string[], hint: string): Diagnostic => ({
+      severity: "error",
+      rule: "all-events",
+      message,
+      ...document.valueAt(["spec", ...path]),
+      hint,
+    });
+    return [
+      ...(dependents.length === 0
+        ? []
+        : [
+            fail(
+              "a controller with onAllEvents: true cannot have dependents",
+              ["controller", "onAllEvents"],
+              "remove onAllEvents, or watch the objects as eventSources and write them in the reconciler",
+            ),
+          ]),
+      ...(workflow.invocation === "explicit"
+        ? [
+            fail(
+              "a controller with onAllEvents: true has no workflow to invoke",
+              ["workflow", "invocation"],
+              "remove onAllEvents or invocation",
+            ),
+          ]
+        : []),
+    ];
+  },
+);
+
+/** Finds paths to keep that the kind does not have, and limits that a projection cannot have. */
+export const checkCachePath = ruleOfController(({ spec: { document }, eventSources }) =>
+  eventSources.flatMap(({ spec: { cache }, path, resource }): Diagnostic[] => {
+    if (typeof cache !== "object" || resource === undefined) return [];
+    return cache.paths.flatMap((text, index): Diagnostic[] => {
+      const found = fieldAt(resource, text.split("."));
+      if (found.kind !== "unknown") return [];
+      const before = text.split(".").slice(0, found.depth);
+      const candidates = found.known.map((name) => [...before, name].join("."));
+      const listed = candidates.length > 0 ? { hint: `known fields: ${candidates.join(", ")}` } : {};
+      const what =
+        found.reason === "whole"
+          ? `the cache keeps ${quote(before.join("."))} as a whole or not at all`
+          : `${resource.kind} has no field ${quote(text)}`;
+      return [
+        {
+          severity: "error",
+          rule: "cache-path",
+          message: what,
+          ...document.valueAt([...path, "cache", "paths", index]),
+          ...(found.reason === "whole"
+            ? { hint: `state ${quote(before.join("."))}: what is inside a list or a map has no path of its own` }
+            : (didYouMean(text, candidates) ?? listed)),
+        },
+      ];
+    });
+  }),
+);
+
+/** Returns a note for each event source that keeps all objects of a built-in kind, whole: often most of the memory of an operator. */
+export function wideSourceNotes({ controllers }: Pick<ProjectModel, "controllers">): string[] {
+  return controllers.flatMap(({ name, eventSources }) =>
+    eventSources
+      .filter((source): source is InformerModel => source.kind === "informer" && isWide(source))
+      .map(({ name: source, resource: { kind } }) => {
+        const narrowed =
+          "set labelSelector, fieldSelector or cache; gen-operator suggest caches finds out what your code reads";
+        return `controller ${quote(name)} keeps every ${kind} that event source ${quote(source)} may see, whole: ${narrowed}`;
+      }),
+  );
+}
+
+// The objects of a custom resource are few, in most clusters.
+function isWide({ resource, labelSelector, fieldSelector, cache, maxCachedObjects }: InformerModel): boolean {
+  const isNarrow = labelSelector !== undefined || fieldSelector !== undefined || maxCachedObjects !== undefined;
+  return !resource.isCustom && !isNarrow && cache.kind === "full";
+}

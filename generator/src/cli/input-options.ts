@@ -1,0 +1,94 @@
+import type { Argv } from "yargs";
+import type { NewCrds } from "../init/new-crds.js";
+import type { Inputs } from "../read/read-inputs.js";
+import { withProgress } from "./print.js";
+
+/** What stands for the standard input after the command line is parsed, and in messages. */
+export const STDIN = "<stdin>";
+
+/** Where a command takes CRDs from. */
+export interface CommandInputs {
+  /** Files, folders, patterns, or `STDIN`. */
+  readonly files: readonly string[];
+  /** The kinds to take from a cluster. */
+  readonly fromCluster: readonly string[];
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+}
+
+/** Adds the options with which a command takes CRDs for a project. */
+export function addCrdOptions<Options>(command: Argv<Options>) {
+  return addClusterOptions(
+    command.option("crd", {
+      type: "string",
+      array: true,
+      requiresArg: true,
+      default: [] as string[],
+      describe: "Files, folders or patterns of CustomResourceDefinitions, or - ; they are copied to crds/",
+    }),
+  );
+}
+
+/** Tells whether a command was given nothing to take CRDs from. */
+export function isEmpty({ files, fromCluster }: CommandInputs): boolean {
+  return files.length + fromCluster.length === 0;
+}
+
+/** Adds the options with which a command takes CRDs from a cluster. */
+export function addClusterOptions<Options>(command: Argv<Options>) {
+  return command
+    .option("from-cluster", {
+      type: "string",
+      array: true,
+      requiresArg: true,
+      default: [] as string[],
+      describe: "Take these kinds from a cluster, with or without a CRD: WebPage, or webpages.example.com",
+    })
+    .option("kubeconfig", {
+      type: "string",
+      requiresArg: true,
+      describe: "The kubeconfig for --from-cluster [default: kubectl's]",
+    })
+    .option("context", {
+      type: "string",
+      requiresArg: true,
+      describe: "The context of the kubeconfig for --from-cluster [default: the current one]",
+    });
+}
+
+/** Reads the CRDs that a project is to get. */
+export async function readProjectCrds(project: string, inputs: CommandInputs): Promise<NewCrds> {
+  const { readNewCrds } = await import("../init/new-crds.js");
+  return readNewCrds(project, await readCommandInputs(inputs));
+}
+
+/** Reads all that a command was given. */
+export async function readCommandInputs({ files, fromCluster, kubeconfig, context }: CommandInputs): Promise<Inputs> {
+  const { readInputs } = await import("../read/read-inputs.js");
+  const read = [
+    await readInputs(
+      files.map((file) => (file === STDIN ? "-" : file)),
+      { folder: ".", readStdin },
+    ),
+  ];
+  if (fromCluster.length > 0) {
+    const { readClusterKinds } = await import("../read/cluster-kinds.js");
+    const stated = {
+      ...(kubeconfig === undefined ? {} : { kubeconfig }),
+      ...(context === undefined ? {} : { context }),
+    };
+    read.push(
+      await withProgress((onStep) => {
+        onStep("reading the kinds of the cluster");
+        return readClusterKinds(fromCluster, stated);
+      }),
+    );
+  }
+  return { files: read.flatMap((each) => each.files), diagnostics: read.flatMap((each) => each.diagnostics) };
+}
+
+async function readStdin(): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

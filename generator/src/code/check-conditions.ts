@@ -1,0 +1,170 @@
+import { posix } from "node:path";
+import { conditionTypesOf, conditionsOf, filteredOf, parametersOfFilter } from "../emit/controller/conditions.js";
+import { type ControllerNames, controllerNamesOf, nameResources } from "../emit/names.js";
+import type { OutputFile } from "../emit/output-file.js";
+import {
+  type ConditionName,
+  type ControllerModel,
+  type DependentModel,
+  type Diagnostic,
+  type ExpressionModel,
+  type FilterName,
+  type ProjectModel,
+  type SourcePosition,
+  isKubernetes,
+} from "../model/project-model.js";
+import { type PartMemory, RunParts, digestOf } from "../stage.js";
+import type { ExpressionResult, MemoryFile } from "./condition-program.js";
+
+/** What a problem of a probe is, without the place, which may change. */
+interface ProbeProblem {
+  readonly probe: number;
+  readonly message: string;
+  readonly start: number;
+}
+
+/** An expression of a spec inside the file that is compiled to check it. */
+interface Probe {
+  readonly expression: ExpressionModel;
+  readonly path: string;
+  readonly start: number;
+  readonly result: ExpressionResult;
+}
+
+interface ProbeFile {
+  readonly path: string;
+  /** Where the types are that its expressions see. */
+  readonly typesPath: string;
+  readonly content: string;
+  readonly probes: readonly Probe[];
+}
+
+/** What conditions are checked with. */
+interface ConditionOptions {
+  /** Returns where a character of an expression is in its spec. */
+  locate(expression: ExpressionModel, offset: number): SourcePosition | undefined;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+  /** The code of the user's, which may declare types of external resources. */
+  readonly code: readonly { readonly file: string; readonly text: string }[];
+}
+
+/**
+ * Type-checks the expressions of all conditions and filters with the emitted types, in memory.
+ *
+ * The compiler is loaded only if the expressions of a controller, or a type that they can see, are other than in an earlier run.
+ */
+export async function checkConditions(
+  model: ProjectModel,
+  files: readonly OutputFile[],
+  { locate, code, parts = new RunParts() }: ConditionOptions,
+): Promise<Diagnostic[]> {
+  const names = nameResources(model);
+  const probeFiles = model.controllers
+    .map((controller) => probeFileOf(controller, controllerNamesOf(controller, names, model.controllers)))
+    .filter(({ probes }) => probes.length > 0);
+  const emitted = files.filter(({ isPresent }) => isPresent !== true);
+  const written = code.map(({ file, text }) => ({ path: file, content: text }));
+  const byPath = new Map<string, MemoryFile>([...emitted, ...written].map((file) => [file.path, file]));
+  const found = probeFiles.map(async (file): Promise<Diagnostic[]> => {
+    const seen = filesSeenFrom([file.typesPath], byPath);
+    const key = digestOf(file.path, file.content, ...seen.flatMap((each) => [each.path, each.digest ?? each.content]));
+    const problems = await parts.recallLater("conditions", key, () => check(file, seen));
+    return problems.map(({ probe, message, start }) => diagnosticOf(file.probes[probe]!, { message, start, locate }));
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function check(file: ProbeFile, seen: readonly MemoryFile[]): Promise<ProbeProblem[]> {
+  const { createConditionProgram } = await import("./condition-program.js");
+  const program = createConditionProgram([...seen, file]);
+  return file.probes.flatMap(({ start, result, expression: { expression } }, probe) =>
+    program
+      .problemsIn(file.path, { start, end: start + expression.length }, result)
+      .map((problem) => ({ probe, message: problem.message, start: problem.start - start })),
+  );
+}
+
+function diagnosticOf(
+  { expression, path }: Probe,
+  { message, start, locate }: Omit<ProbeProblem, "probe"> & Pick<ConditionOptions, "locate">,
+): Diagnostic {
+  const offset = Math.min(Math.max(start, 0), expression.expression.length);
+  const position = locate(expression, offset) ?? expression.position;
+  return { severity: "error", rule: "when-type", message, position, path };
+}
+
+// The names that the expression may use are parameters, typed as the runtime hands them over.
+function probeFileOf(controller: ControllerModel, names: ControllerNames): ProbeFile {
+  const probes: Probe[] = [];
+  let content = 'import type * as types from "./types.js";\n';
+  const add = (
+    expression: ExpressionModel,
+    { parameters, path, result = "decision" }: { parameters: string; path: string; result?: ExpressionResult },
+  ) => {
+    // What an expression has to come to is a part of what is remembered.
+    content += `export const ${result}${probes.length} = ${parameters} => (\n`;
+    probes.push({ expression, path, result, start: content.length });
+    content += `${expression.expression}\n);\n`;
+  };
+  for (const dependent of controller.dependents)
+    for (const [name, condition] of conditionsOf(dependent))
+      if (condition.kind === "when")
+        add(condition, {
+          parameters: parametersOf(dependent, name, condition),
+          path: `spec.dependents.${dependent.name}.${name}.when`,
+        });
+  for (const dependent of controller.dependents.filter(isKubernetes))
+    for (const [part, expression] of Object.entries(dependent.ref ?? {}))
+      if (expression.kind === "when")
+        add(expression, {
+          parameters: parametersOfPrimary(expression, names),
+          path: `spec.dependents.${dependent.name}.ref.${part}`,
+          result: "name",
+        });
+  for (const dependent of controller.dependents.filter(isKubernetes))
+    if (dependent.again !== undefined)
+      add(dependent.again, {
+        parameters: parametersOfPrimary(dependent.again, names),
+        path: `spec.dependents.${dependent.name}.again`,
+        result: "value",
+      });
+  for (const { path, filters, objectType } of filteredOf(controller, names))
+    for (const [name, filter] of Object.entries(filters))
+      if (filter.kind === "when")
+        add(filter, {
+          parameters: parametersOfFilter(name as FilterName, filter.names, `types.${objectType}`),
+          path: `spec.${path}.filters.${name}.when`,
+        });
+  const folder = `src/generated/${names.folder}`;
+  return { path: `${folder}/conditions.probe.ts`, typesPath: `${folder}/types.ts`, content, probes };
+}
+
+function parametersOfPrimary(expression: ExpressionModel, names: ControllerNames): string {
+  return expression.names.length === 0 ? "()" : `({ primary }: { readonly primary: types.${names.primary} })`;
+}
+
+function parametersOf(dependent: DependentModel, condition: ConditionName, { names }: ExpressionModel): string {
+  if (names.length === 0) return "()";
+  return `({ ${names.join(", ")} }: types.${conditionTypesOf(dependent, condition).arguments})`;
+}
+
+/** Returns the files whose types the files of some paths can see, and those files themselves. */
+export function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
+  const seen = new Map<string, MemoryFile>();
+  const visit = (each: string): void => {
+    const file = files.get(each);
+    if (file === undefined || seen.has(each)) return;
+    // Schemas are long, and no type comes from them.
+    const isSchema = each.startsWith("src/generated/") && each.endsWith(".schema.ts");
+    seen.set(each, isSchema ? { path: each, content: "export {};" } : file);
+    // A class sees nothing but its schema, so that of an earlier run need not be made.
+    if (isSchema || (file.digest !== undefined && each.startsWith("src/generated/resources/"))) return;
+    for (const [, specifier = ""] of file.content.matchAll(IMPORT))
+      visit(posix.join(posix.dirname(each), specifier).replace(/\.(m?)js$/, ".$1ts"));
+  };
+  for (const path of paths) visit(path);
+  return [...seen.values()];
+}
+
+const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;

@@ -1,0 +1,439 @@
+import type ts from "typescript";
+import { foreignNamespace } from "../check/places.js";
+import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
+import { dependentNamesOf } from "../emit/names.js";
+import { type ControllerModel, type KubernetesDependentModel, isKubernetes } from "../model/project-model.js";
+import { loadLibrary, unwrap } from "../model/typescript.js";
+import type { SourceProgram } from "./source-program.js";
+import {
+  type FunctionNode,
+  constantOf,
+  fieldOf,
+  functionOf,
+  isFunctionNode,
+  objectsReturnedBy,
+  plainTextOf,
+  resolveFunction,
+} from "./user-code.js";
+
+const compiler = loadLibrary("typescript");
+
+interface NamedCode {
+  readonly controller: ControllerModel;
+  readonly folder: string;
+  readonly program: SourceProgram;
+}
+
+/** A part of what a function names its object by, where it stands; without a text if it is more than texts and fields of the primary. */
+interface NamePart {
+  readonly node: ts.Node;
+  readonly text: string | undefined;
+}
+
+/** What a dependent names its object by. */
+interface NamedDependent {
+  readonly code: NamedCode;
+  readonly dependent: KubernetesDependentModel;
+  readonly name: NamePart;
+  /** Absent if the function leaves it to the runtime. */
+  readonly namespace?: NamePart;
+}
+
+/**
+ * Finds dependents whose functions name the same object, and namespaces that cannot be, where that is plain to see: the name is made of texts
+ * and fields of the primary alone. All else is left to the operator, which refuses to write it.
+ */
+export function checkObjectNames(controllers: readonly NamedCode[]): Diagnostic[] {
+  const named = controllers.flatMap((code) =>
+    code.controller.dependents.filter(isKubernetes).flatMap((dependent) => nameOf(dependent, code) ?? []),
+  );
+  return [...named.flatMap(checkNamespace), ...objectsOfOneName(named)];
+}
+
+function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
+  const known = new Map<string, NamedDependent[]>();
+  return named.flatMap((each): Diagnostic[] => {
+    const key = nameKeyOf(each);
+    if (key === undefined) return [];
+    const others = known.get(key) ?? [];
+    known.set(key, [...others, each]);
+    // Two that have conditions may take turns.
+    const other = others.find(({ dependent }) => !isConditional(dependent) || !isConditional(each.dependent));
+    if (other === undefined) return [];
+    const { code, dependent, name } = each;
+    const place = formatPosition(other.code.program.positionOf(other.name.node));
+    const object = `${dependent.resource.kind} ${displayed(name.text ?? "")}`;
+    return [
+      {
+        severity: "error",
+        rule: "same-object",
+        message: `dependents ${quote(dependent.name)} and ${quote(other.dependent.name)} would write the same object: the ${object}, first at ${place}`,
+        position: code.program.positionOf(name.node),
+        hint: "give it another name, or make one dependent of the two",
+      },
+    ];
+  });
+}
+
+/** Returns a key that all names of one object share, as far as the code shows it. */
+function nameKeyOf({ code: { controller }, dependent, name, namespace }: NamedDependent): string | undefined {
+  const { resource, cluster = "", bulk } = dependent;
+  const stated = namespace === undefined ? OWN_NAMESPACE : namespace.text;
+  const place = resource.scope === "Cluster" ? "" : (dependent.namespace ?? stated);
+  if (bulk !== undefined || name.text === undefined || place === undefined) return undefined;
+  const { primary, settings, filters } = controller;
+  // Controllers that limit what they watch may share a kind without sharing an object.
+  const { labelSelector, fieldSelector, namespaces } = settings;
+  const isLimited = [labelSelector, fieldSelector, namespaces].some((limit) => limit !== undefined);
+  const isApart = isLimited || Object.keys(filters).length > 0;
+  const ofWhom = [primary.group, primary.kind, isApart ? controller.name : ""];
+  return JSON.stringify([...ofWhom, resource.group, resource.kind, cluster, place, name.text]);
+}
+
+function isConditional({ conditions }: KubernetesDependentModel): boolean {
+  return conditions.activationCondition !== undefined || conditions.reconcilePrecondition !== undefined;
+}
+
+/** Checks a namespace that is stated as a text against the owner of the object and the watched namespaces. */
+function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
+  const { name, resource, deletion } = dependent;
+  const { primary, settings } = code.controller;
+  const text = namespace?.text;
+  if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
+  const position = code.program.positionOf(namespace.node);
+  const { namespaces } = settings;
+  const watched = Array.isArray(namespaces) ? (namespaces as readonly string[]) : undefined;
+  const isOnlyOne = watched?.length === 1 && watched[0] === text;
+  if (deletion === "garbageCollected" && primary.scope === "Namespaced" && !isOnlyOne)
+    return [
+      {
+        severity: "error",
+        rule: "owner-namespace",
+        message: `${quote(name)} cannot be owned by a ${primary.kind}: it is in the namespace ${quote(text)}, and the primary may be in another`,
+        position,
+        hint: "state deletion: ordered in the spec, and the operator deletes it before the primary; or deletion: orphan, and it stays",
+      },
+    ];
+  const isSeen = watched === undefined || watched.includes(text);
+  if (isSeen || [dependent.namespace, dependent.eventSource, dependent.cluster].some((each) => each !== undefined))
+    return [];
+  return [
+    {
+      severity: "error",
+      rule: "dependent-namespace",
+      message: `${quote(name)} would be in the namespace ${quote(text)}, which ${quote(code.controller.name)} does not watch`,
+      position,
+      hint: `state namespace: ${text} in the spec of the dependent, or add it to the namespaces of the controller`,
+    },
+  ];
+}
+
+/** Returns what a dependent names its object by; undefined unless its function returns one object, and says so in plain words. */
+function nameOf(dependent: KubernetesDependentModel, code: NamedCode): NamedDependent | undefined {
+  const { program, folder } = code;
+  if (dependent.mode === "readOnly") return undefined;
+  const file = program.fileAt(`src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`);
+  const desired = file === undefined ? undefined : functionOf(program.exportOf(file, "desired"), program);
+  const [object, second] = desired === undefined ? [] : objectsReturnedBy(desired);
+  if (desired === undefined || object === undefined || second !== undefined) return undefined;
+  const metadata = fieldOf(object, "metadata");
+  if (metadata === undefined || !compiler.isPropertyAssignment(metadata)) return undefined;
+  const { initializer } = metadata;
+  if (!compiler.isObjectLiteralExpression(initializer)) return undefined;
+  if (initializer.properties.some((property) => compiler.isSpreadAssignment(property))) return undefined;
+  const name = partIn(initializer, "name", { desired, program });
+  const namespace = partIn(initializer, "namespace", { desired, program });
+  if (name === undefined) return undefined;
+  return { code, dependent, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function partIn(
+  metadata: ts.ObjectLiteralExpression,
+  field: string,
+  { desired, program }: { readonly desired: FunctionNode; readonly program: SourceProgram },
+): NamePart | undefined {
+  const property = fieldOf(metadata, field);
+  if (property === undefined) return undefined;
+  // `{ name }` stands for the constant of this name.
+  const node = compiler.isPropertyAssignment(property) ? property.initializer : (property.name as ts.Identifier);
+  return { node, text: plainTextOf(node, { function: desired, program }) };
+}
+
+function displayed(template: string): string {
+  return template.includes("${") ? `\`${template}\`` : quote(template);
+}
+
+/** How `plainTextOf` writes the namespace of the primary. */
+const OWN_NAMESPACE = "${primary.metadata.namespace}";
+
+interface NamespaceCode {
+  readonly controller: ControllerModel;
+  readonly folder: string;
+  readonly program: SourceProgram;
+}
+
+/** Warns of objects, alone and in bulk, that a function puts into a namespace which the author of the primary chooses. */
+export function checkChosenNamespaces(code: NamespaceCode): Diagnostic[] {
+  const { controller, program } = code;
+  const { primary } = controller;
+  if (primary.scope === "Cluster") return [];
+  return controller.dependents.filter(isKubernetes).flatMap((dependent) =>
+    chosenNamespacesOf(dependent, code).map((node) => ({
+      ...foreignNamespace(dependent.name, primary.kind, "writes"),
+      about: `${controller.name}/${dependent.name}`,
+      position: program.positionOf(node),
+    })),
+  );
+}
+
+function chosenNamespacesOf(dependent: KubernetesDependentModel, { folder, program }: NamespaceCode): ts.Expression[] {
+  const { mode, resource, deletion } = dependent;
+  // An object that the primary owns cannot be elsewhere.
+  if (mode === "readOnly" || resource.scope === "Cluster" || deletion === "garbageCollected") return [];
+  const file = program.fileAt(`src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`);
+  const desired = file === undefined ? undefined : functionOf(program.exportOf(file, "desired"), program);
+  if (desired === undefined) return [];
+  const choices = new PrimaryChoices(desired, program);
+  const stated = new StatedNamespaces(choices, program).in(desired);
+  return stated.filter((namespace) => {
+    const text = plainTextOf(namespace, { function: desired, program });
+    return text === undefined ? choices.decide(namespace) : text.includes("${") && text !== OWN_NAMESPACE;
+  });
+}
+
+/** Finds the namespaces of the objects that a function makes, wherever in it, or in functions that it calls, they are written. */
+class StatedNamespaces {
+  readonly #choices: PrimaryChoices;
+  readonly #program: SourceProgram;
+  readonly #seen = new Set<ts.Node>();
+
+  constructor(choices: PrimaryChoices, program: SourceProgram) {
+    this.#choices = choices;
+    this.#program = program;
+  }
+
+  in(node: ts.Node): ts.Expression[] {
+    if (isFunctionNode(node)) {
+      if (this.#seen.has(node)) return [];
+      this.#seen.add(node);
+    }
+    if (compiler.isObjectLiteralExpression(node)) {
+      const metadata = fieldOf(node, "metadata");
+      // Metadata inside of it, such as that of a pod template, belongs to no object of its own.
+      if (metadata !== undefined) return this.#valueOf(metadata).flatMap((value) => this.#namespacesOf(value));
+    }
+    const called = compiler.isCallExpression(node) ? this.#choices.functionsOf(node) : [];
+    const found = called.flatMap((each) => this.in(each));
+    compiler.forEachChild(node, (child) => {
+      found.push(...this.in(child));
+    });
+    return found;
+  }
+
+  #namespacesOf(metadata: ts.Expression): ts.Expression[] {
+    return this.#objectsOf(metadata, new Set()).flatMap((object) => {
+      const namespace = fieldOf(object, "namespace");
+      if (namespace !== undefined) return this.#valueOf(namespace);
+      return object.properties.flatMap((property) =>
+        compiler.isSpreadAssignment(property) ? this.#namespacesOf(property.expression) : [],
+      );
+    });
+  }
+
+  #objectsOf(expression: ts.Expression, seen: Set<ts.Node>): ts.ObjectLiteralExpression[] {
+    const plain = unwrap(expression, compiler);
+    if (seen.has(plain)) return [];
+    seen.add(plain);
+    if (compiler.isObjectLiteralExpression(plain)) return [plain];
+    if (compiler.isConditionalExpression(plain))
+      return [plain.whenTrue, plain.whenFalse].flatMap((each) => this.#objectsOf(each, seen));
+    if (compiler.isCallExpression(plain)) {
+      this.#choices.functionsOf(plain);
+      const called = resolveFunction(plain.expression, this.#program);
+      return called === undefined ? [] : objectsReturnedBy(called);
+    }
+    const declaration = compiler.isIdentifier(plain) ? this.#program.declarationOf(plain) : undefined;
+    const constant = declaration === undefined ? undefined : constantOf(declaration);
+    return constant === undefined ? [] : this.#objectsOf(constant, seen);
+  }
+
+  // `{ namespace }` stands for the variable of this name.
+  #valueOf(property: ts.ObjectLiteralElementLike): ts.Expression[] {
+    if (compiler.isPropertyAssignment(property)) return [property.initializer];
+    return compiler.isShorthandPropertyAssignment(property) ? [property.name] : [];
+  }
+}
+
+// Tells whether a value comes from what the author of a primary wrote.
+//
+// Follows constants, destructuring, loops, callbacks, and functions of the project that are called by name. What a function of a library
+// returns comes from all that it is called with. A choice between constants, `spec.isLarge ? "a" : "b"`, is none of the author's.
+
+const { SyntaxKind } = compiler;
+
+/** What of a primary its author does not choose, or has the right to: the namespace is one in which they may create it. */
+const GIVEN: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata.namespace", "metadata.uid"]);
+
+const COMPARISONS: ReadonlySet<ts.SyntaxKind> = new Set([
+  SyntaxKind.EqualsEqualsToken,
+  SyntaxKind.EqualsEqualsEqualsToken,
+  SyntaxKind.ExclamationEqualsToken,
+  SyntaxKind.ExclamationEqualsEqualsToken,
+  SyntaxKind.LessThanToken,
+  SyntaxKind.LessThanEqualsToken,
+  SyntaxKind.GreaterThanToken,
+  SyntaxKind.GreaterThanEqualsToken,
+  SyntaxKind.InKeyword,
+  SyntaxKind.InstanceOfKeyword,
+]);
+
+/** Follows values of the primary through one function that the runtime calls. */
+class PrimaryChoices {
+  readonly #program: SourceProgram;
+  readonly #entry: ts.ParameterDeclaration | undefined;
+  /** What functions of the project are called with. */
+  readonly #given = new Map<ts.Declaration, Set<ts.Expression>>();
+  /** What is being looked at, which may lead back to itself. */
+  readonly #open = new Set<ts.Node>();
+
+  constructor(entry: FunctionNode, program: SourceProgram) {
+    this.#program = program;
+    this.#entry = entry.parameters[0];
+  }
+
+  /** Returns the functions of the project that a call runs: the called one, and those that it is given, such as the callback of `map`. */
+  functionsOf(call: ts.CallExpression): FunctionNode[] {
+    const called = resolveFunction(call.expression, this.#program);
+    called?.parameters.forEach((parameter, index) => {
+      const given = parameter.dotDotDotToken === undefined ? call.arguments.slice(index, index + 1) : call.arguments;
+      this.#note(parameter, given);
+    });
+    const callee = unwrap(call.expression, compiler);
+    const object = compiler.isPropertyAccessExpression(callee) ? [callee.expression] : [];
+    const callbacks = call.arguments.flatMap((argument) => resolveFunction(argument, this.#program) ?? []);
+    const values = call.arguments.filter((argument) => resolveFunction(argument, this.#program) === undefined);
+    for (const callback of callbacks)
+      for (const parameter of callback.parameters) this.#note(parameter, [...object, ...values]);
+    return called === undefined ? callbacks : [called, ...callbacks];
+  }
+
+  /** Tells whether the value of an expression comes from a field that the author of the primary writes. */
+  decide(node: ts.Node): boolean {
+    if (compiler.isTypeNode(node)) return false;
+    const plain = compiler.isExpression(node) ? unwrap(node, compiler) : node;
+    const path = compiler.isExpression(plain) ? this.#pathOf(plain) : undefined;
+    if (path !== undefined) return isChosen(path);
+    if (isFunctionNode(plain)) return this.#once(plain, () => returnsOf(plain).some((result) => this.decide(result)));
+    if (compiler.isIdentifier(plain)) return this.#decideName(plain);
+    if (compiler.isPropertyAccessExpression(plain) || compiler.isElementAccessExpression(plain))
+      return this.decide(plain.expression);
+    if (compiler.isConditionalExpression(plain)) return this.decide(plain.whenTrue) || this.decide(plain.whenFalse);
+    if (compiler.isBinaryExpression(plain) && COMPARISONS.has(plain.operatorToken.kind)) return false;
+    if (compiler.isShorthandPropertyAssignment(plain)) return this.#decideName(plain.name);
+    if (compiler.isPropertyAssignment(plain)) return this.decide(plain.initializer);
+    if (compiler.isCallExpression(plain)) return this.#decideCall(plain);
+    return compiler.forEachChild(plain, (child) => this.decide(child) || undefined) ?? false;
+  }
+
+  #decideCall(call: ts.CallExpression): boolean {
+    const called = resolveFunction(call.expression, this.#program);
+    const functions = this.functionsOf(call);
+    if (called !== undefined) return this.decide(called);
+    const { expression } = call;
+    const object = compiler.isPropertyAccessExpression(expression) ? [expression.expression] : [];
+    return [...object, ...call.arguments, ...functions].some((each) => this.decide(each));
+  }
+
+  #decideName(name: ts.Identifier): boolean {
+    const declaration = this.#program.declarationOf(name);
+    return declaration !== undefined && this.#decideDeclaration(declaration);
+  }
+
+  #decideDeclaration(declaration: ts.Declaration): boolean {
+    return this.#once(declaration, () => {
+      if (compiler.isBindingElement(declaration)) {
+        const path = this.#pathOfDeclaration(declaration);
+        const { initializer } = declaration;
+        if (initializer !== undefined && this.decide(initializer)) return true;
+        return path === undefined ? this.#decideDeclaration(declaration.parent.parent) : isChosen(path);
+      }
+      if (compiler.isParameter(declaration))
+        return [...(this.#given.get(declaration) ?? [])].some((given) => this.decide(given));
+      if (!compiler.isVariableDeclaration(declaration)) return false;
+      if (declaration.initializer !== undefined) return this.decide(declaration.initializer);
+      const loop = declaration.parent.parent;
+      return compiler.isForOfStatement(loop) && this.decide(loop.expression);
+    });
+  }
+
+  /** Returns where in what the runtime calls the function with a value stands. */
+  #pathOf(expression: ts.Expression): readonly string[] | undefined {
+    const plain = unwrap(expression, compiler);
+    if (compiler.isIdentifier(plain)) {
+      const declaration = this.#program.declarationOf(plain);
+      return declaration === undefined ? undefined : this.#pathOfDeclaration(declaration);
+    }
+    if (compiler.isPropertyAccessExpression(plain)) return this.#pathIn(plain.expression, plain.name.text);
+    if (!compiler.isElementAccessExpression(plain) || !compiler.isStringLiteralLike(plain.argumentExpression))
+      return undefined;
+    return this.#pathIn(plain.expression, plain.argumentExpression.text);
+  }
+
+  #pathIn(object: ts.Expression, name: string): readonly string[] | undefined {
+    const path = this.#pathOf(object);
+    return path === undefined ? undefined : [...path, name];
+  }
+
+  #pathOfDeclaration(declaration: ts.Declaration): readonly string[] | undefined {
+    if (declaration === this.#entry) return [];
+    if (compiler.isBindingElement(declaration)) {
+      const { name, propertyName = name, parent, dotDotDotToken } = declaration;
+      const whole = this.#pathOfDeclaration(parent.parent);
+      const isPlain = compiler.isObjectBindingPattern(parent) && compiler.isIdentifier(propertyName);
+      if (whole === undefined || !isPlain) return undefined;
+      return dotDotDotToken === undefined ? [...whole, propertyName.text] : whole;
+    }
+    const given = compiler.isParameter(declaration) ? [...(this.#given.get(declaration) ?? [])] : [];
+    const [value] = compiler.isVariableDeclaration(declaration) ? [declaration.initializer] : given;
+    if (value === undefined || given.length > 1 || this.#open.has(value)) return undefined;
+    this.#open.add(value);
+    const path = this.#pathOf(value);
+    this.#open.delete(value);
+    return path;
+  }
+
+  #note(parameter: ts.ParameterDeclaration, given: readonly ts.Expression[]): void {
+    const known = this.#given.get(parameter) ?? new Set();
+    for (const each of given) known.add(each);
+    this.#given.set(parameter, known);
+  }
+
+  #once(node: ts.Node, decide: () => boolean): boolean {
+    if (this.#open.has(node)) return false;
+    this.#open.add(node);
+    const decided = decide();
+    this.#open.delete(node);
+    return decided;
+  }
+}
+
+function isChosen([argument, ...path]: readonly string[]): boolean {
+  if (argument === undefined) return true;
+  return argument === "primary" && !GIVEN.has(path.slice(0, 1).join(".")) && !GIVEN.has(path.slice(0, 2).join("."));
+}
+
+/** Returns what a function returns, in its own words. */
+function returnsOf({ body }: FunctionNode): ts.Expression[] {
+  if (body === undefined) return [];
+  return compiler.isBlock(body) ? returnedIn(body) : [body];
+}
+
+function returnedIn(node: ts.Node): ts.Expression[] {
+  if (isFunctionNode(node)) return [];
+  if (compiler.isReturnStatement(node)) return node.expression === undefined ? [] : [node.expression];
+  const found: ts.Expression[] = [];
+  compiler.forEachChild(node, (child) => {
+    found.push(...returnedIn(child));
+  });
+  return found;
+}

@@ -1,0 +1,382 @@
+import {
+  type ControllerModel,
+  type DependentModel,
+  type ExternalDependentModel,
+  type ImportedTypeModel,
+  type KeptTypeModel,
+  type KubernetesDependentModel,
+  type ResourceModel,
+  isKubernetes,
+  isReadOnly,
+  ownOperationsOf,
+} from "../../model/project-model.js";
+import { type ControllerNames, dependentNamesOf, inputNameOf, nameOrThrow, sourceNamesOf } from "../names.js";
+import { type OutputFile, generatedFile } from "../output-file.js";
+import {
+  type DocumentedMember,
+  type MemberNode,
+  type TypeNode,
+  functionOf,
+  intersection,
+  maybePromise,
+  objectOf,
+  printAlias,
+  printExport,
+  printImport,
+  printInterface,
+  readonlyArrayOf,
+  reference,
+  union,
+} from "../print.js";
+import { printShapes } from "../resource/emit-resource.js";
+import { normaliseObject } from "../resource/shape.js";
+
+/** What the types of a dependent are called in the files of its controller. */
+interface DependentTypeNames {
+  /** A live object or resource; of a bulk dependent an item. */
+  readonly live: string;
+  /** What `desired` returns; of a bulk dependent an item. */
+  readonly input: string;
+  /** What `secondary` has. */
+  readonly secondary: TypeNode;
+  /** What `desired` returns as a whole. */
+  readonly wanted: TypeNode;
+}
+
+/** Names the types of a dependent. */
+export function dependentTypesOf(dependent: DependentModel, { resources }: ControllerNames): DependentTypeNames {
+  const { live, input } = isKubernetes(dependent)
+    ? objectTypesOf(dependent.resource, resources)
+    : typesOfExternal(dependent);
+  const isBulk = dependent.bulk !== undefined;
+  return {
+    live,
+    input,
+    secondary: isBulk ? reference("ItemsOf", live) : live,
+    wanted: isBulk ? reference("ItemsOf", input) : input,
+  };
+}
+
+/** Names the types of the objects of a kind; one without a class has those of the runtime. */
+export function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
+  if (resource.isUntyped === true) return { live: "UntypedResource", input: "UntypedInput" };
+  const { localName } = nameOrThrow(resources, resource);
+  return { live: localName, input: inputNameOf(localName) };
+}
+
+// The resources of an event source have its type.
+function typesOfExternal({ name, external: { source, desiredType } }: ExternalDependentModel) {
+  const names = dependentNamesOf({ name });
+  const live = source.kind === "eventSource" ? sourceNamesOf(source).resource : names.resource;
+  return { live, input: desiredType === undefined ? live : names.draft };
+}
+
+/** Tells whether a function of the user's fetches the resources of a dependent. */
+export function isFetched({ external: { source } }: ExternalDependentModel): boolean {
+  return source.kind === "inbound" ? source.isFetched === true : source.kind !== "eventSource";
+}
+
+/** Tells whether a dependent has a file of the user's: with `desired`, with what an external one can do, or with both. */
+export function hasFile(dependent: DependentModel): boolean {
+  return !isKubernetes(dependent) || dependent.mode !== "readOnly";
+}
+
+/**
+ * Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments, but
+ * for `delete`: what the dependent waits for may be gone in a cleanup.
+ */
+export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): string[] {
+  const types = dependentNamesOf(dependent);
+  const { live, input } = dependentTypesOf(dependent, names);
+  const arguments_ = { create: [input], update: [input, live], delete: [live] };
+  const members = ownOperationsOf(dependent).map((operation) => {
+    const secondary = operation === "delete" && dependent.waitsFor.length > 0 ? names.dependents : types.secondary;
+    const args = reference(ARGUMENTS_OF[operation], names.primary, secondary, ...arguments_[operation]);
+    return { head: `readonly ${operation}`, type: functionOf({ args }, maybePromise("void")) };
+  });
+  if (members.length === 0) return [];
+  const doc = `/** What the operator calls in place of its own writes of "${dependent.name}". */`;
+  return [printInterface({ name: types.operations, doc, extends: [], members })];
+}
+
+/** The types of the runtime that the own operations are called with. */
+const ARGUMENTS_OF = {
+  create: "CreateArguments",
+  update: "UpdateArguments",
+  delete: "DeleteArguments",
+} as const;
+
+/** A condition of a controller that is a function of the user's, which may find more than whether it holds. */
+interface DetailedConditions {
+  readonly dependent: string;
+  readonly conditions: readonly { readonly condition: string; readonly function: string }[];
+}
+
+/** Returns the conditions that are functions of the user's, by dependents. */
+export function detailedConditionsOf({ dependents }: ControllerModel): DetailedConditions[] {
+  return dependents.flatMap(({ name, conditions }) => {
+    const found = Object.entries(conditions).flatMap(([condition, model]) =>
+      // Results have no detail of `existing`, which is asked about an object, not about the dependent.
+      condition !== "existing" && model.kind === "function" ? [{ condition, function: model.name }] : [],
+    );
+    return found.length === 0 ? [] : [{ dependent: name, conditions: found }];
+  });
+}
+
+/** Returns the types of the parts of `secondary` that are always there: those of event sources, and the items of bulk dependents. */
+export function alwaysThere(
+  { eventSources, dependents }: ControllerModel,
+  { sources, items }: ControllerNames,
+): string[] {
+  return [
+    ...(eventSources.length > 0 ? [sources] : []),
+    ...(dependents.some(({ bulk }) => bulk !== undefined) ? [items] : []),
+  ];
+}
+
+/** Returns the types of what is there besides the primary: the items of bulk dependents, and all that a reconciler sees. */
+export function dependentsTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const { dependents, eventSources } = controller;
+  const [bulk, single] = [dependents.filter(isBulk), dependents.filter((dependent) => !isBulk(dependent))];
+  const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
+  const all = printInterface({
+    name: names.dependents,
+    doc: `/** The live dependents of one ${names.primary}${sourcesDoc}. */`,
+    extends: alwaysThere(controller, names),
+    members: single.map((dependent) => memberOf(dependent, names, false)),
+  });
+  if (bulk.length === 0) return [all];
+  const items = printInterface({
+    name: names.items,
+    doc: `/** The items of the bulk dependents of one ${names.primary}, by their keys. */`,
+    extends: [],
+    // There may be no items, which is a record without fields.
+    members: bulk.map((dependent) => memberOf(dependent, names, true)),
+  });
+  return [items, all];
+}
+
+/**
+ * Returns what a dependent waits for as a type, and the type of `secondary` as it sees it.
+ *
+ * The first type extends those of the dependents that it waits for, so that the types of a controller grow with the edges of its graph.
+ */
+export function secondaryTypesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames) {
+  const { needs, secondary } = dependentNamesOf(dependent);
+  const parents = parentsOf(dependent, controller);
+  const known = new Set(parents.flatMap(({ waitsFor }) => waitsFor));
+  const added = single(dependent.waitsFor, controller).filter(({ name }) => !known.has(name));
+  const inherited = parents.map((parent) => dependentNamesOf(parent));
+  const [only] = inherited;
+  if (added.length === 0 && inherited.length <= 1)
+    return { declarations: [], alias: printAlias(secondary, only?.secondary ?? names.dependents) };
+  const declaration = printInterface({
+    name: needs,
+    doc: `/** What "${dependent.name}" waits for: all of it is there. */`,
+    extends: inherited.map((parent) => parent.needs),
+    members: added.map((other) => memberOf(other, names, true)),
+  });
+  return { declarations: [declaration], alias: printAlias(secondary, intersection(names.dependents, needs)) };
+}
+
+/** Returns those of the dependents that one depends on of which each waits for something that the others do not. */
+function parentsOf({ dependsOn }: DependentModel, controller: ControllerModel): DependentModel[] {
+  const candidates = controller.dependents.filter(
+    ({ name, waitsFor }) => dependsOn.includes(name) && single(waitsFor, controller).length > 0,
+  );
+  const parents: DependentModel[] = [];
+  for (const candidate of [...candidates].sort((left, right) => right.waitsFor.length - left.waitsFor.length)) {
+    const known = new Set(parents.flatMap(({ waitsFor }) => waitsFor));
+    if (!single(candidate.waitsFor, controller).every(({ name }) => known.has(name))) parents.push(candidate);
+  }
+  return parents;
+}
+
+function single(named: readonly string[], { dependents }: ControllerModel): DependentModel[] {
+  // An object that is created once may be gone while others depend on it.
+  return dependents.filter(
+    (dependent) => named.includes(dependent.name) && !isBulk(dependent) && !isCreatedOnce(dependent),
+  );
+}
+
+function isBulk({ bulk }: DependentModel): boolean {
+  return bulk !== undefined;
+}
+
+function isCreatedOnce(dependent: DependentModel): boolean {
+  return isKubernetes(dependent) && dependent.mode === "once";
+}
+
+function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): MemberNode {
+  const { secondary } = dependentTypesOf(dependent, names);
+  const { name } = dependent;
+  return isPresent
+    ? { head: `readonly ${name}`, type: secondary }
+    : { head: `readonly ${name}?`, type: union(secondary, "undefined") };
+}
+
+/** The functions of the user's constant of an external dependent, in the order in which they are called. */
+type ExternalFunction = "fetch" | "idOf" | "isOwn" | "stateOf" | "desired" | "create" | "update" | "delete";
+
+/** Emits the types of the external resources of which there is a schema. */
+export function emitExternalTypes(controller: ControllerModel, { folder }: ControllerNames): OutputFile[] {
+  return ownTypesOf(controller).flatMap((dependent) => {
+    const { type } = dependent.external;
+    if (type.kind !== "schema") return [];
+    const { file, resource } = dependentNamesOf(dependent);
+    const { root, shapes } = normaliseObject(type.schema, resource);
+    const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service has it.`];
+    return [generatedFile(`src/generated/${folder}/external/${file}.ts`, printShapes([...shapes, { ...root, doc }]))];
+  });
+}
+
+/** Returns the imports of the types of external resources, each by the name that it has in the files of a controller. */
+export function externalDependentImports(controller: ControllerModel, folder: string): string[] {
+  const importOf = (module: string, name: string, alias: string) => printImport([{ name, alias }], module, true);
+  const resources = ownTypesOf(controller).map((dependent) => {
+    const { file, resource } = dependentNamesOf(dependent);
+    const { type } = dependent.external;
+    if (type.kind === "imported") return importOf(moduleOf(type.file), type.name, resource);
+    return type.kind === "schema"
+      ? importOf(`./external/${file}.js`, resource, resource)
+      : importOf(`../../${folder}/dependents/${file}.js`, "Resource", resource);
+  });
+  const drafts = draftsOf(controller).map(([draft, { file, name }]) => importOf(moduleOf(file), name, draft));
+  const kept = keptOf(controller).map(([name, type]) => importOf(moduleOf(type.file), type.name, name));
+  return [...resources, ...drafts, ...kept];
+}
+
+// From the folder of a controller in src/generated.
+function moduleOf(file: string): string {
+  return `../../../${file.replace(/\.ts$/, ".js")}`.replace("../../../src/", "../../");
+}
+
+/** Returns the desired types that differ from those of resources, by their names in the files of a controller. */
+function draftsOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
+  return dependents.flatMap((dependent) => {
+    if (isKubernetes(dependent)) return [];
+    const { desiredType } = dependent.external;
+    return desiredType === undefined ? [] : [[dependentNamesOf(dependent).draft, desiredType]];
+  });
+}
+
+function keptOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
+  return dependents.flatMap((dependent) => {
+    const keptType = isKubernetes(dependent) ? undefined : dependent.external.keptType;
+    return keptType?.kind === "imported" ? [[dependentNamesOf(dependent).kept, keptType]] : [];
+  });
+}
+
+// The schema of the kind says what is kept, and that the id is a text; whether that has to be there is for the runtime to say.
+function keptFieldOf(
+  { resource, path, isMap }: Extract<KeptTypeModel, { kind: "field" }>,
+  names: ControllerNames,
+): TypeNode {
+  const whole = nameOrThrow(names.resources, resource).localName;
+  const field = path.reduce((type, name) => `NonNullable<${type}[${JSON.stringify(name)}]>`, whole);
+  return intersection(isMap ? `NonNullable<${field}[string]>` : field, objectOf({ "readonly id": "string" }));
+}
+
+/** Returns the export of the same types, for the user's files. */
+export function externalDependentExports(controller: ControllerModel): string[] {
+  const names = [
+    ...ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource),
+    ...draftsOf(controller).map(([draft]) => draft),
+    ...keptOf(controller).map(([kept]) => kept),
+  ];
+  return names.length === 0 ? [] : [printExport(names, true)];
+}
+
+/** Returns the type of the user's constant with the functions that find and change an external resource, and what it needs. */
+export function externalTypesOf(
+  dependent: ExternalDependentModel,
+  names: ControllerNames,
+  desired: TypeNode,
+): { readonly aliases: string[]; readonly declaration: string } {
+  const types = dependentNamesOf(dependent);
+  const { live, input } = dependentTypesOf(dependent, names);
+  const { source, capabilities, state, keptType, isSelected } = dependent.external;
+  const stateType = union(keptType === undefined ? "string" : types.kept, "undefined");
+  const given = objectOf({ ...(state !== undefined && { "readonly state?": stateType }), "readonly token": "string" });
+  const args = intersection(types.arguments, given);
+  // What the dependent waits for may be gone in a cleanup.
+  const known = reference("DependentArguments", names.primary, names.dependents);
+  const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, given);
+  const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
+  const functions: { readonly [name in ExternalFunction]: TypeNode | undefined } = {
+    fetch:
+      source.kind === "poll"
+        ? fetchAllOf(live)
+        : isFetched(dependent)
+          ? functionOf({ primary: names.primary, context }, maybePromise(readonlyArrayOf(live)))
+          : undefined,
+    // Without a state, the id of the desired resource tells which resource is meant.
+    idOf: functionOf({ resource: state === undefined && input !== live ? union(live, input) : live }, "string"),
+    isOwn: isSelected === true ? functionOf({ resource: live, primary: names.primary }, "boolean") : undefined,
+    stateOf: keptType === undefined ? undefined : functionOf({ resource: live }, types.kept),
+    desired: isReadOnly(dependent) ? undefined : desired,
+    create: capabilities.includes("create") ? functionOf({ desired: input, args }, maybePromise(live)) : undefined,
+    update: capabilities.includes("update")
+      ? functionOf({ desired: input, live, args }, maybePromise(live))
+      : undefined,
+    delete: capabilities.includes("delete")
+      ? functionOf({ live, args: deletionArgs }, maybePromise("void"))
+      : undefined,
+  };
+  const docs = docsOf(dependent, names);
+  const members = Object.entries(functions).flatMap(([name, type]): DocumentedMember[] =>
+    type === undefined ? [] : [{ head: `readonly ${name}`, type, doc: `/** ${docs[name as ExternalFunction]} */` }],
+  );
+  const matcher = functionOf({ desired: input, live }, "boolean");
+  return {
+    aliases: [
+      ...(keptType?.kind === "field" ? [printAlias(types.kept, keptFieldOf(keptType, names))] : []),
+      ...(dependent.matcher === undefined ? [] : [printAlias(types.matcher, matcher)]),
+    ],
+    declaration: printInterface({
+      name: types.external,
+      doc: `/** What the operator calls for "${dependent.name}". */`,
+      extends: [],
+      members,
+    }),
+  };
+}
+
+function docsOf(
+  { name, bulk, waitsFor, external: { source } }: ExternalDependentModel,
+  { primary }: ControllerNames,
+): { readonly [each in ExternalFunction]: string } {
+  return {
+    fetch:
+      source.kind === "poll"
+        ? `Returns all resources by the keys (namespace/name) of their ${primary} objects. A missing resource counts as deleted.`
+        : `Returns all resources of a ${primary}. A missing resource counts as deleted.`,
+    idOf: `Returns the id of a resource, unique among those of its ${primary}.`,
+    isOwn: `Tells whether a resource of a ${primary} belongs to "${name}". Its event source has resources of other dependents, too.`,
+    stateOf: "Returns what is kept of a resource that was created, with its id as `id`.",
+    desired:
+      bulk === undefined
+        ? `Returns the resource that a ${primary} needs.`
+        : `Returns the resources that a ${primary} needs, by keys. Resources that it no longer returns are deleted.`,
+    create: "Creates the resource and returns it as the service has it. Called again if it fails, with the same token.",
+    update: "Changes the live resource into the desired one and returns it as the service has it.",
+    delete: `Deletes the resource. Has to succeed if the resource no longer exists.${
+      waitsFor.length === 0 ? "" : " While the primary is being deleted, anything may be missing in `secondary`."
+    }`,
+  };
+}
+
+/** Returns the type of a function that fetches the resources of all primaries, by their keys. */
+export function fetchAllOf(resource: string): TypeNode {
+  return functionOf({ context: SIGNAL }, maybePromise(reference("ReadonlyMap", "string", readonlyArrayOf(resource))));
+}
+
+/** What a function that fetches is given besides a primary. */
+export const SIGNAL = objectOf({ "readonly signal": "AbortSignal" });
+
+// The resources of an event source have its type.
+function ownTypesOf({ dependents }: ControllerModel): ExternalDependentModel[] {
+  return dependents.flatMap((dependent) =>
+    isKubernetes(dependent) || dependent.external.source.kind === "eventSource" ? [] : [dependent],
+  );
+}

@@ -1,0 +1,500 @@
+import {
+  type ConditionModel,
+  type ControllerModel,
+  type DependentModel,
+  type EventSourceModel,
+  type InformerModel,
+  type ResourceModel,
+  isKubernetes,
+  isReadOnly,
+  ownOperationsOf,
+} from "../../model/project-model.js";
+import { schemasOf } from "../../model/schema.js";
+import type { PartMemory } from "../../stage.js";
+import {
+  type ControllerNames,
+  type ResourceName,
+  dependentNamesOf,
+  importsFrom,
+  inputNameOf,
+  nameOrThrow,
+  sourceNamesOf,
+  specifierOf,
+} from "../names.js";
+import { type OutputFile, generatedFile } from "../output-file.js";
+import {
+  type TypeNode,
+  functionOf,
+  intersection,
+  maybePromise,
+  objectOf,
+  printAlias,
+  printExport,
+  printImport,
+  printInterface,
+  printNamespaceImport,
+  printText,
+  propertyNameOf,
+  readonlyArrayOf,
+  reference,
+  union,
+} from "../print.js";
+import { statusInputOf } from "../resource/emit-resource.js";
+import { type RuntimeType, codegenModule } from "../runtime-symbols.js";
+import { filteredOf, guardedPrimaryOf, hasOwnDeletionTypes, isAboutDeletionAlone } from "./conditions.js";
+import {
+  SIGNAL,
+  dependentTypesOf,
+  dependentsTypesOf,
+  detailedConditionsOf,
+  externalDependentExports,
+  externalDependentImports,
+  externalTypesOf,
+  fetchAllOf,
+  isFetched,
+  objectTypesOf,
+  operationTypesOf,
+  secondaryTypesOf,
+} from "./dependent-types.js";
+
+/** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
+export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames, parts: PartMemory): OutputFile {
+  const imports = [
+    importTypes(controller),
+    ...resourceImports(names),
+    ...externalResourceImports(controller, names.folder),
+    ...externalDependentImports(controller, names.folder),
+    ...conditionsImport(controller, names),
+  ];
+  return generatedFile(`src/generated/${names.folder}/types.ts`, [
+    imports.join("\n"),
+    resourceExports(controller, names),
+    ...sourceTypesOf(controller, names),
+    ...lookupTypesOf(controller, names),
+    ...indexTypesOf(controller, names),
+    ...filterTypesOf(controller, names),
+    ...externalDependentExports(controller),
+    ...dependentsTypesOf(controller, names),
+    ...controller.dependents.flatMap((dependent) => typesOfDependent(dependent, controller, names)),
+    ...reconcilerTypesOf(controller, names, parts),
+  ]);
+}
+
+function importTypes(controller: ControllerModel): string {
+  const { dependents, workflow = {} } = controller;
+  const objects = dependents.filter(isKubernetes);
+  const operations = new Set(objects.flatMap(ownOperationsOf));
+  const conditions = dependents.flatMap((each) => [usedConditionTypesOf(each), usedDeletionTypesOf(each)]);
+  const existing = dependents.map(existingTypesOf);
+  const isExplicit = workflow.invocation === "explicit";
+  const isUntyped = usesUntyped(controller);
+  const isFetchedForOne = dependents.some(
+    (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
+  );
+  const types: { readonly [K in RuntimeType]?: boolean } = {
+    Condition: conditions.some(({ type }) => type),
+    ConditionArguments: conditions.some((each) => each.arguments),
+    CreateArguments: operations.has("create"),
+    DeleteArguments: operations.has("delete"),
+    DependentArguments: dependents.length > 0,
+    DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
+    Desired: dependents.some((dependent) => !isReadOnly(dependent)),
+    DetailOf: detailedConditionsOf(controller).length > 0,
+    ExistingArguments: existing.some((each) => each.arguments),
+    ExistingCondition: existing.some(({ type }) => type),
+    Explicit: isExplicit,
+    ExplicitReconciler: isExplicit,
+    FetchContext: isFetchedForOne,
+    ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
+    KeepsLess: reducedClassesOf(controller).length > 0,
+    Kept: reducedKindsOf(controller).size > 0,
+    MapperContext: hasMapper(controller),
+    PrimaryPatch: detailedConditionsOf(controller).length > 0,
+    ReconcileArguments: true,
+    Reconciler: true,
+    UntypedInput: isUntyped,
+    UpdateArguments: operations.has("update"),
+    UntypedResource: isUntyped,
+    WorkflowInvocation: isExplicit,
+  };
+  const used = Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : []));
+  return printImport(used, codegenModule, true);
+}
+
+// The types are imported for this file and exported for the user's, who then need to import from here alone.
+function resourceImports({ resources }: ControllerNames): string[] {
+  const namesOf = ({ className, localName }: ResourceName) => [
+    { name: className, alias: localName },
+    { name: inputNameOf(className), alias: inputNameOf(localName) },
+  ];
+  return importsFrom([...resources.values()], namesOf, true);
+}
+
+function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): string[] {
+  if (detailedConditionsOf(controller).length === 0) return [];
+  return [printNamespaceImport("conditions", `../../${folder}/conditions.js`, true)];
+}
+
+function resourceExports(controller: ControllerModel, { resources }: ControllerNames): string {
+  const names = [
+    ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
+    ...(usesUntyped(controller) ? ["UntypedInput", "UntypedResource"] : []),
+  ];
+  return printExport(names, true);
+}
+
+/** Tells whether the functions of the user's see objects of a kind without a class. */
+function usesUntyped({ dependents, eventSources }: ControllerModel): boolean {
+  return [...dependents, ...eventSources].some((each) => "resource" in each && each.resource.isUntyped === true);
+}
+
+/** Tells which types of the conditions about the dependent anything refers to. */
+function usedConditionTypesOf(dependent: DependentModel) {
+  const { existing: _existing, deletePostcondition, ...others } = dependent.conditions;
+  const isApart = deletePostcondition === undefined || hasOwnDeletionTypes(dependent);
+  return usedTypesOf([...Object.values(others), ...(isApart ? [] : [deletePostcondition])]);
+}
+
+/** Tells which types of its own the deletePostcondition has that anything refers to. */
+function usedDeletionTypesOf(dependent: DependentModel) {
+  const { deletePostcondition } = dependent.conditions;
+  return usedTypesOf(deletePostcondition === undefined || !hasOwnDeletionTypes(dependent) ? [] : [deletePostcondition]);
+}
+
+/** Tells which types of the condition `existing` anything refers to. */
+function existingTypesOf({ conditions: { existing } }: DependentModel) {
+  return usedTypesOf(existing === undefined ? [] : [existing]);
+}
+
+/** Tells which types conditions refer to: functions have both, expressions the arguments. */
+function usedTypesOf(all: readonly ConditionModel[]) {
+  const type = all.some(({ kind }) => kind === "function");
+  const expression = all.some((each) => each.kind === "when" && each.names.length > 0);
+  return { type, arguments: type || expression };
+}
+
+function typesOfDependent(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
+  const { primary } = names;
+  const types = dependentNamesOf(dependent);
+  const { live, wanted } = dependentTypesOf(dependent, names);
+  const args = reference("DependentArguments", primary, types.secondary);
+  const known = isAboutDeletionAlone(dependent) ? names.dependents : types.secondary;
+  const deletion = usedDeletionTypesOf(dependent);
+  const guarded = guardedPrimaryOf(dependent, controller, primary);
+  const desired = reference("Desired", primary, types.secondary, wanted, ...(guarded === undefined ? [] : [guarded]));
+  const used = usedConditionTypesOf(dependent);
+  const existing = existingTypesOf(dependent);
+  const ofExisting = [primary, types.secondary, live];
+  const external = isKubernetes(dependent) ? undefined : externalTypesOf(dependent, names, desired);
+  const aliases = [
+    printAlias(types.arguments, args),
+    ...(dependent.bulk === undefined ? [] : [printAlias(types.items, wanted)]),
+    ...(isReadOnly(dependent) || external !== undefined ? [] : [printAlias(types.desired, desired)]),
+    ...conditionAliases(used, [types.condition, types.conditionArguments], [primary, known, live]),
+    ...conditionAliases(
+      deletion,
+      [types.deletionCondition, types.deletionArguments],
+      [primary, names.dependents, live],
+    ),
+    ...(existing.arguments ? [printAlias(types.existingArguments, reference("ExistingArguments", ...ofExisting))] : []),
+    ...(existing.type ? [printAlias(types.existing, reference("ExistingCondition", ...ofExisting))] : []),
+    ...(!isKubernetes(dependent) || dependent.matcher === undefined
+      ? []
+      : [printAlias(types.matcher, reference("DependentMatcher", live))]),
+    ...(external?.aliases ?? []),
+  ];
+  const { declarations, alias } = secondaryTypesOf(dependent, controller, names);
+  return [
+    ...declarations,
+    [alias, ...aliases].join("\n"),
+    ...(isKubernetes(dependent) ? operationTypesOf(dependent, names) : []),
+    ...(external === undefined ? [] : [external.declaration]),
+  ];
+}
+
+function conditionAliases(
+  used: ReturnType<typeof usedTypesOf>,
+  [condition, args]: readonly [condition: string, arguments_: string],
+  [primary, secondary, live]: readonly [primary: string, secondary: string, live: string],
+): string[] {
+  return [
+    ...(used.arguments ? [printAlias(args, reference("ConditionArguments", primary, secondary, live))] : []),
+    ...(used.type
+      ? [printAlias(condition, reference("Condition", primary, secondary, "Detail", live), "<Detail = never>")]
+      : []),
+  ];
+}
+
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, parts: PartMemory): string[] {
+  const { eventSources, settings, workflow = {} } = controller;
+  const { primary } = names;
+  const status = statusTypeOf(recallStatus(controller.primary, parts), controller, names);
+  const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
+  const args = reference("ReconcileArguments", primary, names.dependents, ...details);
+  const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
+  const reconciler = reference("Reconciler", primary, names.dependents, status, ...input);
+  const nodes = `keyof ${names.dependents}`;
+  const own = eventSources.length > 0 ? reference("Exclude", nodes, `keyof ${names.sources}`) : nodes;
+  const run = reference("WorkflowInvocation", own, ...details);
+  const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
+    workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
+  const whole = explicit(reconciler, "ExplicitReconciler");
+  const aliases = [
+    printAlias(names.reconcileArguments, explicit(args, "Explicit")),
+    printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
+  ];
+  return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];
+}
+
+/** What the types of a controller say of the status of its primary. */
+interface StatusFacts {
+  readonly isThere: boolean;
+  /** What a writer fills in, where that is not what a reader finds. */
+  readonly input?: string;
+}
+
+function recallStatus(primary: ResourceModel, parts: PartMemory): StatusFacts {
+  const look = (): StatusFacts => {
+    const input = statusInputOf(primary);
+    const isThere = schemasOf(primary.schema, "properties").has("status");
+    return { isThere, ...(input === undefined ? {} : { input }) };
+  };
+  const { digest, version } = primary;
+  return digest === undefined ? look() : parts.recall("status", `${digest} ${version}`, look);
+}
+
+// What a reconciler writes of a status lacks what the API server fills in.
+function statusTypeOf(
+  { isThere, input }: StatusFacts,
+  { primary }: ControllerModel,
+  { resources, primary: localName }: ControllerNames,
+): TypeNode {
+  if (!isThere) return "never";
+  if (input === undefined) return reference("NonNullable", `${localName}["status"]`);
+  const module = specifierOf(nameOrThrow(resources, primary), "../");
+  return `import(${JSON.stringify(module)}).${input}`;
+}
+
+function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): string {
+  return printInterface({
+    name: details,
+    doc: `/** What the conditions of a ${primary} find besides whether they hold. */`,
+    extends: [],
+    members: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
+      head: `readonly ${dependent}`,
+      type: objectOf(
+        Object.fromEntries(
+          conditions.map((each) => [
+            `readonly ${each.condition}`,
+            reference("DetailOf", `typeof conditions.${each.function}`),
+          ]),
+        ),
+      ),
+    })),
+  });
+}
+
+/** Returns the imports of the types of resources that the user declares, which those of the files here refer to. */
+function externalResourceImports({ eventSources }: ControllerModel, folder: string): string[] {
+  return eventSources
+    .filter(({ kind }) => kind !== "informer")
+    .map((source) => {
+      const { file, resource } = sourceNamesOf(source);
+      return printImport([{ name: "Resource", alias: resource }], `../../${folder}/event-sources/${file}.js`, true);
+    });
+}
+
+/** Returns the types of the event sources: their resources, the user's functions, and what a reconcile sees of them. */
+function sourceTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const { eventSources } = controller;
+  if (eventSources.length === 0) return [];
+  const all = printInterface({
+    name: names.sources,
+    doc: `/** What the event sources know of one ${names.primary}. */`,
+    extends: reducedClassesOf(controller).length > 0 ? [`KeepsLess<${names.lookups}>`] : [],
+    members: eventSources.map((source) => {
+      const { name, resource } = sourceNamesOf(source);
+      return { head: `readonly ${name}`, type: readonlyArrayOf(resource) };
+    }),
+  });
+  return [...eventSources.flatMap((source) => typesOfSource(source, controller, names)), all];
+}
+
+/** Returns the kinds of which event sources keep less than whole objects. */
+function reducedKindsOf({ eventSources }: ControllerModel): ReadonlySet<ResourceModel> {
+  return new Set(
+    eventSources.flatMap((each) => (each.kind === "informer" && each.cache.kind !== "full" ? [each.resource] : [])),
+  );
+}
+
+/** Returns those of the kinds that can be looked up by their class. */
+function reducedClassesOf(controller: ControllerModel): ResourceModel[] {
+  return [...reducedKindsOf(controller)].filter(({ isUntyped }) => isUntyped !== true);
+}
+
+/** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
+function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): string[] {
+  const reduced = reducedClassesOf(controller);
+  if (reduced.length === 0) return [];
+  const informers = controller.eventSources.flatMap((source) => (source.kind === "informer" ? [source] : []));
+  const methods = reduced.flatMap((resource) => {
+    const className = nameOrThrow(resources, resource).localName;
+    const owned = controller.dependents.filter(isKubernetes).some((dependent) => dependent.resource === resource)
+      ? [className]
+      : [];
+    const known = informers.filter((source) => source.resource === resource);
+    const type = union(...owned, ...known.map((source) => sourceNamesOf(source).resource));
+    const typeOfClass = `typeof ${className}`;
+    return [
+      {
+        ...functionOf({ type: typeOfClass, "options?": ONE_OPTIONS }, union(type, "undefined")),
+        head: "secondary",
+      },
+      { ...functionOf({ type: typeOfClass, "options?": MANY_OPTIONS }, readonlyArrayOf(type)), head: "secondaries" },
+    ];
+  });
+  const doc = `/** What looking up by class gives of a ${primary}, where event sources keep less than whole objects. */`;
+  return [printInterface({ name: lookups, doc, extends: [], members: methods })];
+}
+
+const ONE_OPTIONS = objectOf({
+  "readonly source?": "string",
+  "readonly name?": "string",
+  "readonly namespace?": "string",
+});
+const MANY_OPTIONS = objectOf({ "readonly source?": "string", "readonly deduplicated?": "boolean" });
+
+/** Returns the types of all filters. */
+function filterTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+  const aliases = filteredOf(controller, names).flatMap(({ path, objectType: object, types }) => [
+    printAlias(types.generic, functionOf({ object }, "boolean")),
+    printAlias(types.onUpdate, functionOf({ object, old: object }, "boolean")),
+    ...(path === "controller"
+      ? []
+      : [printAlias(types.onDelete, functionOf({ object, isFinalStateUnknown: "boolean" }, "boolean"))]),
+  ]);
+  return aliases.length === 0 ? [] : [aliases.join("\n")];
+}
+
+/** Returns the type of the functions that index primaries, if the spec names any. */
+function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): string[] {
+  if (indexes === undefined) return [];
+  const doc = `/** Returns the values under which an index finds a ${primary}. Use no input but the ${primary}. */`;
+  return [`${doc}\n${printAlias(index, functionOf({ primary }, KEYS))}`];
+}
+
+/** Tells whether a function of the user's maps objects to primaries. */
+function hasMapper({ eventSources }: ControllerModel): boolean {
+  return eventSources.some((source) => source.kind === "informer" && source.mapping.kind === "function");
+}
+
+function indexNamesOf({ indexes = {} }: ControllerModel): TypeNode {
+  const names = Object.keys(indexes).map((name) => JSON.stringify(name));
+  return names.length === 0 ? "never" : union(...names);
+}
+
+const KEYS = readonlyArrayOf("string");
+
+function typesOfSource(
+  source: EventSourceModel,
+  controller: ControllerModel,
+  { dependents, primary, resources }: ControllerNames,
+): string[] {
+  const types = sourceNamesOf(source);
+  const documented = (doc: string, name: string, type: TypeNode) => `/** ${doc} */\n${printAlias(name, type)}`;
+  const resource = printExport([types.resource], true);
+  switch (source.kind) {
+    case "informer": {
+      const { live } = objectTypesOf(source.resource, resources);
+      const context = reference("MapperContext", indexNamesOf(controller), primary);
+      return [
+        documented(docOf(source, controller), types.resource, keptTypeOf(live, source, controller)),
+        ...(source.mapping.kind === "function"
+          ? [
+              documented(
+                `Returns the keys of the ${primary} objects that one of "${source.name}" concerns.`,
+                types.mapper,
+                functionOf({ object: types.resource, context }, KEYS),
+              ),
+            ]
+          : []),
+        ...(source.primaryToSecondary === undefined
+          ? []
+          : [
+              documented(
+                `Returns the keys of "${source.name}" that a ${primary} refers to, whether they exist or not.`,
+                types.primaryMapper,
+                functionOf({ primary, context: objectOf({ "readonly secondary": dependents }) }, KEYS),
+              ),
+            ]),
+      ];
+    }
+    case "poll":
+      return [
+        resource,
+        functionsOf(source, primary, {
+          doc: `Returns all resources by the keys (namespace/name) of their ${primary} objects. A missing resource counts as deleted.`,
+          type: fetchAllOf(types.resource),
+        }),
+      ];
+    case "perPrimaryPoll":
+      return [
+        resource,
+        functionsOf(source, primary, {
+          doc: `Returns all resources of a ${primary}. A missing resource counts as deleted.`,
+          type: functionOf({ primary, context: SIGNAL }, maybePromise(readonlyArrayOf(types.resource))),
+        }),
+      ];
+    case "inbound":
+      return [resource, functionsOf(source, primary)];
+  }
+}
+
+/** Prints the type of the user's constant with the functions of a source outside Kubernetes. */
+function functionsOf(
+  source: EventSourceModel,
+  primary: string,
+  fetch?: { readonly doc: string; readonly type: TypeNode },
+): string {
+  const { functions, resource } = sourceNamesOf(source);
+  const idOf = functionOf({ resource }, "string");
+  const members = [
+    ...(fetch === undefined ? [] : [{ head: "readonly fetch", type: fetch.type, doc: `/** ${fetch.doc} */` }]),
+    {
+      head: "readonly idOf",
+      type: idOf,
+      doc: `/** Returns the id of a resource, unique among those of its ${primary}. */`,
+    },
+  ];
+  const doc = `/** What the operator calls for the event source "${source.name}". */`;
+  return printInterface({ name: functions, doc, extends: [], members });
+}
+
+function docOf({ name, resource: { kind }, cache }: InformerModel, { specFile }: ControllerModel): string {
+  if (cache.kind === "full") return `A ${kind} of "${name}", of which everything is kept.`;
+  const kept = cache.kind === "metadata" ? "only the metadata is kept" : "the metadata and what is named here is kept";
+  return `A ${kind} of "${name}", of which ${kept}. To keep more, change eventSources.${name}.cache of ${inComment(specFile)}.`;
+}
+
+function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { specFile }: ControllerModel): TypeNode {
+  if (cache.kind === "full") return live;
+  const stated = cache.kind === "metadata" ? [] : cache.paths;
+  const paths = stated.map((path) => JSON.stringify(path));
+  const hint = printText(`add it to eventSources.${name}.cache.paths of ${specFile}`);
+  return reference(
+    "Kept",
+    resource.isUntyped === true ? withFields(live, stated) : live,
+    paths.length === 0 ? "never" : union(...paths),
+    hint,
+  );
+}
+
+// What is kept of an object without a schema can be read by its name.
+function withFields(live: string, paths: readonly string[]): TypeNode {
+  const fields = paths.map((path) => [`readonly ${propertyNameOf(path.split(".", 1).join())}?`, "unknown"] as const);
+  return fields.length === 0 ? live : intersection(live, objectOf(Object.fromEntries(fields)));
+}
+
+function inComment(text: string): string {
+  return text.replaceAll("*/", "*\\/");
+}

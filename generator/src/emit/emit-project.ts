@@ -1,0 +1,169 @@
+import type { ControllerInputs } from "../code/check-code.js";
+import { counted } from "../diagnostic.js";
+import { type ControllerModel, type ProjectModel, type ResourceModel, usedKindsOf } from "../model/project-model.js";
+import { type PartMemory, RunParts, digestOf } from "../stage.js";
+import { emitExternalTypes } from "./controller/dependent-types.js";
+import { emitController, emitIndex, emitWorkflow } from "./controller/emit-controller.js";
+import { emitWorkflowTypes } from "./controller/emit-types.js";
+import { emitDeploy } from "./deploy/emit-deploy.js";
+import { type ControllerNames, controllerNamesOf, hasOwnClass, nameResources } from "./names.js";
+import { CRDS_KUSTOMIZATION, type OutputFile, recallFiles } from "./output-file.js";
+import { emitResource } from "./resource/emit-resource.js";
+import { emitStubs, needsReconciler, reconcilerPathOf } from "./stubs.js";
+
+/** What is known of a project besides its model. */
+interface EmitOptions {
+  /** Tells whether a file of the user's is not there yet. Default: none is. */
+  isMissing?(path: string): boolean;
+  /** Tells whether the user has a reconciler at a path. Default: if the file is not missing. */
+  hasReconciler?(path: string): boolean;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+  /** Called with what is being generated, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
+}
+
+/** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
+export async function emitProject(model: ProjectModel, options: EmitOptions = {}): Promise<OutputFile[]> {
+  const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() } = options;
+  const { onStep = () => {} } = options;
+  const names = nameResources(model);
+  const own = model.resources.filter(hasOwnClass);
+  const files = own.flatMap((resource, index) => {
+    onStep(`generating the types of ${resource.kind} ${resource.version} (${index + 1} of ${own.length})`);
+    return recallResource(resource, parts);
+  });
+  const controllers = model.controllers.map((controller) => {
+    const local = controllerNamesOf(controller, names, model.controllers);
+    const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
+    const all = { controller, names: local, hasReconciler: isNeeded };
+    return { ...all, keys: controllerKeysOf(all) };
+  });
+  onStep(`generating the code of ${counted(controllers.length, "controller")}`);
+  files.push(...controllers.flatMap((each) => recallController(each, parts)));
+  files.push(
+    emitIndex(
+      controllers.map((each) => each.names),
+      names,
+      [...new Set(model.controllers.flatMap(usedKindsOf))].filter(({ isUntyped }) => isUntyped === true),
+    ),
+  );
+  files.push(
+    ...emitDeploy(model, {
+      parts,
+      outlines: controllers.map(({ keys }) => keys.outline),
+      hasCrdsFolder: !isMissing(CRDS_KUSTOMIZATION),
+    }),
+    ...(await emitStubs(controllers, isMissing)),
+  );
+  return sorted(files);
+}
+
+/** Returns the files of a project with the inputs of its controllers, which the user's code tells after it has followed the spec. */
+export function emitInputs(
+  files: readonly OutputFile[],
+  model: ProjectModel,
+  inputs: readonly ControllerInputs[],
+  { isMissing = () => true, hasReconciler = (path) => !isMissing(path) }: EmitOptions = {},
+): OutputFile[] {
+  if (inputs.length === 0) return [...files];
+  const names = nameResources(model);
+  const changed = new Map(
+    inputs.flatMap((found) => {
+      const controller = model.controllers.find(({ name }) => name === found.controller);
+      if (controller === undefined) return [];
+      const local = controllerNamesOf(controller, names, model.controllers);
+      const isNeeded = needsReconciler(controller) || hasReconciler(reconcilerPathOf(local));
+      const file = emitController(controller, local, isNeeded, found.inputs);
+      return [[file.path, file] as const];
+    }),
+  );
+  return files.map((file) => changed.get(file.path) ?? file);
+}
+
+interface KeyedController extends ControllerParts {
+  readonly keys: ControllerKeys;
+}
+
+function recallController(all: KeyedController, parts: PartMemory): OutputFile[] {
+  const { controller, names, hasReconciler, keys } = all;
+  const emit = () => [
+    emitWorkflowTypes(controller, names, parts),
+    ...emitExternalTypes(controller, names),
+    emitWorkflow(controller, names),
+    emitController(controller, names, hasReconciler),
+  ];
+  return keys.whole === undefined ? emit() : recallFiles(["controller", keys.whole], parts, emit);
+}
+
+function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[] {
+  const { digest, version } = resource;
+  const emit = () => emitResource(resource);
+  return digest === undefined ? emit() : recallFiles(["resource", `${digest} ${version}`], parts, emit);
+}
+
+/** Emits the classes of resources and an index of them: typed resources without a workflow. */
+export function emitResources(
+  resources: readonly ResourceModel[],
+  onKind?: (resource: ResourceModel) => void,
+): OutputFile[] {
+  const emitted = resources.flatMap((resource) => {
+    onKind?.(resource);
+    return emitResource(resource);
+  });
+  return sorted([...emitted, emitIndex([], nameResources({ resources }))]);
+}
+
+function sorted(files: readonly OutputFile[]): OutputFile[] {
+  const paths = new Set<string>();
+  for (const { path } of files) {
+    // Some file systems do not tell upper from lower case.
+    if (paths.has(path.toLowerCase())) throw new Error(`two kinds or controllers would be written to ${path}`);
+    paths.add(path.toLowerCase());
+  }
+  return [...files].sort((left, right) => (left.path < right.path ? -1 : 1));
+}
+
+/** All that the files of a controller are made from. */
+interface ControllerParts {
+  readonly controller: ControllerModel;
+  readonly names: ControllerNames;
+  readonly hasReconciler: boolean;
+}
+
+/** What stands for a controller in the memory of a run. */
+interface ControllerKeys {
+  /** Stands for all of it; undefined if it has a kind that nothing short stands for. */
+  readonly whole: string | undefined;
+  /** Stands for all of it but the fields of its kinds: a CRD that changes rarely changes it. */
+  readonly outline: string;
+}
+
+/** Returns what stands for a controller. */
+function controllerKeysOf({ controller, names, hasReconciler }: ControllerParts): ControllerKeys {
+  const { resources, ...rest } = names;
+  const digests: string[] = [];
+  const shortened = (_key: string, value: unknown) => {
+    if (!isResource(value)) return value;
+    digests.push(value.digest ?? "");
+    return outlineOf(value);
+  };
+  const outline = JSON.stringify([controller, rest, [...resources], hasReconciler], shortened);
+  const isKnown = [...resources.keys()].every(isKnownByName);
+  return { whole: isKnown ? digestOf(outline, ...digests) : undefined, outline: digestOf(outline) };
+}
+
+/** Tells whether a kind is told by its digest, or by its name since it comes with the generator. */
+function isKnownByName({ digest, isCustom, isDescribed }: ResourceModel): boolean {
+  return digest !== undefined || (!isCustom && isDescribed !== true);
+}
+
+function isResource(value: unknown): value is ResourceModel {
+  return typeof value === "object" && value !== null && "listKind" in value && "schema" in value;
+}
+
+/** Returns all of a kind but its fields, which are long, and are read from a CRD only if somebody looks at them. */
+function outlineOf(resource: ResourceModel): object {
+  const names = Object.keys(resource).filter((name) => !["schema", "definitions", "crd", "digest"].includes(name));
+  return Object.fromEntries(names.map((name) => [name, resource[name as keyof ResourceModel]]));
+}

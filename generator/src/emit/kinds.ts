@@ -1,0 +1,242 @@
+import type { RawSchema, ResourceModel } from "../model/project-model.js";
+import { isRecord, schemasOf, shortNameOf } from "../model/schema.js";
+import { classNameOf, groupPathOf } from "./names.js";
+import { type OutputFile, generatedFile } from "./output-file.js";
+import { printImport } from "./print.js";
+import {
+  RESOURCE_VALUES,
+  inputOf,
+  inputShapesOf,
+  printClass,
+  printInput,
+  printShape,
+  renameShapes,
+  runtimeTypesIn,
+  schemaNameOf,
+  shapeNameIn,
+  typesOfClass,
+} from "./resource/emit-resource.js";
+import { type SchemaParts, buildSchemaParts, printSchemaAlone } from "./resource/runtime-schema.js";
+import { type ShapeModel, normaliseBuiltin, normaliseDefinition } from "./resource/shape.js";
+import { type RuntimeType, codegenModule } from "./runtime-symbols.js";
+
+/** Where a definition is exported, and under which name. */
+interface Exported {
+  readonly path: string;
+  readonly name: string;
+}
+
+/**
+ * Emits the package of the built-in kinds: a module for each group and version, with a class for each kind and a type for each definition,
+ * and beside it the schemas that the runtime reads.
+ */
+export function emitKinds(
+  resources: readonly ResourceModel[],
+  definitions: ReadonlyMap<string, RawSchema>,
+): OutputFile[] {
+  const modules = buildKindModules(resources, definitions);
+  const exported = new Map<string, Exported>();
+  for (const { path, kinds, shapes } of modules)
+    for (const { name } of shapes) exported.set(name, { path, name: exportedNameOf(name, kinds) });
+  return modules.flatMap((module) => [emitTypes(module, exported), ...emitSchemas(module, modules)]);
+}
+
+function emitTypes({ path, kinds, shapes }: KindModule, exported: ReadonlyMap<string, Exported>): OutputFile {
+  const all = [...shapes, ...kinds.flatMap(({ root, input }) => [root, input])];
+  const imports = new Map<string, Set<string>>();
+  const localNames = new Map<string, string>();
+  const taken = new Map<string, string>();
+  for (const definition of new Set([...shapes.map(({ name }) => name), ...all.flatMap(shapesIn)])) {
+    const { path: from, name } = exportedOrThrow(exported, definition);
+    if (taken.has(name)) throw new Error(`${path} would have two types ${name}: ${taken.get(name)} and ${definition}`);
+    taken.set(name, definition);
+    localNames.set(definition, name);
+    if (from !== path) imports.set(from, (imports.get(from) ?? new Set()).add(name));
+  }
+  const isOfClasses = kinds.length > 0;
+  const runtimeTypes = new Set<RuntimeType>([
+    ...kinds.flatMap(({ resource }) => typesOfClass(resource)),
+    ...runtimeTypesIn(all),
+  ]);
+  const local = (shape: ShapeModel) => localShape(shape, localNames);
+  const sections = [
+    ...kinds.flatMap(({ resource, root, input }) => [
+      printInput(resource, local(input)),
+      printClass(resource, local(root), { isPure: true }),
+    ]),
+    ...shapes.map((shape) => printShape(local(shape))),
+  ];
+  const importLines = [
+    ...(isOfClasses ? [printImport(RESOURCE_VALUES, codegenModule)] : []),
+    ...(runtimeTypes.size > 0 ? [printImport([...runtimeTypes].sort(), codegenModule, true)] : []),
+    ...importsOf(imports, ".js", true),
+    ...(isOfClasses
+      ? [
+          printImport(
+            kinds.map(({ root }) => schemaNameOf(root.name)),
+            `./${path.slice(path.indexOf("/") + 1)}.schema.js`,
+          ),
+        ]
+      : []),
+  ];
+  return fileOf(path, [...(importLines.length > 0 ? [importLines.join("\n")] : []), ...sections]);
+}
+
+function localShape({ base, ...shape }: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
+  const fields = shape.fields.map((field) => ({ ...field, type: renameShapes(field.type, names) }));
+  const local = { ...shape, name: names.get(shape.name) ?? shape.name, fields };
+  return base === undefined ? local : { ...local, base: { ...base, name: names.get(base.name) ?? base.name } };
+}
+
+/** Emits the schemas of the kinds and definitions of a module. A kind lists all definitions that its schema refers to. */
+function emitSchemas({ path, kinds, schemas }: KindModule, modules: readonly KindModule[]): OutputFile[] {
+  const pathOf = new Map(modules.flatMap((each) => [...each.schemas.keys()].map((name) => [name, each.path] as const)));
+  const imports = new Map<string, Set<string>>();
+  for (const { schema } of kinds)
+    for (const [definition, { name }] of schema.definitions) {
+      // What a definition refers to is known by its short name, whichever kind it belongs to.
+      if (name !== shortNameOf(definition)) throw new Error(`two definitions of one kind are called ${name}`);
+      const from = pathOf.get(definition) ?? path;
+      if (from !== path) imports.set(from, (imports.get(from) ?? new Set()).add(name));
+    }
+  const sections = [
+    [printImport(["Schema"], codegenModule, true), ...importsOf(imports, ".schema.js")].join("\n"),
+    ...[...schemas.values()].map(({ name, schema }) => printSchemaAlone(name, schema)),
+    ...kinds.map(printRoot),
+  ];
+  return [fileOf(`${path}.schema`, sections)];
+}
+
+function importsOf(imports: ReadonlyMap<string, ReadonlySet<string>>, ending: string, isTypeOnly = false): string[] {
+  return [...imports]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([from, names]) => printImport([...names].sort(), `../${from}${ending}`, isTypeOnly));
+}
+
+function printRoot({ root, schema }: KindModel): string {
+  const names = [...schema.definitions.values()].map(({ name }) => name).sort();
+  return printSchemaAlone(schemaNameOf(root.name), schema.root, names);
+}
+
+function exportedOrThrow(exported: ReadonlyMap<string, Exported>, definition: string): Exported {
+  const found = exported.get(definition);
+  if (found === undefined) throw new Error(`no module has ${definition}`);
+  return found;
+}
+
+function fileOf(path: string, sections: readonly string[]): OutputFile {
+  return generatedFile(`src/${path}.ts`, sections);
+}
+
+/** A kind with its shapes, which refer to definitions by their full names. */
+interface KindModel {
+  readonly resource: ResourceModel;
+  readonly root: ShapeModel;
+  readonly input: ShapeModel;
+  readonly schema: SchemaParts;
+}
+
+/** What one module has: the kinds of a group and version, and the definitions of it that any kind refers to. */
+interface KindModule {
+  /** `apps/v1`, or `meta/v1` for what all groups share. */
+  readonly path: string;
+  readonly kinds: readonly KindModel[];
+  /** The shapes of the definitions, by whose full names they are called. */
+  readonly shapes: readonly ShapeModel[];
+  /** The schemas of the definitions, by their full names. */
+  readonly schemas: SchemaParts["definitions"];
+}
+
+/** Divides built-in kinds and their definitions into modules, each definition into that of its group and version. */
+function buildKindModules(
+  resources: readonly ResourceModel[],
+  definitions: ReadonlyMap<string, RawSchema>,
+): KindModule[] {
+  const normalised = resources.map((resource) => ({
+    ...{ resource, schema: buildSchemaParts(resource) },
+    root: normaliseBuiltin(resource),
+  }));
+  const shapes = shapesOf(
+    normalised.map(({ root }) => root),
+    definitions,
+  );
+  const inputs = inputShapesOf(
+    shapes,
+    shapes.map(({ name }) => name),
+  );
+  const kinds = normalised.map((kind): KindModel => ({ ...kind, input: inputOf(kind.root, inputs.names) }));
+  const schemas = new Map(kinds.flatMap(({ schema }) => [...schema.definitions]));
+  const pathOf = (definition: string) => modulePathOf(definition, resources);
+  const paths = new Set([...kinds.map(({ resource }) => groupPathOf(resource)), ...[...schemas.keys()].map(pathOf)]);
+  return [...paths].sort().map((path) => ({
+    path,
+    kinds: kinds.filter(({ resource }) => groupPathOf(resource) === path),
+    shapes: [...shapes, ...inputs.shapes].filter(({ name }) => pathOf(name) === path),
+    schemas: new Map([...schemas].filter(([name]) => pathOf(name) === path).sort(([a], [b]) => (a < b ? -1 : 1))),
+  }));
+}
+
+/** Returns the shapes of the definitions that kinds consist of, sorted by their names. */
+function shapesOf(roots: readonly ShapeModel[], definitions: ReadonlyMap<string, RawSchema>): ShapeModel[] {
+  const found = new Map<string, ShapeModel>();
+  const visit = (shape: ShapeModel): void => {
+    for (const name of shapesIn(shape)) {
+      if (found.has(name)) continue;
+      const inner = normaliseDefinition(name, definitions);
+      found.set(name, inner);
+      visit(inner);
+    }
+  };
+  roots.forEach(visit);
+  return [...found.values()].sort((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+/** Returns the definitions that the fields of a shape refer to. */
+function shapesIn({ fields }: ShapeModel): string[] {
+  return fields.flatMap(({ type }) => shapeNameIn(type) ?? []);
+}
+
+// io.k8s.api.networking.v1.IngressSpec and io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector: only the kinds tell the group in full.
+function modulePathOf(definition: string, resources: readonly ResourceModel[]): string {
+  const [version = "", group = ""] = definition.split(".").slice(0, -1).reverse();
+  const named = resources.find((each) => each.version === version && (each.group || "core").split(".")[0] === group);
+  return named === undefined ? `${group}/${version}` : groupPathOf(named);
+}
+
+/**
+ * Returns the name of a definition in the module that exports it.
+ *
+ * A definition that is a kind as well, such as PersistentVolumeClaim in the template of a StatefulSet, is not the class of that kind:
+ * there its apiVersion and kind may be left out.
+ */
+function exportedNameOf(definition: string, kinds: readonly KindModel[]): string {
+  const name = shortNameOf(definition);
+  const isKind = kinds.some(({ resource }) => classNameOf(resource.kind) === name);
+  return isKind ? `Embedded${name}` : name;
+}
+
+/** What an API server says of definitions and their fields, by names; the empty name is for the definition itself. */
+type Descriptions = { readonly [definition: string]: { readonly [field: string]: string } };
+
+/** Puts descriptions into the definitions that they are of. */
+export function describe(
+  definitions: ReadonlyMap<string, RawSchema>,
+  descriptions: Descriptions,
+): ReadonlyMap<string, RawSchema> {
+  return new Map(
+    [...definitions].map(([name, schema]) => {
+      const texts = Object.hasOwn(descriptions, name) ? descriptions[name] : undefined;
+      return [name, texts === undefined ? schema : describeOne(schema, texts)];
+    }),
+  );
+}
+
+function describeOne(schema: RawSchema, { "": own, ...fields }: { readonly [field: string]: string }): RawSchema {
+  const described = own === undefined ? schema : { ...schema, description: own };
+  if (!isRecord(schema["properties"])) return described;
+  const properties = [...schemasOf(schema, "properties")].map(([name, field]) => {
+    const text = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    return [name, text === undefined ? field : { ...field, description: text }] as const;
+  });
+  return { ...described, properties: Object.fromEntries(properties) };
+}

@@ -1,0 +1,491 @@
+import type { Schema } from "@gen-operator/runtime/codegen";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import { ownSchema, schemasOf } from "../../model/schema.js";
+import { NameAllocator, camelCase, inputNameOf, modulePathOf } from "../names.js";
+import { type OutputFile, generatedFile } from "../output-file.js";
+import {
+  type MemberNode,
+  type TypeNode,
+  WIDTH,
+  group,
+  ifBreak,
+  indent,
+  join,
+  layOut,
+  line,
+  memberDoc,
+  objectOf,
+  printAlias,
+  printImport,
+  printText,
+  propertyNameOf,
+  readonlyArrayOf,
+  reference,
+  softline,
+  typeDoc,
+  typeText,
+  union,
+} from "../print.js";
+import { type RuntimeType, type RuntimeValue, celModule, celValues, codegenModule } from "../runtime-symbols.js";
+import { buildRuntimeSchema, hasRules, printSchema } from "./runtime-schema.js";
+import {
+  type BaseModel,
+  type FieldModel,
+  type NormalisedSchema,
+  type ShapeModel,
+  type TypeModel,
+  normaliseSchema,
+  renderDoc,
+} from "./shape.js";
+
+/** Emits the class of a kind with its types, and beside it the schema that the runtime reads. */
+export function emitResource(resource: ResourceModel): OutputFile[] {
+  const path = `src/generated/${modulePathOf(resource)}`;
+  const schema = normaliseSchema(resource);
+  const input = inputViewOf(schema);
+  const schemaName = schemaNameOf(schema.className);
+  const runtimeSchema = buildRuntimeSchema(resource);
+  const imports = [
+    printValueImports(runtimeSchema),
+    printImport(runtimeTypesOf(resource, [schema.root, ...schema.shapes, ...input.shapes]), codegenModule, true),
+    printImport([schemaName], `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`),
+  ];
+  const declarations = [
+    ...printShapes(schema.shapes),
+    ...printShapes(input.shapes),
+    printInput(resource, input.root),
+    printClass(resource, schema.root),
+  ];
+  return [
+    generatedFile(`${path}.ts`, [imports.join("\n"), ...declarations]),
+    generatedFile(`${path}.schema.ts`, [
+      printImport(["Schema"], codegenModule, true),
+      ...printSchema(schemaName, runtimeSchema),
+    ]),
+  ];
+}
+
+/** Prints shapes as exported types; shapes that differ in their name alone become one. */
+export function printShapes(shapes: readonly ShapeModel[]): string[] {
+  const duplicates = findDuplicates(shapes);
+  return shapes.map((shape) => {
+    const first = duplicates.get(shape.name);
+    return first === undefined ? printShape(shape) : printAlias(shape.name, first);
+  });
+}
+
+/** What the file of a class imports of the runtime as values. */
+export const RESOURCE_VALUES = [
+  "createResource",
+  "defineResource",
+  "isResource",
+  "parseResource",
+] as const satisfies readonly RuntimeValue[];
+
+/** Prints what the file of a class imports of the runtime as values. A kind without rules imports nothing that evaluates them. */
+function printValueImports(schema: Schema): string {
+  if (!hasRules(schema)) return printImport(RESOURCE_VALUES, codegenModule);
+  const values = RESOURCE_VALUES.filter((name) => name !== "parseResource");
+  return `${printImport(celValues, celModule)}\n${printImport(values, codegenModule)}`;
+}
+
+/** Returns what the file of a class with these shapes imports of the runtime as types. */
+function runtimeTypesOf(resource: ResourceModel, shapes: readonly ShapeModel[]): RuntimeType[] {
+  const names = new Set<RuntimeType>([...typesOfClass(resource), "ResourceDefinition", ...runtimeTypesIn(shapes)]);
+  return [...names].sort();
+}
+
+/** Returns the types of the runtime that any class of a kind refers to. */
+export function typesOfClass(resource: ResourceModel): RuntimeType[] {
+  const { input } = METADATA[resource.scope];
+  return [...new Set<RuntimeType>(["NewResource", "ParseOptions", "Unstored", input, ...metadataTypesOf(resource)])];
+}
+
+// Where a dependent of a namespaced kind goes is often the runtime's to say.
+const METADATA = {
+  Namespaced: { placed: "NamespacedMeta", input: "ObjectMeta" },
+  Cluster: { placed: "ClusterMeta", input: "ClusterMeta" },
+} as const satisfies Record<ResourceModel["scope"], { [view in "placed" | "input"]: RuntimeType }>;
+
+/** Returns the types that the metadata of what is read have together: where the object is, and what the API server has set. */
+function metadataTypesOf({
+  scope,
+  group: apiGroup,
+  kind,
+  isCustom,
+  isDescribed = false,
+}: ResourceModel): RuntimeType[] {
+  const { placed } = METADATA[scope];
+  if (isCustom) return [placed, "StoredCustomMeta"];
+  // An aggregated API server may compute its objects, such as metrics, and set less.
+  const isStored = !isDescribed && !UNSTORED_GROUPS.has(apiGroup) && !(apiGroup === "" && UNSTORED_KINDS.has(kind));
+  return isStored ? [placed, "StoredMeta"] : [placed];
+}
+
+// The API server answers these reviews, bindings and statuses, and stores none.
+const UNSTORED_GROUPS: ReadonlySet<string> = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
+const UNSTORED_KINDS: ReadonlySet<string> = new Set(["Binding", "ComponentStatus"]);
+
+/** Returns the types of the runtime that shapes refer to. */
+export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<RuntimeType> {
+  const names = new Set<RuntimeType>();
+  const visit = (type: TypeModel): void => {
+    if (type.kind === "runtime") names.add(type.name);
+    else if (type.kind === "array") visit(type.items);
+    else if (type.kind === "map") visit(type.values);
+  };
+  for (const { fields } of shapes) for (const { type } of fields) visit(type);
+  return names;
+}
+
+/** Returns the name of the constant that holds the schema of a class. */
+export function schemaNameOf(className: string): string {
+  return `${camelCase(className)}Schema`;
+}
+
+/** Prints what a writer makes an object of. The API server ignores a status at a creation, so the type has none. */
+export function printInput(resource: ResourceModel, root: ShapeModel): string {
+  const { kind } = resource;
+  const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
+  const members = [
+    `  readonly apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
+    `  readonly kind?: ${JSON.stringify(kind)} | undefined;\n`,
+    `  readonly metadata: ${METADATA[resource.scope].input};\n`,
+    ...fields.map((field) => printField(field)),
+    ...(root.isOpen ? ["  readonly [key: string]: unknown;\n"] : []),
+  ];
+  const doc = `/** What a new ${kind} is made of; what the API server fills in may be left out. */`;
+  return `${doc}\nexport interface ${inputNameOf(root.name)} {\n${members.join("")}}`;
+}
+
+/** Returns the apiVersion of a kind. */
+function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
+  return apiGroup === "" ? version : `${apiGroup}/${version}`;
+}
+
+/** What is said of a class to tools. */
+interface ClassMarks {
+  /** Whether a bundler leaves out the class if nothing uses it, although it calls a function. */
+  readonly isPure?: boolean;
+}
+
+/** Prints the class of a kind; `root` has its fields and the name of the class. */
+export function printClass(resource: ResourceModel, root: ShapeModel, marks: ClassMarks = {}): string {
+  const className = root.name;
+  const identity = [
+    `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
+    `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
+    `  declare readonly metadata: ${metadataTypesOf(resource).join(" & ")};\n`,
+  ];
+  const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
+  const members = [
+    `${identity.join("")}${fields.join("")}`,
+    printDefinition(resource, className, marks),
+    ...printMethods(resource, className),
+  ];
+  return `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n${members.join("\n")}}`;
+}
+
+function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeModel): string[] {
+  const doc = root.doc.length > 0 ? [...root.doc] : [`A ${kind}: plain JSON, as the API server stores it.`];
+  return deprecationWarning === undefined ? doc : [...doc, "", "@deprecated"];
+}
+
+// The compiler keeps the mark only if the field has no type of its own.
+function printDefinition(resource: ResourceModel, className: string, { isPure = false }: ClassMarks): string {
+  const { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom } = resource;
+  const facts = { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom };
+  const lines = Object.entries(facts).map(([name, value]) => `    ${name}: ${JSON.stringify(value)},\n`);
+  if (resource.scale !== undefined) lines.push(`    ${printScale(resource.scale)}\n`);
+  lines.push(`    schema: ${schemaNameOf(className)},\n`);
+  const doc = "  /** What the runtime knows of the kind. */\n";
+  const start = isPure
+    ? `definition = /* @__PURE__ */ defineResource<${className}>(`
+    : `definition: ResourceDefinition<${className}> = defineResource(`;
+  return `${doc}  static readonly ${start}{\n${lines.join("")}  });\n`;
+}
+
+function printScale(paths: NonNullable<ResourceModel["scale"]>): string {
+  const fields = Object.entries(paths).map(([name, path]) => `${name}: ${JSON.stringify(path)}`);
+  return layOut(["scale: ", group(["{", indent([line, join([",", line], fields)]), ifBreak(","), line, "}"]), ","], 4);
+}
+
+interface Method {
+  readonly parameters: { readonly [name: string]: string };
+  readonly returns: string;
+  readonly calls: string;
+  readonly doc: string;
+}
+
+function printMethods({ kind, isCustom }: ResourceModel, className: string): string[] {
+  const method = (name: string, { returns, calls, doc, ...rest }: Method) => {
+    const parameters = Object.entries(rest.parameters).map(([parameter, type]) => `${parameter}: ${type}`);
+    const signature = group([
+      `static ${name}(`,
+      indent([softline, join([",", line], parameters)]),
+      ifBreak(","),
+      softline,
+      `): ${returns} {`,
+    ]);
+    const given = ["definition", ...Object.keys(rest.parameters).map((parameter) => parameter.replace("?", ""))];
+    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.${given.join(", ")});\n  }\n`;
+  };
+  return [
+    method("create", {
+      parameters: { object: `NewResource<${inputNameOf(className)}, ${className}>` },
+      returns: `Unstored<${className}>`,
+      calls: "createResource",
+      doc: `Builds a ${kind}${isCustom ? " with its defaults" : ""}; completes a name of which there is only \`generateName\`.`,
+    }),
+    method("is", {
+      parameters: { object: "unknown" },
+      returns: `object is ${className}`,
+      calls: "isResource",
+      doc: `Tells a ${kind} from other objects by apiVersion and kind.`,
+    }),
+    method("parse", {
+      parameters: { object: "unknown", "options?": "ParseOptions" },
+      returns: `Unstored<${className}>`,
+      calls: "parseResource",
+      doc: `Checks a value against the schema${isCustom ? " and fills in its defaults" : ""}; throws a SchemaError that names all that is wrong.`,
+    }),
+  ];
+}
+
+/** Returns the type of a field or of an item. */
+function typeNodeOf(type: TypeModel): TypeNode {
+  const plain = plainTypeNodeOf(type);
+  return type.isNullable === true ? union(plain, "null") : plain;
+}
+
+function plainTypeNodeOf(type: TypeModel): TypeNode {
+  switch (type.kind) {
+    case "scalar":
+      return type.type === "integer" ? "number" : type.type;
+    case "enum":
+      return union(...type.values.map(literalOf));
+    case "array":
+      return readonlyArrayOf(typeNodeOf(type.items));
+    case "map":
+      return objectOf({ "readonly [key: string]": typeNodeOf(type.values) });
+    case "shape":
+      return type.name;
+    case "runtime":
+      return type.isPartial === true ? reference("Partial", type.name) : type.name;
+    case "any":
+      return "unknown";
+    case "never":
+      return "never";
+  }
+}
+
+function literalOf(value: string | number | boolean): string {
+  return typeof value === "string" ? printText(value) : JSON.stringify(value).replace("e+", "e");
+}
+
+/** Returns a field as a readonly member of an interface; an optional one accepts undefined. */
+export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
+  const node = typeNodeOf(type);
+  const head = `readonly ${propertyNameOf(name)}`;
+  if (isRequired) return { head, type: node };
+  return { head: `${head}?`, type: node === "unknown" ? node : union(node, "undefined") };
+}
+
+/** Prints an exported interface; one for writers extends that for readers. */
+export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): string {
+  const own = base === undefined ? fields : fields.filter((field) => base.redeclared.includes(field.name));
+  const members = own.map((field) => printField(field));
+  if (isOpen && base === undefined) members.push(OPEN_MEMBER);
+  const comment = doc.length === 0 ? "" : `${renderDoc(doc)}\n`;
+  const body = members.length === 0 ? "{}" : `{\n${members.join("")}}`;
+  return `${comment}${layOut(["export interface ", name, base === undefined ? "" : [" extends ", typeDoc(parentOf(base))]])} ${body}`;
+}
+
+function parentOf({ name, redeclared }: BaseModel): TypeNode {
+  return reference("Omit", name, union(...redeclared.map((field) => printText(field))));
+}
+
+// An object that may have other fields than its schema names.
+const OPEN_MEMBER = "  /** Fields that the schema does not name. */\n  readonly [key: string]: unknown;\n";
+
+/** Prints a field with its documentation, on lines of its own at the depth of a member; `modifiers` stand in front of its name. */
+function printField(field: FieldModel, modifiers = ""): string {
+  const doc = field.doc.length === 0 ? "" : `  ${renderDoc(field.doc).replaceAll("\n", "\n  ")}\n`;
+  return `${doc}${printMember(memberOf(field), modifiers)}`;
+}
+
+// Most fit; the others need an algorithm that costs more.
+function printMember({ head, type }: MemberNode, modifiers: string): string {
+  const text = `${modifiers}${head}: ${typeText(type)};`;
+  const laidOut = text.length <= WIDTH - 2 ? text : layOut([memberDoc({ head: `${modifiers}${head}`, type }), ";"], 2);
+  return `  ${laidOut}\n`;
+}
+
+/** The shapes that a writer fills in differently, and the names that they have for writers. */
+interface InputView {
+  readonly root: ShapeModel;
+  readonly shapes: readonly ShapeModel[];
+  /** The name for writers by the name for readers; only where the two differ. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/**
+ * Derives what a writer has to state: a field with a default may be left out.
+ *
+ * Readers find such a field always set, so it is a type of its own wherever it differs, and only there.
+ */
+export function inputViewOf({ root, shapes, names: taken }: NormalisedSchema): InputView {
+  const view = inputShapesOf(shapes, taken);
+  return { ...view, root: inputOf(root, view.names) };
+}
+
+/** Returns the name of what a writer fills in of the status of a custom kind; undefined if it is what a reader finds. */
+export function statusInputOf(resource: ResourceModel): string | undefined {
+  const status = schemasOf(resource.schema, "properties").get("status");
+  // To find that out from the shapes takes long, and few kinds have such a status.
+  if (!resource.isCustom || status === undefined || !hasDefault(status)) return undefined;
+  const schema = normaliseSchema(resource);
+  const name = shapeNameIn(schema.root.fields.find((field) => field.name === "status")?.type ?? { kind: "any" });
+  return inputViewOf(schema).names.get(name ?? "");
+}
+
+function hasDefault(schema: RawSchema): boolean {
+  const inner = [...schemasOf(schema, "properties").values(), ownSchema(schema, "items")];
+  const all = [...inner, ownSchema(schema, "additionalProperties")];
+  return schema["default"] !== undefined || all.some((each) => each !== undefined && hasDefault(each));
+}
+
+/** Derives the shapes that a writer fills in differently; `taken` are names that others have. */
+export function inputShapesOf(shapes: readonly ShapeModel[], taken: Iterable<string>): Omit<InputView, "root"> {
+  const changed = findChanged(shapes);
+  const allocator = new NameAllocator(taken);
+  const names = new Map(
+    shapes
+      .filter(({ name }) => changed.has(name))
+      .map(({ name }) => [name, allocator.allocate(`${name}Input`, [name, "(input)"])]),
+  );
+  const own = shapes.filter(({ name }) => names.has(name));
+  // A kind may be called Omit.
+  const baseIn = new Set(taken).has("Omit") ? () => ({}) : baseOf;
+  return { shapes: own.map((shape) => ({ ...inputOf(shape, names), ...baseIn(shape, names) })), names };
+}
+
+/** Returns a shape as a writer fills it in; `names` are those of the shapes that differ. */
+export function inputOf(shape: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
+  return {
+    ...shape,
+    name: names.get(shape.name) ?? shape.name,
+    fields: shape.fields.map((field) => ({
+      ...field,
+      type: renameShapes(field.type, names),
+      isRequired: field.isRequired && field.default === undefined,
+    })),
+  };
+}
+
+function baseOf({ name, fields, isOpen }: ShapeModel, names: ReadonlyMap<string, string>): Pick<ShapeModel, "base"> {
+  const isChanged = (field: FieldModel) =>
+    (field.isRequired && field.default !== undefined) || names.has(shapeNameIn(field.type) ?? "");
+  const redeclared = fields.filter(isChanged).map((field) => field.name);
+  // Omit would make fields of any name of those that are named, and is of no use for all fields.
+  return isOpen || redeclared.length === fields.length ? {} : { base: { name, redeclared } };
+}
+
+// A shape may contain itself, so the set grows until nothing is added.
+function findChanged(shapes: readonly ShapeModel[]): ReadonlySet<string> {
+  const changed = new Set<string>();
+  for (let size = -1; size < changed.size;) {
+    size = changed.size;
+    for (const { name, fields } of shapes) {
+      const isChanged = fields.some(
+        (field) => (field.isRequired && field.default !== undefined) || changed.has(shapeNameIn(field.type) ?? ""),
+      );
+      if (isChanged) changed.add(name);
+    }
+  }
+  return changed;
+}
+
+/**
+ * Finds shapes that are the same but for their name; returns the name of the first one by the name of each later one.
+ *
+ * Large kinds repeat a pod template dozens of times. Every path keeps its name, as an alias, so no name changes when a repetition ends.
+ */
+export function findDuplicates(shapes: readonly ShapeModel[]): ReadonlyMap<string, string> {
+  const byName = new Map(shapes.map((shape) => [shape.name, shape]));
+  const aliases = new Map<string, string>();
+  const distinct = new Map<string, ShapeModel[]>();
+  const visited = new Set<string>();
+  const visit = (shape: ShapeModel) => {
+    if (visited.has(shape.name)) return;
+    visited.add(shape.name);
+    for (const { type } of shape.fields) {
+      const name = shapeNameIn(type);
+      const child = name === undefined ? undefined : byName.get(name);
+      if (child !== undefined) visit(child);
+    }
+    // The documentation is most of a shape, so only shapes with the same fields are compared as a whole.
+    const outline = outlineOf(shape);
+    const similar = distinct.get(outline) ?? [];
+    const first = similar.find((each) => isSame(each, shape, aliases));
+    if (first !== undefined) aliases.set(shape.name, first.name);
+    else distinct.set(outline, [...similar, shape]);
+  };
+  shapes.forEach(visit);
+  return aliases;
+}
+
+function outlineOf({ fields }: ShapeModel): string {
+  return fields.map(({ name }) => name).join();
+}
+
+// A shape for writers and one for readers are printed in different ways.
+function isSame(left: ShapeModel, right: ShapeModel, aliases: ReadonlyMap<string, string>): boolean {
+  return (
+    left.isOpen === right.isOpen &&
+    (left.base === undefined) === (right.base === undefined) &&
+    isSameList(left.doc, right.doc) &&
+    isSameList(left.fields, right.fields, (one, other) => isSameField(one, other, aliases))
+  );
+}
+
+function isSameField(left: FieldModel, right: FieldModel, aliases: ReadonlyMap<string, string>): boolean {
+  return (
+    left.name === right.name &&
+    left.isRequired === right.isRequired &&
+    isSameType(left.type, right.type, aliases) &&
+    isSameList(left.doc, right.doc) &&
+    (left.default === right.default || JSON.stringify(left.default) === JSON.stringify(right.default))
+  );
+}
+
+function isSameType(left: TypeModel, right: TypeModel, aliases: ReadonlyMap<string, string>): boolean {
+  if (left.kind !== right.kind || left.isNullable !== right.isNullable) return false;
+  if (left.kind === "array" && right.kind === "array") return isSameType(left.items, right.items, aliases);
+  if (left.kind === "map" && right.kind === "map") return isSameType(left.values, right.values, aliases);
+  if (left.kind === "scalar" && right.kind === "scalar") return left.type === right.type;
+  if (left.kind !== "shape" || right.kind !== "shape") return JSON.stringify(left) === JSON.stringify(right);
+  return (aliases.get(left.name) ?? left.name) === (aliases.get(right.name) ?? right.name);
+}
+
+function isSameList<Item>(
+  left: readonly Item[],
+  right: readonly Item[],
+  isSameItem: (left: Item, right: Item) => boolean = Object.is,
+): boolean {
+  return left.length === right.length && left.every((item, index) => isSameItem(item, right[index] as Item));
+}
+
+/** Returns the shape that a type consists of or contains. */
+export function shapeNameIn(type: TypeModel): string | undefined {
+  if (type.kind === "shape") return type.name;
+  if (type.kind === "array") return shapeNameIn(type.items);
+  return type.kind === "map" ? shapeNameIn(type.values) : undefined;
+}
+
+/** Returns a type with its shape renamed. */
+export function renameShapes(type: TypeModel, names: ReadonlyMap<string, string>): TypeModel {
+  if (type.kind === "shape") return { ...type, name: names.get(type.name) ?? type.name };
+  if (type.kind === "array") return { ...type, items: renameShapes(type.items, names) };
+  return type.kind === "map" ? { ...type, values: renameShapes(type.values, names) } : type;
+}

@@ -1,0 +1,493 @@
+import type { JsonValue, Schema, ValidationRule } from "@gen-operator/runtime/codegen";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import {
+  dropsFields,
+  hasFields,
+  isIntOrString,
+  isRecord,
+  itemsOf,
+  ownSchema,
+  realDefaultOf,
+  resolveRef,
+  schemasOf,
+  shortNameOf,
+} from "../../model/schema.js";
+import { reservedWords } from "../../model/typescript.js";
+import { NameAllocator, camelCase, pascalCase } from "../names.js";
+import { constantName, printValue } from "../print.js";
+
+const COPIED = [
+  "type",
+  "format",
+  "required",
+  "enum",
+  "nullable",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+  "multipleOf",
+  "pattern",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-list-type",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-map-type",
+] as const satisfies readonly (keyof Schema)[];
+
+const VALIDATIONS = "x-kubernetes-validations";
+
+const PLACES: ReadonlyMap<string, number> = new Map(COPIED.map((keyword, index) => [keyword, index]));
+
+/** Returns the keywords that are copied from a schema, in the order of the list. */
+function copiedOf(schema: RawSchema): string[] {
+  return Object.keys(schema)
+    .filter((keyword) => PLACES.has(keyword) && schema[keyword] !== undefined)
+    .sort((left, right) => (PLACES.get(left) ?? 0) - (PLACES.get(right) ?? 0));
+}
+
+const JUNCTORS = ["allOf", "anyOf", "oneOf"] as const;
+const NARROWING = [...JUNCTORS, "not"] as const;
+
+/** Builds what the runtime has to know of the schema of a kind: its structure without prose. */
+export function buildRuntimeSchema(resource: ResourceModel): Schema {
+  const { root, definitions } = buildSchemaParts(resource);
+  if (definitions.size === 0) return root;
+  return {
+    ...root,
+    definitions: Object.fromEntries([...definitions.values()].map(({ name, schema }) => [name, schema])),
+  };
+}
+
+/** The schema of a kind, and by their full names the definitions that it refers to with what it calls them. */
+export interface SchemaParts {
+  readonly root: Schema;
+  readonly definitions: ReadonlyMap<string, { readonly name: string; readonly schema: Schema }>;
+}
+
+/** Builds the schema of a kind and its definitions. */
+export function buildSchemaParts(resource: ResourceModel): SchemaParts {
+  const builder = new SchemaBuilder(resource);
+  const { schema } = resolveRef(resource.schema, resource.definitions);
+  const root = builder.schemaOf({ ...schema, properties: withPlainMetadata(schema) });
+  if (resource.isCustom) return { root, definitions: builder.definitions };
+  const definitions = [...builder.definitions].map(([full, { name, schema: each }]) => {
+    return [full, { name, schema: withUnstatedFacts(name, each) }] as const;
+  });
+  return { root, definitions: new Map(definitions) };
+}
+
+// The API server treats the metadata of every kind alike, so its schema says nothing but what names it may have.
+function metadataOf(schema: RawSchema): RawSchema {
+  const names = [...schemasOf(schema, "properties")].filter(([name]) => name === "name" || name === "generateName");
+  return names.length === 0 || schema["$ref"] !== undefined
+    ? METADATA
+    : { ...METADATA, properties: Object.fromEntries(names) };
+}
+
+function withPlainMetadata(schema: RawSchema): RawSchema {
+  const properties = schemasOf(schema, "properties");
+  const entries = [...properties].map(
+    ([name, child]) => [name, name === "metadata" ? metadataOf(child) : child] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+// A map type beside a reference overrides the map type of the referenced schema.
+function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
+  const mapType = raw["x-kubernetes-map-type"] as Schema["x-kubernetes-map-type"];
+  return mapType === undefined ? {} : { "x-kubernetes-map-type": mapType };
+}
+
+const METADATA: RawSchema = { type: "object" };
+
+// Fields of a template's metadata that no client sends; their types are large.
+const UNSENT = new Set(["managedFields", "selfLink"]);
+
+/** How deeply a literal nests before the rest becomes a definition; the compiler gives up comparing types at about twice as deep. */
+const MAX_DEPTH = 24;
+
+// What `parse` reads of a rule. The reason chooses an HTTP status, of which an object knows nothing.
+const RULE_FIELDS = ["rule", "message", "messageExpression", "fieldPath", "optionalOldSelf"] as const;
+
+function rulesOf(schema: RawSchema): Pick<Schema, typeof VALIDATIONS> {
+  const rules = Object.hasOwn(schema, VALIDATIONS) ? schema[VALIDATIONS] : undefined;
+  if (!Array.isArray(rules) || rules.length === 0) return {};
+  const read = rules.filter(isRecord).map((rule) => {
+    const fields = RULE_FIELDS.filter((field) => rule[field] !== undefined && rule[field] !== null);
+    return Object.fromEntries(fields.map((field) => [field, rule[field]]));
+  });
+  return { [VALIDATIONS]: read as unknown as readonly ValidationRule[] };
+}
+
+/** Tells whether a schema has rules in CEL anywhere. */
+export function hasRules({ definitions = {}, ...schema }: Schema): boolean {
+  const { properties = {}, items, additionalProperties, allOf = [] } = schema;
+  return (
+    schema[VALIDATIONS] !== undefined ||
+    [...Object.values(definitions), ...Object.values(properties), ...allOf].some(hasRules) ||
+    (items !== undefined && hasRules(items)) ||
+    (typeof additionalProperties === "object" && hasRules(additionalProperties))
+  );
+}
+
+function isEmptyObject(schema: RawSchema): boolean {
+  return schema !== METADATA && !hasFields(schema) && dropsFields(schema);
+}
+
+/** Leaves out the junctor by which older tools recognize an integer or a string. */
+function withoutAlternatives(schema: RawSchema): RawSchema {
+  const { anyOf, allOf, ...others } = schema;
+  const [first, ...more]: unknown[] = Array.isArray(allOf) ? allOf : [];
+  const isSpelling = isRecord(first) && Object.keys(first).length === 1 && hasAlternatives(first["anyOf"]);
+  const rest = isSpelling ? more : allOf;
+  return {
+    ...others,
+    ...(anyOf === undefined || hasAlternatives(anyOf) ? {} : { anyOf }),
+    ...(rest === undefined || (Array.isArray(rest) && rest.length === 0) ? {} : { allOf: rest }),
+  };
+}
+
+function hasAlternatives(value: unknown): boolean {
+  return JSON.stringify(value) === '[{"type":"integer"},{"type":"string"}]';
+}
+
+class SchemaBuilder {
+  readonly definitions = new Map<string, { readonly name: string; readonly schema: Schema }>();
+  readonly #resource: ResourceModel;
+  readonly #names = new NameAllocator([]);
+
+  constructor(resource: ResourceModel) {
+    this.#resource = resource;
+  }
+
+  schemaOf(raw: RawSchema, depth = 0): Schema {
+    const { schema, definition } = resolveRef(raw, this.#resource.definitions);
+    const isShape = definition !== undefined && hasFields(schema);
+    const plain = isShape
+      ? { $ref: this.#define(definition), ...mapTypeBeside(raw) }
+      : depth < MAX_DEPTH
+        ? this.#plainSchemaOf(schema, depth)
+        : this.#definePart(schema);
+    const value = realDefaultOf(raw, this.#resource.isCustom);
+    return value === undefined ? plain : ({ ...plain, default: value } as Schema);
+  }
+
+  #define(definition: string): string {
+    const known = this.definitions.get(definition);
+    if (known !== undefined) return known.name;
+    const name = this.#names.allocate(shortNameOf(definition), [definition]);
+    // The place is taken first: a definition may refer to itself.
+    this.definitions.set(definition, { name, schema: {} });
+    const schema = this.#plainSchemaOf(this.#resource.definitions.get(definition) ?? {});
+    this.definitions.set(definition, { name, schema });
+    return name;
+  }
+
+  #definePart(part: RawSchema): Schema {
+    const schema = this.#plainSchemaOf(part);
+    if (schema.properties === undefined && schema.items === undefined && schema.additionalProperties === undefined)
+      return schema;
+    const name = this.#names.allocate(`Part${this.definitions.size + 1}`, [String(this.definitions.size)]);
+    this.definitions.set(name, { name, schema });
+    return { $ref: name };
+  }
+
+  // They say nothing of the structure, which the matcher reads; parse checks them.
+  #junctorsOf(schema: RawSchema, depth: number): Pick<Schema, (typeof JUNCTORS)[number] | "not"> {
+    if (!NARROWING.some((keyword) => schema[keyword] !== undefined)) return {};
+    const entries = JUNCTORS.flatMap((junctor) => {
+      const branches = (Array.isArray(schema[junctor]) ? (schema[junctor] as unknown[]) : []).filter(isRecord);
+      return branches.length === 0 ? [] : [[junctor, branches.map((each) => this.schemaOf(each, depth + 1))] as const];
+    });
+    const not = isRecord(schema["not"]) ? schema["not"] : undefined;
+    return { ...Object.fromEntries(entries), ...(not === undefined ? {} : { not: this.schemaOf(not, depth + 1) }) };
+  }
+
+  #plainSchemaOf(schema: RawSchema, depth = 0): Schema {
+    if (schema["format"] === "quantity" && schema["type"] === undefined) return { format: "quantity" };
+    const copied: Record<string, unknown> = {};
+    if (isIntOrString(schema)) {
+      copied["x-kubernetes-int-or-string"] = true;
+      for (const keyword of COPIED)
+        if (keyword !== "type" && keyword !== "format" && schema[keyword] !== undefined)
+          copied[keyword] = schema[keyword];
+      if (this.#resource.isCustom)
+        Object.assign(copied, this.#junctorsOf(withoutAlternatives(schema), depth), rulesOf(schema));
+      return copied as Schema;
+    }
+    for (const keyword of copiedOf(schema)) copied[keyword] = schema[keyword];
+    const properties = [...schemasOf(schema, "properties")].filter(
+      ([name]) => this.#resource.isCustom || !UNSENT.has(name),
+    );
+    if (properties.length > 0)
+      copied["properties"] = Object.fromEntries(
+        properties.map(([name, child]) => [name, this.schemaOf(child, depth + 1)]),
+      );
+    // Of an object without fields the API server drops all. Those of built-in kinds are types of their own, such as FieldsV1.
+    else if (this.#resource.isCustom && isEmptyObject(schema)) copied["properties"] = {};
+    const additional = ownSchema(schema, "additionalProperties");
+    if (additional !== undefined) copied["additionalProperties"] = this.schemaOf(additional, depth + 1);
+    else if (typeof schema["additionalProperties"] === "boolean")
+      copied["additionalProperties"] = schema["additionalProperties"];
+    const items = itemsOf(schema);
+    if (items !== undefined) copied["items"] = this.schemaOf(items, depth + 1);
+    if (this.#resource.isCustom) Object.assign(copied, this.#junctorsOf(schema, depth), rulesOf(schema));
+    return copied as Schema;
+  }
+}
+
+// What no schema states of the built-in kinds and the API server does all the same (1.36), as far as it matters to a comparison: inside of
+// lists and objects that are replaced as a whole, where what the server fills in or leaves out cannot be told by who owns it.
+// Recorded in fixtures/live-objects; test/integration/runtime/writes/match-every-kind.test.ts finds what is missing.
+
+/** Facts by the short names of definitions. */
+interface Facts<Fact> {
+  readonly [definition: string]: Fact;
+}
+
+// What the API server fills in.
+const DEFAULTS: Facts<{ readonly [property: string]: JsonValue }> = {
+  DeviceSubRequest: { allocationMode: "ExactCount", count: 1 },
+  EndpointPort: { name: "", protocol: "TCP" },
+  ExactDeviceRequest: { allocationMode: "ExactCount", count: 1 },
+  MatchResources: { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} },
+  NamedRuleWithOperations: { scope: "*" },
+  NetworkPolicyPort: { protocol: "TCP" },
+  ObjectFieldSelector: { apiVersion: "v1" },
+  PersistentVolumeClaim: { apiVersion: "v1", kind: "PersistentVolumeClaim", status: { phase: "Pending" } },
+  PersistentVolumeClaimSpec: { volumeMode: "Filesystem" },
+  PodFailurePolicyOnPodConditionsPattern: { status: "True" },
+  ResourceFieldSelector: { divisor: "0" },
+  RoleRef: { apiGroup: "rbac.authorization.k8s.io" },
+  RuleWithOperations: { scope: "*" },
+  ServiceAccountTokenProjection: { expirationSeconds: 3600 },
+  // Where it is a subject that has one: of a user or a group.
+  Subject: { apiGroup: "rbac.authorization.k8s.io" },
+};
+
+// What is kept when it is zero, false or empty, because it is a pointer in Go: of these alone nothing differs from zero. Structs with declared
+// fields always are.
+const KEEPS_ZERO: Facts<readonly string[]> = {
+  ClusterTrustBundleProjection: ["name", "optional", "signerName"],
+  ConfigMapEnvSource: ["optional"],
+  ConfigMapKeySelector: ["optional"],
+  ConfigMapProjection: ["optional"],
+  CustomResourceDefinitionVersion: ["deprecationWarning"],
+  CustomResourceSubresourceScale: ["labelSelectorPath"],
+  CustomResourceSubresources: ["status"],
+  Device: ["allNodes", "allowMultipleAllocations", "bindsToNode", "nodeName"],
+  DeviceAttribute: ["bool", "int", "string", "version"],
+  DeviceConstraint: ["distinctAttribute", "matchAttribute"],
+  DeviceToleration: ["tolerationSeconds"],
+  DownwardAPIVolumeFile: ["mode"],
+  Endpoint: ["hostname", "nodeName", "zone"],
+  EndpointAddress: ["nodeName"],
+  EndpointConditions: ["ready", "serving", "terminating"],
+  EndpointPort: ["appProtocol", "name", "port", "protocol"],
+  ExactDeviceRequest: ["adminAccess"],
+  FileKeySelector: ["optional"],
+  HTTPIngressPath: ["pathType"],
+  JSONSchemaProps: [
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "default",
+    "example",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+  ],
+  KeyToPath: ["mode"],
+  MatchResources: ["matchPolicy"],
+  MetricTarget: ["averageUtilization"],
+  NamedRuleWithOperations: ["scope"],
+  NetworkPolicyPort: ["endPort", "port", "protocol"],
+  NodeAllocatableResourceMapping: ["capacityKey"],
+  ObjectMeta: ["deletionGracePeriodSeconds"],
+  OwnerReference: ["blockOwnerDeletion", "controller"],
+  ParamRef: ["parameterNotFoundAction"],
+  PersistentVolumeClaimSpec: ["storageClassName", "volumeAttributesClassName", "volumeMode"],
+  PersistentVolumeClaimStatus: ["currentVolumeAttributesClassName"],
+  PodCertificateProjection: ["maxExpirationSeconds"],
+  PodDNSConfigOption: ["value"],
+  PodFailurePolicyOnExitCodesRequirement: ["containerName"],
+  RuleWithOperations: ["scope"],
+  SecretEnvSource: ["optional"],
+  SecretKeySelector: ["optional"],
+  SecretProjection: ["optional"],
+  ServiceAccountTokenProjection: ["expirationSeconds"],
+  SuccessPolicyRule: ["succeededCount", "succeededIndexes"],
+  TokenRequest: ["expirationSeconds"],
+  Toleration: ["tolerationSeconds"],
+  TypedLocalObjectReference: ["apiGroup"],
+  TypedObjectReference: ["apiGroup", "namespace"],
+  Validation: ["reason"],
+  ValidationRule: ["optionalOldSelf", "reason"],
+};
+
+/** Returns the schema of a definition with what no schema states of its fields. Another definition of the name may lack one of these. */
+function withUnstatedFacts(definition: string, schema: Schema): Schema {
+  const properties = { ...schema.properties };
+  const add = (name: string, fact: Partial<Schema>): void => {
+    if (properties[name] !== undefined) properties[name] = { ...properties[name], ...fact };
+  };
+  for (const [name, value] of Object.entries(DEFAULTS[definition] ?? {})) add(name, { default: value });
+  for (const name of KEEPS_ZERO[definition] ?? []) add(name, { "x-gen-operator-keeps-zero": true });
+  return schema.properties === undefined ? schema : { ...schema, properties };
+}
+
+/** Prints a schema as an exported constant, after constants for what is in it several times: of large kinds that is most of it. */
+export function printSchema(name: string, schema: Schema): string[] {
+  const { bySchema, distinct } = findShared(schema, name);
+  const partOf = (part: Schema): unknown => {
+    const { constant } = bySchema.get(part) ?? {};
+    return constant === undefined ? withParts(part, partOf) : constantName(constant);
+  };
+  const constants = distinct.flatMap(({ schema: each, constant }) =>
+    constant === undefined ? [] : [declare(`const ${constant}`, withParts(each, partOf))],
+  );
+  return [...constants, declare(`export const ${name}`, withParts(schema, partOf))];
+}
+
+/** Prints a schema as an exported constant; `definitions` are the names of constants that have those of it. */
+export function printSchemaAlone(name: string, schema: Schema, definitions: readonly string[] = []): string {
+  const named = definitions.map((each) => [each, constantName(each)] as const);
+  return declare(
+    `export const ${name}`,
+    named.length === 0 ? schema : { ...schema, definitions: Object.fromEntries(named) },
+  );
+}
+
+function declare(head: string, value: object): string {
+  return `${head}: Schema = ${printValue(value, 0, `${head}: Schema = `.length)};`;
+}
+
+/** Returns a schema with its parts replaced. */
+function withParts(schema: Schema, partOf: (part: Schema) => unknown): object {
+  const { properties, items, additionalProperties } = schema;
+  const named = Object.entries(properties ?? {}).map(([name, part]) => [name, partOf(part)] as const);
+  return {
+    ...schema,
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(named) }),
+    ...(items === undefined ? {} : { items: partOf(items) }),
+    ...(typeof additionalProperties === "object" ? { additionalProperties: partOf(additionalProperties) } : {}),
+  };
+}
+
+/** A schema with all that are equal to it. */
+interface SharedSchema {
+  readonly schema: Schema;
+  /** The field in which it was found first. */
+  readonly field: string;
+  /** How many were found before. */
+  readonly number: number;
+  /** How many others have it as a part. */
+  count: number;
+  /** How long its text is, with constants in it. */
+  length: number;
+  /** The constant that has it, if that makes the text shorter. */
+  constant?: string;
+}
+
+/** What is shorter reads better where it stands. */
+const SHORT = 80;
+
+/** What a constant costs besides its text and its name. */
+const DECLARATION = "const : Schema = ;\n\n".length;
+
+interface SharedSchemas {
+  readonly bySchema: ReadonlyMap<Schema, SharedSchema>;
+  /** Each once, after its parts. */
+  readonly distinct: readonly SharedSchema[];
+}
+
+/** Finds the schemas that are equal, and names those that are worth a constant. */
+function findShared(root: Schema, rootName: string): SharedSchemas {
+  const bySchema = new Map<Schema, SharedSchema>();
+  const byContent = new Map<string, SharedSchema>();
+  const distinct: SharedSchema[] = [];
+  const visit = (schema: Schema, field: string): SharedSchema => {
+    const parts = partsOf(schema).map(([name, part]) => visit(part, name ?? field));
+    const content = contentOf(schema, (part) => bySchema.get(part)?.number);
+    const known = byContent.get(content);
+    const shared = known ?? { schema, field, number: distinct.length, count: 0, length: content.length };
+    if (known === undefined) {
+      distinct.push(shared);
+      byContent.set(content, shared);
+      for (const part of parts) part.count++;
+    }
+    bySchema.set(schema, shared);
+    return shared;
+  };
+  visit(root, "");
+  const taken = new Set([rootName, "Schema"]);
+  for (const shared of distinct) {
+    for (const [, part] of partsOf(shared.schema)) {
+      const { constant, length } = bySchema.get(part) ?? { length: 0 };
+      shared.length += constant?.length ?? length;
+    }
+    if (shared.count < 2 || shared.length < SHORT) continue;
+    const name = constantNameOf(shared.field, taken);
+    const gain = (shared.count - 1) * shared.length - shared.count * name.length - DECLARATION;
+    if (gain <= 0) continue;
+    taken.add(name);
+    shared.constant = name;
+  }
+  return { bySchema, distinct };
+}
+
+/** Returns a schema as JSON in which its parts count as the numbers of what they are equal to. */
+function contentOf(schema: Schema, numberOf: (part: Schema) => number | undefined): string {
+  let content = "";
+  for (const [keyword, value] of Object.entries(schema) as [string, unknown][]) {
+    content += `${content === "" ? "{" : ","}"${keyword}":`;
+    // Of most fields nothing but the type is stated.
+    if (keyword === "type") content += `"${value as string}"`;
+    else if (!PARTS.has(keyword) || typeof value !== "object") content += JSON.stringify(value);
+    else if (keyword !== "properties") content += numberOf(value as Schema);
+    else {
+      const fields = Object.entries(value as { readonly [name: string]: Schema });
+      content += `{${fields.map(([name, part]) => `${JSON.stringify(name)}:${numberOf(part)}`).join()}}`;
+    }
+  }
+  return `${content === "" ? "{" : content}}`;
+}
+
+const PARTS: ReadonlySet<string> = new Set(["properties", "items", "additionalProperties"]);
+
+/** Returns the schemas that are parts of one, with the names of the fields that have them. */
+function partsOf({ properties, items, additionalProperties }: Schema): (readonly [string | undefined, Schema])[] {
+  const parts: (readonly [string | undefined, Schema])[] = properties === undefined ? [] : Object.entries(properties);
+  if (items !== undefined) parts.push([undefined, items]);
+  if (typeof additionalProperties === "object") parts.push([undefined, additionalProperties]);
+  return parts;
+}
+
+// The name of a field says more than a number, and stays when other fields come.
+function constantNameOf(field: string, taken: ReadonlySet<string>): string {
+  const word = camelCase(field) || "part";
+  const base = NO_NAMES.has(word) || !/^[a-z]/i.test(word) ? `schema${pascalCase(word)}` : word;
+  let name = base;
+  for (let number = 2; taken.has(name); number++) name = `${base}${number}`;
+  return name;
+}
+
+// TypeScript lets no module declare the last two.
+const NO_NAMES: ReadonlySet<string> = new Set([...reservedWords, "undefined", "globalThis"]);

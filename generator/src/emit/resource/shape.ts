@@ -1,0 +1,440 @@
+import type { JsonValue } from "@gen-operator/runtime/codegen";
+import { int64Json } from "@gen-operator/schema";
+import type { RawSchema, ResourceModel } from "../../model/project-model.js";
+import {
+  dropsFields,
+  hasFields,
+  isIntOrString,
+  isObjectMetaRef,
+  isRecord,
+  isStatusCondition,
+  itemsOf,
+  ownSchema,
+  realDefaultOf,
+  resolveRef,
+  schemasOf,
+  shortNameOf,
+} from "../../model/schema.js";
+import { NameAllocator, classNameOf, pascalCase } from "../names.js";
+import { escapeDirections } from "../print.js";
+import { runtimeTypes } from "../runtime-symbols.js";
+
+/** The types of the runtime that a field may have. */
+type RuntimeTypeName = "IntOrString" | "ObjectMeta" | "StatusCondition";
+
+/** The type of a field or of an item, with every spelling of Kubernetes resolved. */
+export type TypeModel = (
+  | { readonly kind: "scalar"; readonly type: "string" | "integer" | "number" | "boolean" }
+  | { readonly kind: "enum"; readonly values: readonly (string | number | boolean)[] }
+  | { readonly kind: "array"; readonly items: TypeModel }
+  | { readonly kind: "map"; readonly values: TypeModel }
+  /** An object with named fields: an entry of `shapes`. */
+  | { readonly kind: "shape"; readonly name: string }
+  | { readonly kind: "runtime"; readonly name: RuntimeTypeName; readonly isPartial?: boolean }
+  /** Any JSON. */
+  | { readonly kind: "any" }
+  /** No value at all, as of the fields of an object whose fields the API server drops. */
+  | { readonly kind: "never" }
+) & { readonly isNullable?: boolean };
+
+/** A field of an object. */
+export interface FieldModel {
+  readonly name: string;
+  readonly type: TypeModel;
+  /** Whether a reader always finds it: the schema demands it, or the API server fills it in. */
+  readonly isRequired: boolean;
+  /** Absent unless the API server fills in a value. */
+  readonly default?: JsonValue;
+  /** The lines of its documentation; may be empty. */
+  readonly doc: readonly string[];
+}
+
+/** The shape that a shape for writers is derived from, and where the two differ. */
+export interface BaseModel {
+  /** The name of the shape for readers. */
+  readonly name: string;
+  /** The fields that a writer may leave out, or that have another type for writers. */
+  readonly redeclared: readonly string[];
+}
+
+/** An object with named fields. */
+export interface ShapeModel {
+  readonly name: string;
+  /** All of them, those of `base` as well. */
+  readonly fields: readonly FieldModel[];
+  readonly base?: BaseModel;
+  /** Whether fields that the schema does not know are kept. */
+  readonly isOpen: boolean;
+  readonly doc: readonly string[];
+}
+
+/** The schema of a kind, normalised: flat shapes that refer to each other by name. */
+export interface NormalisedSchema {
+  readonly className: string;
+  /** The fields besides apiVersion, kind and metadata. */
+  readonly root: ShapeModel;
+  /** In order of their first appearance. */
+  readonly shapes: readonly ShapeModel[];
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * Turns the structural schema of a kind into flat, named shapes.
+ *
+ * Holds every rule about what a schema of Kubernetes means as a type. `oneOf`, `anyOf`, `allOf` and `not` are dropped: in a structural
+ * schema they only narrow what is stated beside them. Names follow the path of a field, so they stay when unrelated fields come.
+ */
+export function normaliseSchema(resource: ResourceModel): NormalisedSchema {
+  return new Normaliser(resource, IDENTITY).normalise();
+}
+
+/** Turns the schema of an object that Kubernetes does not have into shapes: all of its fields are fields of the root. */
+export function normaliseObject(schema: RawSchema, name: string): NormalisedSchema {
+  const resource = { kind: name, schema, definitions: new Map(), isCustom: true, isFilledIn: false };
+  return new Normaliser(resource, new Set()).normalise();
+}
+
+/** Turns the schema of a built-in kind into the shape of its root, which refers to the shapes of definitions by their full names. */
+export function normaliseBuiltin(resource: NormalisedKind): ShapeModel {
+  return withoutInline(new Normaliser(resource, IDENTITY).normalise());
+}
+
+/** Turns a definition into a shape, which refers to others by their full names. */
+export function normaliseDefinition(name: string, definitions: ReadonlyMap<string, RawSchema>): ShapeModel {
+  const schema = definitions.get(name) ?? {};
+  const kind: NormalisedKind = { kind: shortNameOf(name), schema, definitions, isCustom: false };
+  return { ...withoutInline(new Normaliser(kind, new Set()).normalise()), name };
+}
+
+function withoutInline({ root, shapes: [inline] }: NormalisedSchema): ShapeModel {
+  if (inline !== undefined) throw new Error(`${inline.name} has fields of its own, and is no definition`);
+  return root;
+}
+
+/** What has to be known of a kind to name the types in its schema. */
+type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom"> & {
+  /** Whether an API server fills in the defaults of the schema. Default: true */
+  readonly isFilledIn?: boolean;
+};
+
+/** Where a schema was found: the name of the type that it would get, and the path that makes the name unique. */
+interface Place {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+/** Finds a place out; only types with fields of their own have to know theirs. */
+type FindPlace = () => Place;
+
+class Normaliser {
+  readonly #resource: NormalisedKind;
+  /** The fields of the root that are not the schema's to say. */
+  readonly #given: ReadonlySet<string>;
+  readonly #names: NameAllocator;
+  readonly #taken: Set<string>;
+  readonly #shapes: ShapeModel[] = [];
+
+  constructor(resource: NormalisedKind, given: ReadonlySet<string>) {
+    this.#resource = resource;
+    this.#given = given;
+    const className = classNameOf(resource.kind);
+    this.#taken = new Set([...runtimeTypes, className, `${className}Input`]);
+    this.#names = new NameAllocator(this.#taken);
+  }
+
+  normalise(): NormalisedSchema {
+    const className = classNameOf(this.#resource.kind);
+    const { schema } = resolveRef(this.#resource.schema, this.#resource.definitions);
+    const place = { name: className, path: [] };
+    const fields = this.#fieldsOf(schema, place).filter(({ name }) => !this.#given.has(name) && name !== "constructor");
+    const root = { name: className, fields, isOpen: isOpen(schema), doc: descriptionLinesOf(schema["description"]) };
+    const names = new Set([...this.#taken, ...this.#shapes.map(({ name }) => name)]);
+    return { className, root, shapes: this.#shapes, names };
+  }
+
+  #typeOf(raw: RawSchema, place: FindPlace): TypeModel {
+    const { schema, definition } = resolveRef(raw, this.#resource.definitions);
+    const type = this.#plainTypeOf(schema, place, definition);
+    return isNullable(schema) && type.kind !== "any" ? { ...type, isNullable: true } : type;
+  }
+
+  #plainTypeOf(schema: RawSchema, place: FindPlace, definition: string | undefined): TypeModel {
+    if (isIntOrString(schema)) return { kind: "runtime", name: "IntOrString" };
+    if (definition !== undefined && isObjectMetaRef(definition)) return OPTIONAL_METADATA;
+    const enumType = enumTypeOf(schema);
+    if (enumType !== undefined) return enumType;
+    switch (schema["type"]) {
+      case "string":
+      case "integer":
+      case "number":
+      case "boolean":
+        return { kind: "scalar", type: schema["type"] };
+      case "array":
+        return { kind: "array", items: this.#itemsTypeOf(schema, place) };
+      case "object":
+        return this.#objectTypeOf(schema, place, definition);
+      default:
+        return isRecord(schema["properties"]) ? this.#objectTypeOf(schema, place, definition) : { kind: "any" };
+    }
+  }
+
+  #itemsTypeOf(schema: RawSchema, place: FindPlace): TypeModel {
+    const items = itemsOf(schema);
+    if (items === undefined) return { kind: "any" };
+    return this.#typeOf(items, () => inner(place(), "Item", "[]"));
+  }
+
+  #objectTypeOf(schema: RawSchema, place: FindPlace, definition: string | undefined): TypeModel {
+    if (isStatusCondition(schema)) return { kind: "runtime", name: "StatusCondition" };
+    const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+    if (isEmbedded || hasFields(schema)) return this.#shapeOf(schema, place, definition);
+    const values = ownSchema(schema, "additionalProperties");
+    if (values === undefined) return { kind: "map", values: { kind: this.#isAlwaysEmpty(schema) ? "never" : "any" } };
+    return { kind: "map", values: this.#typeOf(values, () => inner(place(), "Value", "{}")) };
+  }
+
+  /** Tells whether the API server drops or refuses every field of an object that has no fields. Built-in kinds have free-form objects. */
+  #isAlwaysEmpty(schema: RawSchema): boolean {
+    const { isCustom, isFilledIn = true } = this.#resource;
+    return isCustom && isFilledIn && (dropsFields(schema) || schema["additionalProperties"] === false);
+  }
+
+  #shapeOf(schema: RawSchema, find: FindPlace, definition: string | undefined): TypeModel {
+    if (definition !== undefined) return { kind: "shape", name: definition };
+    const place = find();
+    const { path } = place;
+    const name = this.#names.allocate(place.name, path);
+    // The place in the list is taken before the fields are visited, so that a shape precedes those that it contains.
+    const index = this.#shapes.length;
+    const doc = path.at(-1) === "[]" || path.at(-1) === "{}" ? descriptionLinesOf(schema["description"]) : [];
+    this.#shapes.push({ name, fields: [], isOpen: isOpen(schema), doc });
+    const fields = this.#fieldsOf(schema, { name, path });
+    this.#shapes[index] = { name, fields, isOpen: isOpen(schema), doc };
+    return { kind: "shape", name };
+  }
+
+  #fieldsOf(schema: RawSchema, place: Place): FieldModel[] {
+    const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as string[]) : []);
+    const isEmbedded = schema["x-kubernetes-embedded-resource"] === true;
+    const properties = schemasOf(schema, "properties");
+    const fields = [...properties].map(([name, raw]): FieldModel => {
+      const isImplied = isEmbedded && IDENTITY.has(name);
+      const type = isImplied
+        ? IMPLIED[name as keyof typeof IMPLIED]
+        : this.#typeOf(raw, () => inner(place, pascalCase(name) || "Field", `.${name}`));
+      const value = this.#defaultOf(raw);
+      const isRequired = required.has(name) || (isEmbedded && DEMANDED.has(name));
+      return {
+        name,
+        type: (!isRequired || value !== undefined) && OBJECT_MEMBERS.has(name) ? { kind: "any" } : type,
+        // After the API server has filled in the defaults, a reader finds the field wherever its parent is. The schemas of built-in kinds
+        // state a few of the many: types that differed for readers and writers would gain nothing.
+        isRequired: isRequired || (this.#resource.isCustom && value !== undefined),
+        ...(value === undefined ? {} : { default: value }),
+        doc: docLinesOf(raw, realDefaultOf(raw, this.#resource.isCustom)),
+      };
+    });
+    const implied = isEmbedded ? [...IDENTITY].filter((name) => !properties.has(name)) : [];
+    return [...implied.map(impliedField), ...fields];
+  }
+
+  // A default of null is none.
+  #defaultOf(raw: RawSchema): JsonValue | undefined {
+    const { isCustom, isFilledIn = true } = this.#resource;
+    return isFilledIn ? ((realDefaultOf(raw, isCustom) as JsonValue | undefined) ?? undefined) : undefined;
+  }
+}
+
+const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
+const OPTIONAL_METADATA: TypeModel = { kind: "runtime", name: "ObjectMeta", isPartial: true };
+const TEXT: TypeModel = { kind: "scalar", type: "string" };
+const IMPLIED = { apiVersion: TEXT, kind: TEXT, metadata: OPTIONAL_METADATA } as const;
+
+// The API server demands of an embedded resource that it names its type, and no metadata.
+const DEMANDED: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
+
+// Every object literal inherits these, with types that no schema means: an optional field of such a name would reject all of them.
+const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+function impliedField(name: string): FieldModel {
+  return { name, type: IMPLIED[name as keyof typeof IMPLIED], isRequired: DEMANDED.has(name), doc: [] };
+}
+
+function inner({ name, path }: Place, word: string, step: string): Place {
+  return { name: name + word, path: [...path, step] };
+}
+
+function isOpen(schema: RawSchema): boolean {
+  return (
+    schema["x-kubernetes-preserve-unknown-fields"] === true ||
+    ((schema["additionalProperties"] === true || isRecord(schema["additionalProperties"])) && hasFields(schema))
+  );
+}
+
+// An API server refuses null where there is an enum, also where the enum has it.
+function isNullable(schema: RawSchema): boolean {
+  const allowed = schema["enum"];
+  return schema["nullable"] === true && !(Array.isArray(allowed) && allowed.length > 0);
+}
+
+/** Returns the union of the values of an enum; undefined if there is none, or if one of the values is no scalar. */
+function enumTypeOf(schema: RawSchema): TypeModel | undefined {
+  const values = schema["enum"];
+  if (!Array.isArray(values)) return undefined;
+  const scalars = values.filter(isScalar);
+  // A value of another type than the schema's can never be valid.
+  const possible = [...new Set(scalars)].filter((value) => hasTypeOf(schema, value));
+  if (possible.length === 0 || scalars.length + values.filter((value) => value === null).length < values.length)
+    return undefined;
+  return { kind: "enum", values: possible };
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function hasTypeOf(schema: RawSchema, value: string | number | boolean): boolean {
+  const type = schema["type"];
+  if (type === undefined) return true;
+  return type === "integer" ? Number.isInteger(value) : type === typeof value;
+}
+
+const WIDTH = 110;
+
+/**
+ * Returns the lines of the documentation of a field: the description, then its default and what the schema demands as tags.
+ *
+ * Descriptions come from anywhere, so nothing in them may end the comment or become a tag of its own.
+ */
+export function docLinesOf(schema: RawSchema, value: unknown): readonly string[] {
+  const description = descriptionLinesOf(schema["description"]);
+  const tags = tagsOf(schema, { value, description });
+  if (tags.length === 0) return description;
+  return description.length > 0 ? [...description, "", ...tags] : tags;
+}
+
+// The kinds of a project hold the same parts over and over, and so do the versions of a kind.
+const known = new Map<string, readonly string[]>();
+
+/** Returns the lines of a description, safe inside a comment. */
+export function descriptionLinesOf(description: unknown): readonly string[] {
+  if (typeof description !== "string") return [];
+  const before = known.get(description);
+  if (before !== undefined) return before;
+  const lines = linesOf(description);
+  known.set(description, lines);
+  return lines;
+}
+
+function linesOf(description: string): string[] {
+  const text = HARMLESS.test(description) && !description.includes("*/") ? description : withoutHarm(description);
+  const lines = text.split("\n").map((line) => line.trimEnd());
+  const shown =
+    lines.length === 1
+      ? lines.map((line) => line.trimStart())
+      : lines
+          .join("\n")
+          .replace(/\n{3,}/g, "\n\n")
+          .trim()
+          .split("\n");
+  return wrap(shown).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
+}
+
+// Nearly all descriptions are plain English: spaces, letters and signs of ASCII but for "@".
+const HARMLESS = /^[\n -?A-~]*$/;
+
+function withoutHarm(description: string): string {
+  const text = description
+    .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
+    // Control characters would make the file unreadable.
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ")
+    .replace(/\t/g, "  ");
+  return escapeComment(text);
+}
+
+/** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
+function escapeComment(text: string): string {
+  return escapeDirections(text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@"));
+}
+
+/** Returns a JSDoc comment of lines, or nothing if there are none. */
+export function renderDoc(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  if (lines.length === 1) return `/** ${lines[0]} */`;
+  return ["/**", ...lines.map((line) => (line === "" ? " *" : ` * ${line}`)), " */"].join("\n");
+}
+
+// Code fences and indented lines keep their shape; prose is wrapped.
+function wrap(lines: readonly string[]): string[] {
+  let isFenced = false;
+  return lines.flatMap((line) => {
+    if (line.trimStart().startsWith("```")) isFenced = !isFenced;
+    return isFenced || line.length <= WIDTH || /^\s/.test(line) ? [line] : wrapLine(line);
+  });
+}
+
+function wrapLine(line: string): string[] {
+  const lines: string[] = [];
+  let current = "";
+  for (const word of line.split(" ")) {
+    if (current !== "" && current.length + word.length + 1 > WIDTH) {
+      // Two spaces may have stood here.
+      lines.push(current.trimEnd());
+      current = word;
+    } else current = current === "" ? word : `${current} ${word}`;
+  }
+  return [...lines, current];
+}
+
+const SIMPLE_TAGS = [
+  ["format", "format"],
+  ["minimum", "minimum"],
+  ["maximum", "maximum"],
+  ["minLength", "minLength"],
+  ["maxLength", "maxLength"],
+  ["minItems", "minItems"],
+  ["maxItems", "maxItems"],
+  ["minProperties", "minProperties"],
+  ["maxProperties", "maxProperties"],
+  ["multipleOf", "multipleOf"],
+  ["pattern", "pattern"],
+] as const;
+
+const TAGGED: ReadonlySet<string> = new Set([
+  ...SIMPLE_TAGS.map(([keyword]) => keyword),
+  "deprecated",
+  "x-kubernetes-list-type",
+  "x-kubernetes-validations",
+]);
+
+interface Documented {
+  /** The default. */
+  readonly value: unknown;
+  readonly description: readonly string[];
+}
+
+function tagsOf(schema: RawSchema, { value: byDefault, description }: Documented): string[] {
+  const tags: string[] = [];
+  const add = (tag: string, text = "") => tags.push(text === "" ? `@${tag}` : `@${tag} ${oneLine(text)}`.trimEnd());
+  if (description.some((line) => /^Deprecated\b/i.test(line)) || schema["deprecated"] === true) add("deprecated");
+  if (byDefault !== undefined) add("default", int64Json(byDefault));
+  if (!Object.keys(schema).some((keyword) => TAGGED.has(keyword))) return tags;
+  for (const [keyword, tag] of SIMPLE_TAGS) {
+    const value = schema[keyword];
+    if (typeof value !== "string" && typeof value !== "number") continue;
+    const exclusive = schema[keyword === "minimum" ? "exclusiveMinimum" : "exclusiveMaximum"] === true;
+    add(tag, /^m(in|ax)imum$/.test(keyword) && exclusive ? `${value} (exclusive)` : String(value));
+  }
+  const listType = schema["x-kubernetes-list-type"];
+  const keys = schema["x-kubernetes-list-map-keys"];
+  if (typeof listType === "string")
+    add("listType", listType === "map" && Array.isArray(keys) ? `map by ${keys.join(", ")}` : listType);
+  const rules = schema["x-kubernetes-validations"];
+  for (const rule of Array.isArray(rules) ? (rules as RawSchema[]) : [])
+    add("validation", String(rule["message"] ?? rule["rule"]));
+  return tags;
+}
+
+function oneLine(text: string): string {
+  return escapeComment(text.replace(/[\s\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, " ").trim());
+}

@@ -1,0 +1,87 @@
+import { basename, parse } from "node:path";
+import { checkDuplicateKind } from "../check/kinds.js";
+import { type Diagnostic, hasErrors } from "../diagnostic.js";
+import { type KindName, formatKind } from "../model/resolved-project.js";
+import { type Crd, readCrdFiles, readCrds } from "../read/crd/read-crds.js";
+import { findCrdFiles, readProjectFile } from "../read/project-files.js";
+import type { Inputs } from "../read/read-inputs.js";
+
+/** A kind that a controller of a new spec can have as its primary. */
+export interface PrimaryKind {
+  /** As a spec names it: `example.com/v1/WebPage`. */
+  readonly name: string;
+  readonly kind: string;
+  readonly scope: "Namespaced" | "Cluster";
+}
+
+/** A file with CRDs, or with kinds that have none, which a project is to get. */
+export interface NewCrdFile {
+  /** Where it comes from. */
+  readonly file: string;
+  /** Where it goes: `crds/webpages.example.com.yaml`. */
+  readonly path: string;
+  readonly text: string;
+  /** Each kind in the version that is stored, or in another one that is served. */
+  readonly kinds: readonly PrimaryKind[];
+}
+
+/** Gives files their paths in a project. Files of one name get paths of their own, as some file systems do not tell upper from lower case. */
+function withPaths<File extends { readonly file: string }>(files: readonly File[]): (File & { path: string })[] {
+  const taken = new Set<string>();
+  return files.map((each) => {
+    // Standard input has no name.
+    const { name, ext } = parse(/^<.*>$/.test(each.file) ? "crds.yaml" : basename(each.file));
+    let path = `crds/${name}${ext}`;
+    for (let number = 2; taken.has(path.toLowerCase()); number += 1) path = `crds/${name}-${number}${ext}`;
+    taken.add(path.toLowerCase());
+    return { ...each, path };
+  });
+}
+
+/** The files that a project is to get, and what is wrong with them. */
+export interface NewCrds {
+  readonly files: readonly NewCrdFile[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds the CRDs in what a command was given for a project, which need not exist yet. Files without a CRD are passed over. */
+export async function readNewCrds(project: string, read: Inputs): Promise<NewCrds> {
+  const { crds, kinds, diagnostics } = readCrdFiles(read);
+  if (hasErrors(diagnostics)) return { files: [], diagnostics };
+  const isOf = (file: string) => (each: { readonly file?: string }) => each.file === file;
+  const files = withPaths(
+    read.files.flatMap(({ file, text }) => {
+      const own = [...crds.filter(isOf(file)).flatMap(primaryOf), ...kinds.filter(isOf(file)).map(namesOf)];
+      return own.length === 0 ? [] : [{ file, text, kinds: own }];
+    }),
+  );
+  if (files.length === 0) return { files, diagnostics: [...diagnostics, NOTHING_SERVED] };
+  const present = await readPresentCrds(project);
+  // A file that is there already stays as it is.
+  const added = files.filter(({ path }) => !present.some(isOf(path))).flatMap(({ file }) => crds.filter(isOf(file)));
+  return { files, diagnostics: [...diagnostics, ...checkDuplicateKind([...present, ...added])] };
+}
+
+const NOTHING_SERVED: Diagnostic = {
+  severity: "error",
+  rule: "no-crds",
+  message: "no CustomResourceDefinition has a version that is served",
+};
+
+function primaryOf({ versions, group, kind, scope }: Crd): PrimaryKind[] {
+  const served = versions.filter(({ isServed }) => isServed);
+  const version = served.find(({ isStorage }) => isStorage) ?? served[0];
+  return version === undefined ? [] : [namesOf({ group, version: version.name, kind, scope })];
+}
+
+function namesOf({ scope, ...kind }: KindName & Pick<PrimaryKind, "scope">): PrimaryKind {
+  return { name: formatKind(kind), kind: kind.kind, scope };
+}
+
+/** What is wrong with these, generating tells. */
+async function readPresentCrds(project: string): Promise<Crd[]> {
+  const found = await findCrdFiles(project);
+  if (!Array.isArray(found)) return [];
+  const read = await Promise.all(found.map((file) => readProjectFile(project, file)));
+  return read.flatMap((file) => ("rule" in file ? [] : readCrds(file).crds));
+}

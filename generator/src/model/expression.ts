@@ -1,0 +1,281 @@
+import type ts from "typescript";
+import { type PartMemory, digestOf } from "../stage.js";
+import type { ExpressionName } from "./project-model.js";
+import { type ProvenField, provenFieldsOf } from "./proven-fields.js";
+import { loadLibrary } from "./typescript.js";
+
+/** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
+export type ParsedExpression =
+  | {
+      readonly kind: "expression";
+      readonly names: readonly ExpressionName[];
+      /** Where each of the names is used first. */
+      readonly offsets: readonly (readonly [ExpressionName, number])[];
+      /** What it proves of the primary when it is true. */
+      readonly proves: readonly ProvenField[];
+    }
+  | { readonly kind: "problem"; readonly message: string; readonly offset: number };
+
+/** Parses the text of a `when:`; `names` are those that it may refer to. */
+export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
+
+/** The names that a condition may refer to. */
+const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context", "live", "item"];
+
+/** How many words and signs an expression may have. The compiler calls itself for each, and its stack ends after about twice as many. */
+const MAX_TOKENS = 500;
+
+/** Returns where an expression is too long to be parsed; undefined if it is not. */
+function excessOf(text: string): number | undefined {
+  const compiler = loadLibrary("typescript");
+  const scanner = compiler.createScanner(compiler.ScriptTarget.ES2022, true, compiler.LanguageVariant.Standard, text);
+  for (let count = 0; scanner.scan() !== compiler.SyntaxKind.EndOfFileToken; count += 1)
+    if (count === MAX_TOKENS) return scanner.getTokenStart();
+  return undefined;
+}
+
+/** Returns what parses expressions, each once; the compiler takes a while to load, and is loaded for the first that nobody remembers. */
+export function createExpressionParser(parts: PartMemory): ParseExpression {
+  return (text, names = CONDITION_NAMES) =>
+    parts.recall("expression", digestOf(text, ...names), () => parseExpression(text, names, loadLibrary("typescript")));
+}
+
+/**
+ * Parses a text as exactly one expression that only reads.
+ *
+ * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
+ */
+function parseExpression(text: string, names: readonly ExpressionName[], compiler: typeof ts): ParsedExpression {
+  const head = "(\n";
+  const excess = excessOf(text);
+  if (excess !== undefined) {
+    const message = `an expression cannot have more than ${MAX_TOKENS} words and signs; use function: instead of when:`;
+    return { kind: "problem", message, offset: excess };
+  }
+  const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
+  const problem = (offset: number, message: string): ParsedExpression => ({
+    kind: "problem",
+    message,
+    offset: Math.min(Math.max(offset - head.length, 0), text.length),
+  });
+  const [syntaxError] = (source as unknown as { parseDiagnostics: readonly ts.DiagnosticWithLocation[] })
+    .parseDiagnostics;
+  const [statement, second] = source.statements;
+  const root = expressionOf(statement, source, compiler);
+  if (root === undefined || second !== undefined) {
+    if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+    return problem(second?.getStart(source) ?? head.length, "expected one expression");
+  }
+  if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+  // They end lines, and the generator writes them as escapes, which mean something else outside of texts.
+  const separator = /[\u2028\u2029]/.exec(text);
+  if (separator !== null)
+    return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
+  const direction = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/.exec(text);
+  if (direction !== null)
+    return problem(
+      direction.index + head.length,
+      "an expression cannot have invisible marks that change the direction of text",
+    );
+  const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
+  if (directive !== null) return problem(directive.index + head.length, `an expression cannot have ${directive[0]}`);
+  const forbidden = findForbidden(root, compiler);
+  if (forbidden !== undefined)
+    return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
+  const free = freeNames(root, compiler);
+  const used = names.filter((name) => free.has(name));
+  const offsets = used.map((name) => [name, free.get(name)!.getStart(source) - head.length] as const);
+  return { kind: "expression", names: used, offsets, proves: provenFieldsOf(root, compiler) };
+}
+
+// The parentheses are ours: they have to be one expression that reaches from the first character to the last.
+function expressionOf(statement: ts.Statement | undefined, source: ts.SourceFile, compiler: typeof ts) {
+  if (statement === undefined || !compiler.isExpressionStatement(statement)) return undefined;
+  const { expression } = statement;
+  if (!compiler.isParenthesizedExpression(expression) || expression.getEnd() !== source.text.length) return undefined;
+  return expression.expression;
+}
+
+function messageOf({ messageText }: ts.Diagnostic, compiler: typeof ts): string {
+  return compiler.flattenDiagnosticMessageText(messageText, "\n");
+}
+
+interface Forbidden {
+  readonly node: ts.Node;
+  readonly what: string;
+}
+
+function findForbidden(node: ts.Node, compiler: typeof ts): Forbidden | undefined {
+  const what = forbiddenUse(node, compiler);
+  if (what !== undefined) return { node, what };
+  return compiler.forEachChild(node, (child) => findForbidden(child, compiler));
+}
+
+function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
+  const { SyntaxKind } = compiler;
+  if (compiler.isBinaryExpression(node)) {
+    const operator = node.operatorToken.kind;
+    if (operator >= SyntaxKind.FirstAssignment && operator <= SyntaxKind.LastAssignment)
+      return "assign; compare with ===";
+    return operator === SyntaxKind.CommaToken ? "use the comma operator; join conditions with && or ||" : undefined;
+  }
+  if (compiler.isPrefixUnaryExpression(node) || compiler.isPostfixUnaryExpression(node)) {
+    const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
+    return isChange ? "change a value" : undefined;
+  }
+  if (compiler.isBlock(node)) return "have statements; use function: instead of when:";
+  if (compiler.isIdentifier(node) && node.text === "arguments") return "use arguments";
+  switch (node.kind) {
+    case SyntaxKind.AwaitExpression:
+      return "await; use function: instead of when:";
+    case SyntaxKind.DeleteExpression:
+      return "delete";
+    case SyntaxKind.YieldExpression:
+      return "yield";
+    case SyntaxKind.FunctionExpression:
+    case SyntaxKind.ClassExpression:
+      return "define functions or classes; use function: instead of when:";
+    case SyntaxKind.ImportKeyword:
+    case SyntaxKind.ImportType:
+    case SyntaxKind.MetaProperty:
+      return "import; use function: instead of when:";
+    case SyntaxKind.ThisKeyword:
+      return "use this";
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the identifiers that an expression takes from around it, by their names; of each the first. */
+function freeNames(root: ts.Node, compiler: typeof ts): ReadonlyMap<string, ts.Identifier> {
+  const free = new Map<string, ts.Identifier>();
+  const visit = (node: ts.Node, bound: ReadonlySet<string>): void => {
+    if (compiler.isIdentifier(node)) {
+      const isFree = !bound.has(node.text) && isReference(node, compiler);
+      if (isFree && !free.has(node.text)) free.set(node.text, node);
+      return;
+    }
+    const inside = compiler.isArrowFunction(node)
+      ? new Set([...bound, ...node.parameters.flatMap(({ name }) => boundNames(name, compiler))])
+      : bound;
+    compiler.forEachChild(node, (child) => visit(child, inside));
+  };
+  visit(root, new Set());
+  return free;
+}
+
+function boundNames(name: ts.BindingName, compiler: typeof ts): string[] {
+  if (compiler.isIdentifier(name)) return [name.text];
+  return name.elements.flatMap((element) =>
+    compiler.isOmittedExpression(element) ? [] : boundNames(element.name, compiler),
+  );
+}
+
+function isReference(node: ts.Identifier, compiler: typeof ts): boolean {
+  const { parent } = node;
+  if (compiler.isPropertyAccessExpression(parent)) return parent.name !== node;
+  if (compiler.isPropertyAssignment(parent) || compiler.isBindingElement(parent)) return parent.initializer === node;
+  return true;
+}
+
+/** What an expression comes to. */
+interface Constant {
+  readonly value: unknown;
+}
+
+type Operation = (left: never, right: never) => unknown;
+
+const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ["===", (left, right) => left === right],
+  ["!==", (left, right) => left !== right],
+  ["==", (left, right) => left == right],
+  ["!=", (left, right) => left != right],
+  ["<", (left, right) => left < right],
+  ["<=", (left, right) => left <= right],
+  [">", (left, right) => left > right],
+  [">=", (left, right) => left >= right],
+]);
+
+/**
+ * Returns what an expression always comes to; undefined if it depends on something. What is in `absent`, such as `live` or `secondary.web`,
+ * is taken for not there.
+ */
+export function constantValueOf(text: string, absent: ReadonlySet<string> = new Set()): Constant | undefined {
+  if (excessOf(text) !== undefined) return undefined;
+  const compiler = loadLibrary("typescript");
+  const source = compiler.createSourceFile("when.ts", `(\n${text}\n)`, compiler.ScriptTarget.ES2022);
+  const [statement] = source.statements;
+  if (statement === undefined || !compiler.isExpressionStatement(statement)) return undefined;
+  return evaluate(statement.expression, { compiler, source, absent });
+}
+
+interface Surroundings {
+  readonly compiler: typeof ts;
+  readonly source: ts.SourceFile;
+  readonly absent: ReadonlySet<string>;
+}
+
+function evaluate(node: ts.Expression, around: Surroundings): Constant | undefined {
+  const { compiler } = around;
+  if (compiler.isParenthesizedExpression(node) || compiler.isAsExpression(node) || compiler.isNonNullExpression(node))
+    return evaluate(node.expression, around);
+  if (compiler.isStringLiteralLike(node)) return { value: node.text };
+  if (compiler.isNumericLiteral(node)) return { value: Number(node.text) };
+  if (compiler.isIdentifier(node))
+    return node.text === "undefined" || around.absent.has(node.text) ? { value: undefined } : undefined;
+  if (compiler.isPrefixUnaryExpression(node)) return evaluateNot(node, around);
+  if (compiler.isBinaryExpression(node)) return evaluateBinary(node, around);
+  if (compiler.isConditionalExpression(node)) return evaluateChoice(node, around);
+  if (compiler.isPropertyAccessExpression(node) || compiler.isElementAccessExpression(node))
+    return evaluateField(node, around);
+  const { TrueKeyword, FalseKeyword, NullKeyword } = compiler.SyntaxKind;
+  if (node.kind === NullKeyword) return { value: null };
+  return node.kind === TrueKeyword || node.kind === FalseKeyword ? { value: node.kind === TrueKeyword } : undefined;
+}
+
+function evaluateNot({ operator, operand }: ts.PrefixUnaryExpression, around: Surroundings): Constant | undefined {
+  if (operator !== around.compiler.SyntaxKind.ExclamationToken) return undefined;
+  const constant = evaluate(operand, around);
+  return constant === undefined ? undefined : { value: !constant.value };
+}
+
+function evaluateBinary({ left, right, operatorToken }: ts.BinaryExpression, around: Surroundings) {
+  const operator = operatorToken.getText(around.source);
+  const [first, second] = [evaluate(left, around), evaluate(right, around)];
+  // What a condition comes to is all that counts, so it does not matter which side it depends on.
+  if (operator === "&&") return decided(first, second, false);
+  if (operator === "||") return decided(first, second, true);
+  if (operator === "??") return first === undefined || first.value != null ? first : second;
+  const operation = OPERATIONS.get(operator);
+  if (operation === undefined || first === undefined || second === undefined) return undefined;
+  return { value: operation(first.value as never, second.value as never) };
+}
+
+function decided(first: Constant | undefined, second: Constant | undefined, by: boolean): Constant | undefined {
+  const isDecided = [first, second].some((constant) => constant !== undefined && Boolean(constant.value) === by);
+  if (isDecided) return { value: by };
+  return first === undefined || second === undefined ? undefined : { value: !by };
+}
+
+function evaluateChoice({ condition, whenTrue, whenFalse }: ts.ConditionalExpression, around: Surroundings) {
+  const constant = evaluate(condition, around);
+  if (constant !== undefined) return evaluate(constant.value ? whenTrue : whenFalse, around);
+  const [first, second] = [evaluate(whenTrue, around), evaluate(whenFalse, around)];
+  return first !== undefined && second !== undefined && first.value === second.value ? first : undefined;
+}
+
+function evaluateField(
+  node: ts.PropertyAccessExpression | ts.ElementAccessExpression,
+  around: Surroundings,
+): Constant | undefined {
+  const { compiler, absent } = around;
+  const field = compiler.isPropertyAccessExpression(node) ? node.name : node.argumentExpression;
+  const name = compiler.isIdentifier(field) || compiler.isStringLiteralLike(field) ? field.text : undefined;
+  const { expression } = node;
+  const isSecondary = compiler.isIdentifier(expression) && expression.text === "secondary";
+  if (isSecondary) return name !== undefined && absent.has(`secondary.${name}`) ? { value: undefined } : undefined;
+  // What is read of nothing, with `?.` or behind it, is nothing; without it the condition fails, which is no value.
+  const isOptional = (node.flags & compiler.NodeFlags.OptionalChain) !== 0;
+  const object = isOptional ? evaluate(expression, around) : undefined;
+  return object !== undefined && object.value == null ? { value: undefined } : undefined;
+}

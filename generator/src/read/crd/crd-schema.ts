@@ -1,0 +1,286 @@
+import { quote } from "../../diagnostic.js";
+import { describeValue, isRecord, parseInteger } from "../yaml/values.js";
+import type { YamlDocument, YamlPath } from "../yaml/yaml-document.js";
+
+/** Something in a schema that no structural schema may have. */
+interface SchemaProblem {
+  readonly path: YamlPath;
+  readonly message: string;
+}
+
+// What apiextensions.k8s.io/v1 rejects, so that no library ever sees it: it could read files or fetch addresses.
+const FORBIDDEN = ["$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties"];
+const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
+const LISTS_OF_SCHEMAS = ["allOf", "anyOf", "oneOf"];
+const SCHEMAS = ["not", "additionalProperties"];
+const SINGLE_SCHEMAS = ["items", ...SCHEMAS];
+/** Deeper than any schema that a cluster stores; recursion must end somewhere. */
+const MAX_DEPTH = 200;
+
+/**
+ * Returns a schema without keywords that the API server takes for absent: those whose value is null, and an empty type. An example may be null,
+ * and so may the default of a nullable field.
+ *
+ * The names of fields are no keywords.
+ */
+export function withoutNulls(schema: unknown): unknown {
+  if (!isRecord(schema) || !hasNulls(schema)) return schema;
+  const clean: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    const mayBeNull = keyword === "example" || (keyword === "default" && schema["nullable"] === true);
+    if ((value === null && !mayBeNull) || isNoType(keyword, value)) continue;
+    clean[keyword] = cleanBelow(keyword, value);
+  }
+  return clean;
+}
+
+// Few schemas have any, and those that have none need no copy.
+function hasNulls(value: unknown): boolean {
+  return value === null || (typeof value === "object" && Object.entries(value).some(isAbsent));
+}
+
+function isAbsent([key, value]: readonly [string, unknown]): boolean {
+  return isNoType(key, value) || hasNulls(value);
+}
+
+// Go programs that write CRDs write an absent type so.
+function isNoType(keyword: string, value: unknown): boolean {
+  return keyword === "type" && value === "";
+}
+
+function cleanBelow(keyword: string, value: unknown): unknown {
+  if (keyword === "properties" && isRecord(value))
+    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, withoutNulls(child)]));
+  if (LISTS_OF_SCHEMAS.includes(keyword) && Array.isArray(value)) return value.map(withoutNulls);
+  return keyword === "items" || SCHEMAS.includes(keyword) ? withoutNulls(value) : value;
+}
+
+/** Checks that a schema has the shape that everything after relies on. */
+export function checkSchema(schema: unknown): SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  checkBelow(schema, [], problems);
+  return problems;
+}
+
+/** `path` is the way to the schema: one list for all of them, of which only problems get a copy. */
+function checkBelow(schema: unknown, path: (string | number)[], problems: SchemaProblem[]): void {
+  const fail = (message: string) => void problems.push({ path: [...path], message });
+  if (!isRecord(schema)) return fail(`expected a schema, found ${describeValue(schema)}`);
+  if (path.length > MAX_DEPTH) return fail("the schema is nested too deeply");
+  if (Object.entries(schema).some(isWrong))
+    problems.push(...forbiddenKeywords(schema, path), ...checkKeywords(schema, path));
+  visitSchemasIn(schema, path, (child) => checkBelow(child, path, problems));
+}
+
+/** Tells whether a keyword may be a problem; most schemas have none, and need no closer look. */
+function isWrong([keyword, value]: readonly [string, unknown]): boolean {
+  if (FORBIDDEN.includes(keyword)) return true;
+  return value !== undefined && EXPECTATIONS.get(keyword)?.[1](value) === false;
+}
+
+function forbiddenKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
+  return FORBIDDEN.filter((keyword) => Object.hasOwn(schema, keyword)).map((keyword) => ({
+    path: [...path, keyword],
+    message: `${quote(keyword)} is not allowed in the schema of a CustomResourceDefinition`,
+  }));
+}
+
+/** Lists the defaults and enums of a schema with an integer that JavaScript rounds. */
+export function findInexactNumbers(schema: unknown): SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  const visit = (node: unknown, path: (string | number)[]): void => {
+    if (!isRecord(node)) return;
+    for (const keyword of ["default", "enum"])
+      if (node["type"] !== "number" && Object.hasOwn(node, keyword) && hasInexactNumber(node[keyword]))
+        problems.push({
+          path: [...path, keyword],
+          message: `${keyword} has an integer beyond 2^53, which JavaScript rounds: an operator reads and writes another number`,
+        });
+    visitSchemasIn(node, path, (child) => visit(child, path));
+  };
+  visit(schema, []);
+  return problems;
+}
+
+/** Tells whether a number stands for integers that JavaScript does not tell apart. */
+function isRounded(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+function hasInexactNumber(value: unknown): boolean {
+  if (typeof value === "number") return isRounded(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
+}
+
+/** What a keyword has to be, in words, and whether a value is that. */
+type Expectation = readonly [words: string, isRight: (value: unknown) => boolean];
+
+const TEXT: Expectation = ["a text", (value) => typeof value === "string"];
+const BOOLEAN: Expectation = ["true or false", (value) => typeof value === "boolean"];
+const NUMBER: Expectation = ["a number", (value) => typeof value === "number"];
+const COUNT: Expectation = ["a whole number", (value) => Number.isInteger(value)];
+const NAMES: Expectation = ["a list of names", isTexts];
+const SCHEMA: Expectation = ["a schema", isRecord];
+const SCHEMA_LIST: Expectation = ["a list of schemas", Array.isArray];
+
+/** What apiextensions.k8s.io/v1 says of each keyword. */
+const EXPECTED: { readonly [keyword: string]: Expectation } = {
+  // The type may be left out as an empty text, as Go programs do that write CRDs.
+  type: [`one of ${TYPES.join(", ")}`, (type) => type === "" || TYPES.includes(type as string)],
+  description: TEXT,
+  title: TEXT,
+  format: TEXT,
+  pattern: TEXT,
+  nullable: BOOLEAN,
+  uniqueItems: BOOLEAN,
+  minimum: NUMBER,
+  maximum: NUMBER,
+  multipleOf: NUMBER,
+  exclusiveMinimum: BOOLEAN,
+  exclusiveMaximum: BOOLEAN,
+  minLength: COUNT,
+  maxLength: COUNT,
+  minItems: COUNT,
+  maxItems: COUNT,
+  minProperties: COUNT,
+  maxProperties: COUNT,
+  required: NAMES,
+  enum: ["a list of values", Array.isArray],
+  properties: ["an object", isRecord],
+  items: ["one schema", isRecord],
+  additionalProperties: ["a schema or a boolean", (value) => typeof value === "boolean" || isRecord(value)],
+  not: SCHEMA,
+  allOf: SCHEMA_LIST,
+  anyOf: SCHEMA_LIST,
+  oneOf: SCHEMA_LIST,
+  externalDocs: ["an object", isRecord],
+  "x-kubernetes-preserve-unknown-fields": BOOLEAN,
+  "x-kubernetes-embedded-resource": BOOLEAN,
+  "x-kubernetes-int-or-string": BOOLEAN,
+  "x-kubernetes-list-type": oneOf("atomic", "set", "map"),
+  "x-kubernetes-map-type": oneOf("atomic", "granular"),
+  "x-kubernetes-list-map-keys": NAMES,
+  "x-kubernetes-validations": ["a list of rules, each with a rule", isRules],
+};
+
+/** All keywords that a schema may have, and those that the API server refuses. */
+export const SCHEMA_KEYWORDS: readonly string[] = [...Object.keys(EXPECTED), ...FORBIDDEN, "default", "example"];
+
+const EXPECTATIONS: ReadonlyMap<string, Expectation> = new Map(Object.entries(EXPECTED));
+
+function oneOf(...texts: readonly string[]): Expectation {
+  return [`one of ${texts.join(", ")}`, (value) => texts.includes(value as string)];
+}
+
+function isRules(value: unknown): boolean {
+  return Array.isArray(value) && value.every((rule) => isRecord(rule) && typeof rule["rule"] === "string");
+}
+
+function checkKeywords(schema: { readonly [keyword: string]: unknown }, path: YamlPath): SchemaProblem[] {
+  return [...EXPECTATIONS].flatMap(([keyword, [words, isRight]]) => {
+    const value = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+    if (value === undefined || isRight(value)) return [];
+    const found = Array.isArray(value) && /^a list/.test(words) ? "another one" : describeValue(value);
+    return [{ path: [...path, keyword], message: `${keyword} must be ${words}, found ${found}` }];
+  });
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** Visits the schemas directly inside of a schema; at each of them, `path` is the way to it. */
+export function visitSchemasIn(
+  schema: { readonly [keyword: string]: unknown },
+  path: (string | number)[],
+  visit: (child: unknown) => void,
+): void {
+  const visitAt = (child: unknown, keyword: string, step?: string | number): void => {
+    const { length } = path;
+    path.push(keyword);
+    if (step !== undefined) path.push(step);
+    visit(child);
+    path.length = length;
+  };
+  const own = (keyword: string) => (Object.hasOwn(schema, keyword) ? schema[keyword] : undefined);
+  const properties = own("properties");
+  if (isRecord(properties)) for (const [name, child] of Object.entries(properties)) visitAt(child, "properties", name);
+  for (const keyword of SINGLE_SCHEMAS) {
+    const child = own(keyword);
+    if (isRecord(child)) visitAt(child, keyword);
+  }
+  for (const keyword of LISTS_OF_SCHEMAS) {
+    const children = own(keyword);
+    if (Array.isArray(children)) for (const [index, child] of children.entries()) visitAt(child, keyword, index);
+  }
+}
+
+// The API server keeps an integer of an object, and of a default, an enum and an example of a definition, as it is written, also where
+// JavaScript has no such number.
+
+/** An integer of a document that JavaScript rounds. */
+export interface ExactInteger {
+  readonly path: YamlPath;
+  readonly value: bigint;
+}
+
+const INT64_LIMIT = 2n ** 63n;
+
+/** Lists the paths of the numbers in defaults, enums and examples of a schema that JavaScript may have rounded. */
+export function findRoundedNumbers(schema: unknown): YamlPath[] {
+  const paths: YamlPath[] = [];
+  const visit = (node: unknown, path: (string | number)[]): void => {
+    if (!isRecord(node)) return;
+    for (const keyword of ["default", "enum", "example"])
+      if (Object.hasOwn(node, keyword)) paths.push(...findRoundedIn(node[keyword], [...path, keyword]));
+    visitSchemasIn(node, path, (child) => visit(child, path));
+  };
+  visit(schema, []);
+  return paths;
+}
+
+/** Tells whether a value has a number that JavaScript may have rounded. */
+export function hasRounded(value: unknown): boolean {
+  return findRoundedIn(value, []).length > 0;
+}
+
+function findRoundedIn(value: unknown, path: YamlPath): YamlPath[] {
+  if (typeof value === "number") return isRounded(value) ? [path] : [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => findRoundedIn(item, [...path, index]));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([key, member]) => findRoundedIn(member, [...path, key]));
+}
+
+/** Returns the object of a document; an integer that JavaScript rounds is a bigint. */
+export function exactObjectOf<Value extends object>(document: YamlDocument, value: Value): Value {
+  const integers = findRoundedIn(value, []).flatMap((path) => {
+    const integer = parseInt64(document.plainTextAt(path));
+    return integer === undefined ? [] : [{ path, value: integer }];
+  });
+  return withIntegers(value, integers, (integer) => integer);
+}
+
+/** Returns the integer that a plain scalar is; undefined if it is none, or if the API server reads it as a float: beyond int64. */
+export function parseInt64(text: string | undefined): bigint | undefined {
+  const value = text === undefined ? undefined : parseInteger(text);
+  return value !== undefined && value >= -INT64_LIMIT && value < INT64_LIMIT ? value : undefined;
+}
+
+/** Returns a copy of a value with its integers that JavaScript rounds in another form; the value itself if it has none. */
+export function withIntegers<Value extends object>(
+  value: Value,
+  integers: readonly ExactInteger[],
+  formOf: (value: bigint) => unknown,
+): Value {
+  if (integers.length === 0) return value;
+  const copy = structuredClone(value);
+  for (const { path, value: integer } of integers) setAt(copy, path, formOf(integer));
+  return copy;
+}
+
+function setAt(root: object, path: YamlPath, value: unknown): void {
+  const holder = path
+    .slice(0, -1)
+    .reduce<unknown>((at, step) => (at as { [step: string | number]: unknown })[step], root);
+  (holder as { [step: string | number]: unknown })[path.at(-1)!] = value;
+}

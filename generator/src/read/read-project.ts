@@ -1,0 +1,358 @@
+import { exactJson } from "@gen-operator/schema";
+import { type Diagnostic, didYouMean, quote, subjectOfCrd } from "../diagnostic.js";
+import { type PartMemory, RunParts, digestOf, digestOf as digestOfText } from "../stage.js";
+import { EMPTY_OBJECT } from "./crd/check-crd.js";
+import { checkSchema } from "./crd/crd-schema.js";
+import { type Crd, type CrdFile, type CrdVersion, passedOver, readCrds } from "./crd/read-crds.js";
+import { type BuiltinKinds, readBuiltinKinds, withKinds } from "./kinds.js";
+import {
+  type ProjectFile,
+  findCrdFiles,
+  isDirectory,
+  isSpecFile,
+  listSpecFiles,
+  pathInProject,
+  readKnownFile,
+  readPackageName,
+  readProjectFile,
+} from "./project-files.js";
+import type { WorkflowSpec } from "./workflow-spec.js";
+import { recallWorkflows } from "./workflows.js";
+import { parseYaml } from "./yaml/parse-yaml.js";
+import { isRecord } from "./yaml/values.js";
+import type { Place } from "./yaml/yaml-document.js";
+
+/** What the files of a project say, and what is wrong with them. */
+export interface ProjectInput {
+  /** The name of the package, or of the folder where there is none. */
+  readonly packageName: string;
+  readonly crds: readonly Crd[];
+  readonly workflows: readonly WorkflowSpec[];
+  /** The texts that the workflows were read from. */
+  readonly specFiles: readonly ProjectFile[];
+  readonly builtin: BuiltinKinds;
+  /** The files that external dependents name. */
+  readonly externalFiles: ReadonlyMap<string, ExternalFile>;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Texts of files, by their paths in the project, that take the place of what is on disk. */
+export type FileTexts = ReadonlyMap<string, string>;
+
+/** How a project is read. */
+export interface ReadOptions {
+  readonly texts?: FileTexts | undefined;
+  /** What earlier runs came to. Default: nothing. */
+  readonly parts?: PartMemory;
+  /** Returns the digest of a file, if it is known, so that the file is read only if no earlier run has. Default: none is */
+  digestOf?(file: string): string | undefined;
+  /** Called with what is being read, as it begins: for somebody who waits. */
+  readonly onStep?: (step: string) => void;
+  /** Reports what an API server refuses of the CRDs. Default: true */
+  readonly checksDefinitions?: boolean;
+}
+
+/** Reads the workflow specs of a project, and all CRDs below `crds`. */
+export async function readProject(
+  project: string,
+  {
+    texts = new Map(),
+    parts = new RunParts(),
+    digestOf = () => undefined,
+    onStep = () => {},
+    checksDefinitions = true,
+  }: ReadOptions = {},
+): Promise<ProjectInput> {
+  const isDefinition = (file: string) => file.startsWith("crds/");
+  const specTexts = new Map([...texts].filter(([file]) => isSpecFile(file)));
+  const [named, builtin, specs, found] = await Promise.all([
+    readPackageName(project),
+    readBuiltinKinds(),
+    readSpecs(project, specTexts, parts),
+    isDirectory(project).then((exists) => (exists ? findCrdFiles(project) : [])),
+  ]);
+  const listed = Array.isArray(found) ? found : [];
+  const crdFiles = [...new Set([...listed, ...[...texts.keys()].filter(isDefinition)])].sort();
+  let begun = 0;
+  const read = await Promise.all(
+    crdFiles.map((file) =>
+      readCrdFile(project, file, {
+        ...{ parts, text: texts.get(file), digest: digestOf(file) },
+        onRead: () => onStep(`reading ${file} (${++begun} of ${crdFiles.length})`),
+      }),
+    ),
+  );
+  const diagnostics = [
+    ...(named.problem === undefined ? [] : [named.problem]),
+    ...specs.diagnostics,
+    ...(Array.isArray(found) ? [] : [found]),
+    ...read.flatMap(({ problem, content }) => [
+      ...(problem === undefined ? [] : [problem]),
+      ...(content?.diagnostics ?? []),
+      ...(content === undefined || content.hasDefinitions ? [] : [passedOver(content)]),
+    ]),
+  ];
+  const crds = read.flatMap(({ content }) => content?.crds ?? []);
+  if (checksDefinitions) diagnostics.push(...definitionProblems(crds, specs.workflows));
+  const described = read.flatMap(({ content }) => content?.kinds ?? []);
+  const externalFiles = await readExternalFiles(project, specs.workflows, texts);
+  return {
+    packageName: named.name,
+    crds,
+    workflows: specs.workflows,
+    specFiles: specs.files,
+    builtin: withKinds(builtin, described),
+    externalFiles,
+    diagnostics,
+  };
+}
+
+/** What an API server refuses of a primary's CRD is an error; the CRDs of other projects are not yours to correct. */
+function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSpec[]): Diagnostic[] {
+  const primaries = new Set(workflows.map(({ primary }) => primary.replace(/\/[^/]*\//, "/")));
+  return crds.flatMap((crd) => {
+    const problems = crd.findProblems().map((problem) => ({ ...problem, about: subjectOfCrd(crd) }));
+    const isOwn = primaries.has(`${crd.group}/${crd.kind}`);
+    if (isOwn) return problems;
+    return problems
+      .filter(({ rule }) => rule !== EMPTY_OBJECT)
+      .map((problem) => ({ ...problem, severity: "warning" as const }));
+  });
+}
+
+async function readSpecs(
+  project: string,
+  texts: FileTexts,
+  parts: PartMemory,
+): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
+  const fail = (message: string, hint: string) => ({
+    ...{ workflows: [], files: [] },
+    diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
+  });
+  const exists = await isDirectory(project);
+  if (!exists && texts.size === 0)
+    return fail(`there is no folder ${quote(project)}`, "name the folder of the project with --project");
+  const files = [...new Set([...(exists ? await listSpecFiles(project) : []), ...texts.keys()])].sort();
+  if (files.length === 0)
+    return fail(
+      `the folder ${quote(project)} has no workflow.yaml`,
+      'write one, let "gen-operator init DIR --crd FILE" write it, or name another folder with --project; "gen-operator types" needs none',
+    );
+  const read = await Promise.all(
+    files.map((file) => {
+      const text = texts.get(file);
+      return text === undefined ? readProjectFile(project, file) : { file, text };
+    }),
+  );
+  const parsed = await Promise.all(
+    read.map((file) => ("rule" in file ? { workflows: [], diagnostics: [file] } : recallWorkflows(file, parts))),
+  );
+  return {
+    workflows: parsed.flatMap(({ workflows }) => workflows),
+    files: read.flatMap((file) => ("rule" in file ? [] : [file])),
+    diagnostics: parsed.flatMap(({ diagnostics }) => diagnostics),
+  };
+}
+
+interface ReadCrdFile {
+  readonly content?: CrdFile;
+  readonly problem?: Diagnostic;
+}
+
+interface ReadCrdFileOptions {
+  readonly parts: PartMemory;
+  readonly text: string | undefined;
+  readonly digest: string | undefined;
+  onRead(): void;
+}
+
+async function readCrdFile(
+  project: string,
+  file: string,
+  { parts, text, digest, onRead }: ReadCrdFileOptions,
+): Promise<ReadCrdFile> {
+  if (text === undefined && digest !== undefined && hasReadCrds({ file, digest }, parts)) {
+    onRead();
+    return { content: recallCrds({ file, digest, readText: () => readKnownFile(project, file, digest) }, parts) };
+  }
+  const found = text === undefined ? await readProjectFile(project, file) : { file, text };
+  // The file is on its way to memory together with all others; it is parsed alone.
+  onRead();
+  if ("rule" in found) return { problem: found };
+  return { content: recallCrds({ file, digest: digestOfText(found.text), readText: () => found.text }, parts) };
+}
+
+/** What is known of a CRD without its schemas. */
+interface CrdOutline extends Omit<Crd, "versions" | "document" | "placeOf" | "keyAt" | "findProblems"> {
+  readonly versions: readonly Omit<CrdVersion, "schema">[];
+}
+
+/** A file with a text that may not be needed. */
+interface CrdSource {
+  readonly file: string;
+  /** Stands for what the file holds. */
+  readonly digest: string;
+  readText(): string;
+}
+
+/** Tells whether an earlier run has read what a file holds. */
+export function hasReadCrds({ file, digest }: Pick<CrdSource, "file" | "digest">, parts: PartMemory): boolean {
+  return parts.has(PART, digestOf(file, digest));
+}
+
+const PART = "crds";
+
+/** Reads the CRDs of a file. If an earlier run has read the same file, its text is read only when somebody looks at a schema. */
+export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
+  const { file, digest } = source;
+  const key = digestOf(file, digest);
+  let content: CrdFile | undefined;
+  const read = () => (content ??= readCrds({ file, text: source.readText() }));
+  const crdAt = (index: number): Crd => {
+    const crd = read().crds[index];
+    if (crd === undefined) throw new Error(`${file} has fewer CRDs than it had`);
+    return crd;
+  };
+  const { outlines, hasKinds, hasDefinitions, diagnostics } = parts.recall(PART, key, () => {
+    const { crds, kinds, hasDefinitions, diagnostics } = read();
+    return { outlines: crds.map(outlineOf), hasKinds: kinds.length > 0, hasDefinitions, diagnostics };
+  });
+  // The description of a cluster's kinds is no matter of single schemas.
+  if (hasKinds) return read();
+  const crds = outlines.map((outline, index) => {
+    const placeOf = () => parts.recall("place", digestOf(key, String(index)), (): Place => crdAt(index).placeOf());
+    const findProblems = () =>
+      parts.recall("definition", digestOf(key, String(index)), () => crdAt(index).findProblems());
+    return completed(outline, { crd: () => crdAt(index), placeOf, findProblems });
+  });
+  return { file, crds, kinds: [], hasDefinitions, diagnostics };
+}
+
+function outlineOf({
+  versions,
+  document,
+  placeOf: _placeOf,
+  keyAt: _keyAt,
+  findProblems: _,
+  ...outline
+}: Crd): CrdOutline {
+  return {
+    ...outline,
+    digest: digestOf(exactJson(document)),
+    versions: versions.map(({ schema: _schema, ...version }) => version),
+  };
+}
+
+interface Completion extends Pick<Crd, "placeOf" | "findProblems"> {
+  crd(): Crd;
+}
+
+function completed(outline: CrdOutline, { crd, placeOf, findProblems }: Completion): Crd {
+  return {
+    ...outline,
+    versions: outline.versions.map((version, index) => ({
+      ...version,
+      get schema() {
+        return crd().versions[index]!.schema;
+      },
+    })),
+    get document() {
+      return crd().document;
+    },
+    placeOf,
+    findProblems,
+    keyAt: (path) => crd().keyAt(path),
+  };
+}
+
+/** A file that an external dependent names for the type of its resources. */
+export interface ExternalFile {
+  /** Relative to the project. */
+  readonly path: string;
+  /** The type that is meant; absent if the file has a schema. */
+  readonly typeName?: string;
+  /** The schema in it. */
+  readonly schema?: { readonly [keyword: string]: unknown };
+  /** What is wrong with it; those without a position are about what the spec says. */
+  readonly problems: readonly Diagnostic[];
+}
+
+/** Reads the files that external dependents name, by the texts that the specs have for them. `texts` take the place of what is on disk. */
+async function readExternalFiles(
+  project: string,
+  workflows: readonly WorkflowSpec[],
+  texts: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, ExternalFile>> {
+  const all = workflows.flatMap(({ dependents }) => [...dependents.values()].flatMap(({ external }) => external ?? []));
+  const types = new Set(
+    all.flatMap(({ type, desiredType, state }) => [type, desiredType, state?.type].flatMap((each) => each ?? [])),
+  );
+  const schemas = new Set(all.flatMap(({ schema }) => schema ?? []));
+  const readText = (path: string) => readTextOf(path, project, texts);
+  const read = [
+    ...[...types].map(async (type) => [type, await readType(type, readText)] as const),
+    ...[...schemas].map(async (path) => [path, await readSchema(path, readText)] as const),
+  ];
+  return new Map(await Promise.all(read));
+}
+
+type ReadText = (path: string) => Promise<string | Diagnostic>;
+
+async function readType(type: string, readText: ReadText): Promise<ExternalFile> {
+  const [path = "", typeName = ""] = type.split("#");
+  const text = await readText(path);
+  if (typeof text !== "string") return { path, typeName, problems: [text] };
+  if (exportsType(text, typeName)) return { path, typeName, problems: [] };
+  const hint = didYouMean(typeName, exportedTypesOf(text))?.hint ?? `declare it: export interface ${typeName} { … }`;
+  return { path, typeName, problems: [problem(`${quote(path)} exports no ${quote(typeName)}`, hint)] };
+}
+
+async function readSchema(path: string, readText: ReadText): Promise<ExternalFile> {
+  const text = await readText(path);
+  if (typeof text !== "string") return { path, problems: [text] };
+  const { documents, diagnostics } = parseYaml(path, text);
+  if (diagnostics.length > 0) return { path, problems: diagnostics };
+  const [document] = documents;
+  const schema = document?.value;
+  if (document === undefined || !isRecord(schema) || schema["type"] !== "object" || !isRecord(schema["properties"]))
+    return {
+      path,
+      problems: [problem(`${quote(path)} is no schema of an object`, "state type: object and properties:")],
+    };
+  const problems = checkSchema(schema).map(({ path: inside, message }) => ({
+    ...problem(message.replace("a CustomResourceDefinition", "an external resource")),
+    ...document.valueAt(inside),
+  }));
+  return { path, schema, problems };
+}
+
+async function readTextOf(
+  path: string,
+  project: string,
+  texts: ReadonlyMap<string, string>,
+): Promise<string | Diagnostic> {
+  const file = pathInProject(project, path);
+  if (file === undefined) return problem(`${quote(path)} is outside the project`);
+  const text = texts.get(file);
+  if (text !== undefined) return text;
+  const read = await readProjectFile(project, file);
+  return "rule" in read ? problem(read.message) : read.text;
+}
+
+function problem(message: string, hint?: string): Diagnostic {
+  return { severity: "error", rule: "external-type", message, ...(hint === undefined ? {} : { hint }) };
+}
+
+// What is generated imports it, so the compiler says what a search in the text misses.
+function exportsType(text: string, name: string): boolean {
+  return exportedTypesOf(text).includes(name) || /\bexport\s+(?:type\s+)?\*\s+from\b/.test(text);
+}
+
+function exportedTypesOf(text: string): string[] {
+  const declared = text.matchAll(/\bexport\s+(?:declare\s+)?(?:abstract\s+)?(?:interface|type|class|enum)\s+([\w$]+)/g);
+  const lists = text.matchAll(/\bexport\s+(?:type\s+)?\{([^}]*)\}/g);
+  return [
+    ...[...declared].map(([, name = ""]) => name),
+    ...[...lists].flatMap(([, list = ""]) => list.match(/[\w$]+/g) ?? []),
+  ];
+}

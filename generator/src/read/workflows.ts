@@ -1,0 +1,556 @@
+import type { ErrorObject } from "ajv";
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import { type PartMemory, digestOf } from "../stage.js";
+import type { ProjectFile } from "./project-files.js";
+import { loadSpecValidator } from "./spec-validator.js";
+import {
+  type AcceptanceSpec,
+  CONDITION_NAMES,
+  type ConditionWord,
+  type ControllerSpec,
+  type DependencySpec,
+  type DependentSpec,
+  type EventSourceSpec,
+  type ExternalSpec,
+  type ExternalStateSpec,
+  type ExtraRuleSpec,
+  type MovedSpec,
+  type RemovedSpec,
+  type WorkflowSettingsSpec,
+  type WorkflowSpec,
+} from "./workflow-spec.js";
+import { parseYaml } from "./yaml/parse-yaml.js";
+import { describeValue, isRecord } from "./yaml/values.js";
+import type { YamlDocument, YamlPath } from "./yaml/yaml-document.js";
+
+/** What the documents of a file say. */
+interface SpecOutline {
+  /** The workflows: which document of the file each is, and its value. */
+  readonly values: readonly (readonly [document: number, value: unknown])[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the workflow specs of a file. If an earlier run has read the same text, it is neither parsed nor checked. */
+export async function recallWorkflows(source: ProjectFile, parts: PartMemory): Promise<WorkflowFile> {
+  const { file, text } = source;
+  const key = digestOf(file, text);
+  const { values, diagnostics } = await parts.recallLater("spec", key, async (): Promise<SpecOutline> => {
+    const read = readWorkflows(source, await loadSpecSchema());
+    const values = read.workflows.map(({ document }, index) => [read.numbers[index] ?? 0, document.value] as const);
+    return { values, diagnostics: read.diagnostics };
+  });
+  let documents: readonly YamlDocument[] | undefined;
+  const documentAt = (number: number) => {
+    const document = (documents ??= parseYaml(file, text).documents)[number];
+    if (document === undefined) throw new Error(`${file} has fewer documents than it had`);
+    return document;
+  };
+  const workflows = values.map(([number, value]) => {
+    const options = { key: `${key} ${number}`, parts, read: () => documentAt(number) };
+    return workflowOf(recallDocument({ file, value }, options));
+  });
+  return { workflows, numbers: values.map(([number]) => number), diagnostics };
+}
+
+/** The workflows of a file, and what is wrong with it. */
+interface WorkflowFile {
+  readonly workflows: readonly WorkflowSpec[];
+  /** Which document of the file each of them is, from 0; empty ones do not count. */
+  readonly numbers: readonly number[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the workflow specs of a file: one in each document. */
+export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec): WorkflowFile {
+  const { documents, diagnostics: problems } = parseYaml(file, text);
+  const diagnostics = [...problems];
+  if (documents.length === 0 && problems.length === 0)
+    diagnostics.push({
+      severity: "error",
+      rule: "empty-spec",
+      message: "expected a workflow, found an empty file",
+      position: { file, line: 1, column: 1 },
+    });
+  const right = [...documents.entries()].filter(([, document]) => {
+    const wrong = isRecord(document.value) ? checkSpec(document) : [notAnObject(document)];
+    diagnostics.push(...wrong);
+    return wrong.length === 0;
+  });
+  const workflows = right.map(([, document]) => workflowOf(document));
+  return { workflows, numbers: right.map(([number]) => number), diagnostics };
+}
+
+function notAnObject(document: YamlDocument): Diagnostic {
+  const message = `expected a workflow, found ${describeValue(document.value)}`;
+  return { severity: "error", rule: "spec-type", message, ...document.valueAt([]) };
+}
+
+// The schema has accepted the document, so it has this shape.
+interface CheckedSpec {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly primary: string;
+    readonly controller?: ControllerSpec;
+    readonly workflow?: WorkflowSettingsSpec;
+    readonly statusConditions?: "managed";
+    readonly dependents?: { readonly [name: string]: StatedDependent };
+    readonly removed?: { readonly [name: string]: RemovedSpec };
+    readonly moved?: readonly MovedSpec[];
+    readonly eventSources?: { readonly [name: string]: EventSourceSpec };
+    readonly rbac?: { readonly extra?: readonly ExtraRuleSpec[] };
+    readonly accept?: readonly AcceptanceSpec[];
+  };
+}
+
+/** A dependent with flags that may be false, which is their default. */
+interface StatedDependent extends Omit<DependentSpec, "bulk" | "dependsOn" | "external"> {
+  readonly bulk?: boolean | Exclude<DependentSpec["bulk"], true>;
+  readonly dependsOn?: readonly (string | { readonly name: string; readonly optional?: boolean })[];
+  readonly external?: Omit<ExternalSpec, "inbound" | "state"> & {
+    readonly inbound?: { readonly fetch?: boolean; readonly fetchTimeout?: string };
+    readonly state?: Omit<ExternalStateSpec, "perItem"> & { readonly perItem?: boolean };
+  };
+}
+
+// A flag that is false is the same as none.
+function withoutOffFlags({ bulk = false, dependsOn, external, ...dependent }: StatedDependent): DependentSpec {
+  return {
+    ...dependent,
+    ...(bulk === false ? {} : { bulk }),
+    ...(dependsOn === undefined ? {} : { dependsOn: dependsOn.map(dependencyOf) }),
+    ...(external === undefined ? {} : { external: externalOf(external) }),
+  };
+}
+
+function dependencyOf(each: NonNullable<StatedDependent["dependsOn"]>[number]): DependencySpec {
+  if (typeof each === "string") return each;
+  return each.optional === true ? { name: each.name, optional: true } : each.name;
+}
+
+function externalOf({ inbound, state, ...external }: NonNullable<StatedDependent["external"]>): ExternalSpec {
+  const { fetch = false, ...pushed } = inbound ?? {};
+  const { perItem = false, ...kept } = state ?? {};
+  return {
+    ...external,
+    ...(inbound === undefined ? {} : { inbound: { ...pushed, ...(fetch ? { fetch } : {}) } }),
+    ...(state === undefined ? {} : { state: { ...kept, ...(perItem ? { perItem } : {}) } }),
+  };
+}
+
+/** Returns the workflow of a document that the schema accepts. */
+function workflowOf(document: YamlDocument): WorkflowSpec {
+  const { metadata, spec } = document.value as CheckedSpec;
+  const {
+    primary,
+    controller = {},
+    workflow = {},
+    statusConditions,
+    dependents = {},
+    removed = {},
+    eventSources = {},
+  } = spec;
+  return {
+    name: metadata.name,
+    ...{ primary, controller, workflow, document },
+    ...(statusConditions === undefined ? {} : { statusConditions }),
+    dependents: new Map(Object.entries(dependents).map(([name, each]) => [name, withoutOffFlags(each)])),
+    removed: new Map(Object.entries(removed)),
+    moved: spec.moved ?? [],
+    eventSources: new Map(Object.entries(eventSources)),
+    extraRules: spec.rbac?.extra ?? [],
+    ...(spec.accept === undefined ? {} : { accept: spec.accept }),
+  };
+}
+
+/** What a document is recalled with. */
+interface RecallOptions {
+  /** Stands for the text of the file, and for the document in it. */
+  readonly key: string;
+  readonly parts: PartMemory;
+  /** Parses the file: for places that nobody has asked for in an earlier run. */
+  read(): YamlDocument;
+}
+
+/** Returns a document whose places are recalled; the file is parsed only for a place that is new. */
+function recallDocument(
+  { file, value }: Pick<YamlDocument, "file" | "value">,
+  { key, parts, read }: RecallOptions,
+): YamlDocument {
+  const place = <Found>(what: string, path: YamlPath, find: (document: YamlDocument) => Found): Found =>
+    parts.recall("place", digestOf(key, what, JSON.stringify(path)), () => find(read()));
+  return Object.freeze({
+    file,
+    value,
+    valueAt: (path: YamlPath) => place("value", path, (document) => document.valueAt(path)),
+    keyAt: (path: YamlPath) => place("key", path, (document) => document.keyAt(path)),
+    plainTextAt: (path: YamlPath) => read().plainTextAt(path),
+    characterAt: (path: YamlPath, offset: number) =>
+      place(`character ${offset}`, path, (document) => document.characterAt(path, offset)),
+  });
+}
+
+/** Checks a document against the published JSON Schema of workflow specs. */
+type CheckSpec = (document: YamlDocument) => Diagnostic[];
+
+/** The rules that exclude a value as a whole, so that one of them says all. */
+const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
+
+let loaded: Promise<CheckSpec> | undefined;
+
+/** Loads the JSON Schema and what checks with it, once. */
+export function loadSpecSchema(): Promise<CheckSpec> {
+  return (loaded ??= compileSpecSchema());
+}
+
+async function compileSpecSchema(): Promise<CheckSpec> {
+  const validate = await loadSpecValidator();
+  return (document) => {
+    const { value, diagnostics, pathInText } = replaceOldSpellings(document);
+    if (validate(value)) return [...diagnostics];
+    const errors = (validate.errors ?? []).filter(isTelling);
+    const mistyped = new Set(
+      errors.filter(({ keyword }) => keyword === "type").map(({ instancePath }) => instancePath),
+    );
+    const written: YamlDocument = {
+      ...document,
+      value,
+      valueAt: (path) => document.valueAt(pathInText(path)),
+      keyAt: (path) => document.keyAt(pathInText(path)),
+    };
+    return [
+      ...diagnostics,
+      ...errors
+        .filter(isFirst)
+        .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
+        // What is wrong inside of it says more than that no alternative matches.
+        .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !isAround(instancePath, errors))
+        .map((error) => diagnosticOf(error, written)),
+    ];
+  };
+}
+
+// What is inside an alternative only repeats that none of them matches; the same goes for names.
+function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
+  return keyword !== "propertyNames" && keyword !== "if" && !/\/oneOf\/\d/.test(schemaPath);
+}
+
+// A value that several rules exclude is one mistake where they expect the same.
+function isFirst(error: ErrorObject, index: number, errors: readonly ErrorObject[]): boolean {
+  const isSame = ({ instancePath, propertyName, parentSchema }: ErrorObject) =>
+    instancePath === error.instancePath && propertyName === error.propertyName && parentSchema === error.parentSchema;
+  return (
+    !VALUE_RULES.has(error.keyword) ||
+    errors.findIndex((each) => VALUE_RULES.has(each.keyword) && isSame(each)) === index
+  );
+}
+
+function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {
+  return errors.some(
+    ({ instancePath, keyword }) =>
+      instancePath.startsWith(`${pointer}/`) || (instancePath === pointer && keyword === "additionalProperties"),
+  );
+}
+
+function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
+  const path = pathOfError(error.instancePath, document.value);
+  const fail = (rule: string, message: string, place: YamlPath = path): Diagnostic => ({
+    severity: "error",
+    rule,
+    message,
+    ...document.valueAt(place),
+  });
+  const params = error.params as { [name: string]: unknown };
+  // The name of a field is at fault, not its value.
+  if (error.propertyName !== undefined && error.keyword !== "additionalProperties")
+    return {
+      ...fail("spec-name", `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
+      ...document.keyAt([...path, error.propertyName]),
+    };
+  switch (error.keyword) {
+    case "additionalProperties":
+      return unknownField(error, path, document);
+    case "required":
+      return fail("spec-required", `${nameOfMember(path)} lacks ${quote(String(params["missingProperty"]))}`);
+    case "dependencies":
+      return {
+        ...fail(
+          "spec-value",
+          `${quote(String(params["property"]))} has no effect without ${quote(String(params["deps"]))}`,
+        ),
+        ...document.keyAt([...path, String(params["property"])]),
+      };
+    case "uniqueItems":
+      return fail("spec-value", `the same value is listed twice`, [
+        ...path,
+        Math.max(Number(params["i"]), Number(params["j"])),
+      ]);
+    case "type":
+      return fail("spec-type", `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
+    case "enum":
+    case "const": {
+      const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
+      // A text that looks like a boolean is told from it by its quotes, and no hint leads there.
+      const allowed = values.filter((value) => typeof value === "string");
+      const hint =
+        hintForWord(path, error.data) ?? (typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined);
+      const expected = titleOf(error) ?? allowed.map(quote).join(" or ");
+      return { ...fail("spec-value", `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
+    }
+    default:
+      return fail("spec-value", `expected ${expectedOf(error)}, found ${foundOf(error.data)}`);
+  }
+}
+
+function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument): Diagnostic {
+  const name = String((error.params as { additionalProperty: unknown }).additionalProperty);
+  const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
+  const hint = hintForKey(path, name, error.data as object) ??
+    didYouMean(name, known) ?? {
+      hint: known.length === 0 ? "it takes no fields" : `known fields: ${known.join(", ")}`,
+    };
+  return {
+    severity: "error",
+    rule: "unknown-field",
+    message: `${nameOfMember(path)} has no field ${quote(name)}`,
+    ...document.keyAt([...path, name]),
+    ...hint,
+  };
+}
+
+function expectedOf(error: ErrorObject): string {
+  return titleOf(error) ?? "another value";
+}
+
+function titleOf({ parentSchema }: ErrorObject): string | undefined {
+  return (parentSchema as { title?: string }).title;
+}
+
+function foundOf(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return describeValue(value);
+  const fields = Object.keys(value);
+  return fields.length === 0 ? "an empty object" : fields.map(quote).join(" and ");
+}
+
+function nameOfMember(path: YamlPath): string {
+  const last = path.at(-1);
+  return last === undefined ? "the workflow" : typeof last === "number" ? `item ${last}` : quote(last);
+}
+
+// A JSON pointer does not tell an index from a name.
+function pathOfError(pointer: string, root: unknown): YamlPath {
+  const path: (string | number)[] = [];
+  let value = root;
+  for (const token of pointer.split("/").slice(1)) {
+    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    const step = Array.isArray(value) ? Number(name) : name;
+    path.push(step);
+    value = (value as { [step: string]: unknown } | undefined)?.[step];
+  }
+  return path;
+}
+
+type Hint = { readonly hint: string };
+
+/** The words that are conditions. */
+const WORDS: readonly ConditionWord[] = ["ready", "bound", "deleted", "crdPresent"];
+
+/** How conditions with arguments are written. */
+const EXAMPLES: ReadonlyMap<string, string> = new Map([
+  ["condition", '{ condition: { type: Ready, status: "True" } }'],
+  ["fieldEquals", "{ fieldEquals: { path: status.phase, value: Running } }"],
+  ["not", "{ not: crdPresent }"],
+  ["when", "{ when: primary.spec.enabled === true }"],
+  ["function", "{ function: isReady }"],
+]);
+
+const EXISTING_EXAMPLE = `{ when: 'live.metadata.annotations?.["example.com/adopt"] === "true"' }`;
+
+/** Returns what to write in place of a text that is no condition; undefined if a path does not lead to a condition. */
+function hintForWord(path: YamlPath, text: unknown): Hint | undefined {
+  const name = conditionAt(path);
+  if (name === undefined || typeof text !== "string") return undefined;
+  const isWhenOfExisting = name === "existing" && text === "when";
+  const example = isWhenOfExisting ? EXISTING_EXAMPLE : EXAMPLES.get(text);
+  if (example !== undefined) return { hint: `write ${name}: ${example}` };
+  if (name === "existing") return undefined;
+  if (path.includes("eventSources")) return didYouMean(text, ["crdPresent"]);
+  const meant = didYouMean(text, WORDS);
+  if (meant !== undefined) return meant;
+  return /^[a-z][A-Za-z0-9]{0,62}$/.test(text)
+    ? { hint: `write a function of conditions.ts as { function: ${text} }` }
+    : { hint: "write an expression as { when: … }, in quotes if it contains a comma, a brace, a hash or a colon" };
+}
+
+/** Returns what to write in place of a key that no condition has; undefined if a path does not lead to a condition. */
+function hintForKey(path: YamlPath, key: string, stated: object): Hint | undefined {
+  const name = conditionAt(path);
+  if (name === undefined) return undefined;
+  if (name !== "existing" && key !== "crdPresent" && WORDS.some((word) => word === key))
+    return { hint: `it takes no arguments: write ${name}: ${key}` };
+  const isSplit = Object.hasOwn(stated, "when");
+  return isSplit
+    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
+    : undefined;
+}
+
+function conditionAt(path: YamlPath): string | undefined {
+  return [...CONDITION_NAMES, "existing"].find((name) => name === path.at(-1));
+}
+
+/** The fields that take the place of an old one, with their values. */
+type Spelling = { readonly [field: string]: unknown };
+
+/** A spelling of an earlier version of the format. */
+interface OldSpelling {
+  /** The path of the field; `*` stands for any name. */
+  readonly at: string;
+  /** Returns what takes the place of the field, which is one of `fields`; undefined if its value is not of an earlier version. */
+  readonly now: (value: unknown, fields: Spelling) => Spelling | undefined;
+  /** What to write, where the spec alone does not tell. */
+  readonly hint?: (value: unknown) => string | undefined;
+}
+
+const REMOVED_DELETIONS: ReadonlyMap<unknown, string> = new Map([
+  ["keep", "garbageCollected"],
+  ["delete", "ordered"],
+  ["orphan", "orphan"],
+]);
+
+const maxRetries = (value: unknown) => ({ maxRetries: value });
+
+// Two fields have become one.
+function deletion(_: unknown, { onDelete, garbageCollected }: Spelling): Spelling {
+  if (onDelete === "orphan") return { deletion: "orphan" };
+  return { deletion: garbageCollected === false ? "ordered" : "garbageCollected" };
+}
+
+function fieldOf(name: string, value: unknown): Spelling | undefined {
+  return value === undefined ? undefined : { [name]: value };
+}
+
+/** Returns the condition that `builtin` and its arguments stood for: a word, or one key. */
+function conditionOf(value: unknown): unknown {
+  if (!isRecord(value) || typeof value["builtin"] !== "string") return undefined;
+  const { builtin, ...args } = value;
+  return Object.keys(args).length === 0 ? builtin : { [builtin]: args };
+}
+
+/** Returns the kind of a primary that was a CRD file or a kind. */
+function primary(value: unknown): Spelling | undefined {
+  if (!isRecord(value)) return undefined;
+  const { crd, version = "v1", resource } = value;
+  return crd === undefined ? fieldOf("primary", resource) : { primary: `example.com/${String(version)}/Kind` };
+}
+
+function primaryHint(value: unknown): string | undefined {
+  const crd = isRecord(value) ? value["crd"] : undefined;
+  if (typeof crd !== "string") return undefined;
+  return `write primary: group/version/Kind, as ${quote(crd)} defines it: example.com/v1/WebPage`;
+}
+
+function namespaces(value: unknown): Spelling | undefined {
+  return Array.isArray(value) && value.includes("*") ? { namespaces: "all" } : undefined;
+}
+
+/** Returns what took the place of a flag that was only ever true. */
+function stateIn(place: string) {
+  return (value: unknown) => (value === true ? { in: place } : undefined);
+}
+
+const OLD_SPELLINGS: readonly OldSpelling[] = [
+  { at: "spec.controller.namespaces", now: namespaces },
+  {
+    at: "spec.status",
+    now: (value) => (value === "conditions" ? { statusConditions: "managed" } : undefined),
+  },
+  { at: "spec.dependents.*.external.state.configMap", now: stateIn("configMap") },
+  { at: "spec.dependents.*.external.state.secret", now: stateIn("secret") },
+  { at: "spec.primary", now: primary, hint: primaryHint },
+  { at: "spec.controller.retry.maxAttempts", now: maxRetries },
+  { at: "spec.dependents.*.retry.maxAttempts", now: maxRetries },
+  { at: "spec.dependents.*.onDelete", now: deletion },
+  { at: "spec.dependents.*.garbageCollected", now: deletion },
+  { at: "spec.removed.*.policy", now: (value) => fieldOf("deletion", REMOVED_DELETIONS.get(value)) },
+  ...CONDITION_NAMES.map((name) => ({
+    at: `spec.dependents.*.${name}`,
+    now: (value: unknown) => fieldOf(name, conditionOf(value)),
+  })),
+];
+
+/** A document in the spelling of today. */
+interface CurrentSpelling {
+  readonly value: unknown;
+  /** What is spelled in an earlier way, with what to write. */
+  readonly diagnostics: readonly Diagnostic[];
+  /** Returns the path in the text of the user's. */
+  readonly pathInText: (path: YamlPath) => YamlPath;
+}
+
+/** Finds the spellings of earlier versions in a document. What is returned in place of its value has none of them. */
+function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
+  const diagnostics: Diagnostic[] = [];
+  const origins = new Map<string, YamlPath>();
+  let value = document.value;
+  for (const { at, now, hint } of OLD_SPELLINGS)
+    for (const path of pathsOf(at.split("."), value)) {
+      const field = path.at(-1)!;
+      const parent = path.slice(0, -1);
+      const old = find(value, path);
+      const spelling = now(old, find(document.value, parent) as Spelling);
+      if (spelling === undefined) continue;
+      // The value of the document is the user's, and stays as it is.
+      if (value === document.value) value = structuredClone(value);
+      const fields = find(value, parent) as Record<string, unknown>;
+      delete fields[field];
+      for (const name of Object.keys(spelling)) origins.set(JSON.stringify([...parent, name]), path);
+      // What is stated in both ways is as the new one says.
+      Object.assign(fields, { ...spelling, ...fields });
+      diagnostics.push({
+        severity: "error",
+        rule: "old-spelling",
+        message: `${quote(field)} is spelled as in an earlier version`,
+        ...document.keyAt(path),
+        hint: hint?.(old) ?? `write ${textOfSpelling(spelling)}`,
+      });
+    }
+  return { value, diagnostics, pathInText: (path) => originOf(path, origins) };
+}
+
+function originOf(path: YamlPath, origins: ReadonlyMap<string, YamlPath>): YamlPath {
+  for (let length = path.length; length > 0; length--) {
+    const origin = origins.get(JSON.stringify(path.slice(0, length)));
+    if (origin !== undefined) return [...origin, ...path.slice(length)];
+  }
+  return path;
+}
+
+/** Returns the paths of a document that a pattern describes. */
+function pathsOf([step, ...rest]: readonly string[], value: unknown): string[][] {
+  if (step === undefined) return [[]];
+  if (!isRecord(value)) return [];
+  const fields = step === "*" ? Object.keys(value) : Object.hasOwn(value, step) ? [step] : [];
+  return fields.flatMap((field) => pathsOf(rest, value[field]).map((path) => [field, ...path]));
+}
+
+function find(value: unknown, path: readonly string[]): unknown {
+  return path.reduce((around, step) => (around as Spelling)[step], value);
+}
+
+/** Formats fields as a line of YAML: `deletion: ordered`. */
+function textOfSpelling(fields: Spelling): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${scalarText(name)}: ${flowText(value)}`)
+    .join(", ");
+}
+
+function flowText(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? "[]" : `[${value.map(flowText).join(", ")}]`;
+  if (isRecord(value)) return Object.keys(value).length === 0 ? "{}" : `{ ${textOfSpelling(value)} }`;
+  return typeof value === "string" ? scalarText(value) : JSON.stringify(value);
+}
+
+// A text that YAML reads as something else needs quotes.
+function scalarText(text: string): string {
+  const isPlain = /^[A-Za-z][\w./-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : quote(text);
+}

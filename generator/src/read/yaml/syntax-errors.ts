@@ -1,0 +1,268 @@
+// What is wrong with a text that is not YAML. The library says where it stopped, which is often not the line with the mistake.
+import { type Document, type Node, type YAMLError, isCollection, visit } from "yaml";
+import { type Diagnostic, MOST_FOUND, type SourcePosition, positionAfter } from "../../diagnostic.js";
+import { type YamlSource, positionOf } from "./yaml-document.js";
+
+/** What is wrong, and what to do about it. */
+interface Problem {
+  readonly message: string;
+  readonly hint?: string;
+  /** The line to correct, from 1. Default: the one in which the library stopped */
+  readonly line?: number;
+  /** The place to correct. Default: the beginning of `line` */
+  readonly position?: SourcePosition;
+}
+
+/** An error of the library in a text. */
+interface Stop {
+  readonly error: YAMLError;
+  readonly source: YamlSource;
+  readonly lines: readonly string[];
+  readonly start: SourcePosition;
+  readonly end: SourcePosition;
+}
+
+/** Describes the errors of a document, one for each line: what follows in it comes of the first. In JSON, all that follows does. */
+export function syntaxErrors(source: YamlSource): Diagnostic[] {
+  const { file, text, document, lines: counter } = source;
+  if (document.errors.length === 0) return [];
+  const lines = text.split(/\r?\n/);
+  const stops = document.errors.slice(0, MOST_FOUND).map((error): Stop => {
+    const [start, end] = error.pos;
+    return { error, source, lines, start: positionOf(file, counter, start), end: positionOf(file, counter, end - 1) };
+  });
+  if (/^\s*\{\s*(?:"|$)/.test(text)) return stops.slice(0, 1).map(describeInJson);
+  const seen = new Set<number>();
+  return stops.flatMap((stop) => {
+    const { line, position, ...problem } = yamlProblem(stop, stops);
+    const ofLine = line === undefined ? stop.start : { file, line, column: indentOf(lines[line - 1]) + 1 };
+    const place = position ?? ofLine;
+    if (seen.has(place.line) || seen.has(stop.start.line)) return [];
+    seen.add(place.line).add(stop.start.line);
+    return [{ ...RULE, ...problem, position: place }];
+  });
+}
+
+const RULE = { severity: "error", rule: "yaml-syntax" } as const;
+
+/** Finds the first line that a merge has left, in YAML and in JSON: nothing else that is wrong with such a text matters. */
+export function markOfMerge(file: string, text: string): Diagnostic | undefined {
+  const line = text.split("\n").findIndex((each) => /^([<|=>])\1{6}/.test(each)) + 1;
+  if (line === 0) return undefined;
+  const message = "the line is a mark of a merge that is not finished";
+  return { ...RULE, message, position: { file, line, column: 1 }, hint: "finish the merge, and delete its marks" };
+}
+
+/** What is wrong if the library, which calls itself for each level of nesting, has run out of room. */
+export const TOO_DEEP = "the document is nested too deeply";
+
+const JSON_HINT = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
+
+/** Describes what `JSON.parse` says of a text. */
+export function jsonError(file: string, text: string, { message }: SyntaxError): Diagnostic {
+  const said = message
+    .replace(/(?: in JSON)? at position \d+[^]*$/, "")
+    .replace(/^(Unexpected) token '(.+?)', [^]*$/, '$1 "$2"');
+  const offset = offsetOf(text, message);
+  // A tab in a text is another mistake.
+  const isUnclosed =
+    /^Unterminated string/.test(said) || (/^Bad control/.test(said) && /[\r\n]/.test(text.charAt(offset)));
+  const position = positionAfter(file, text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset));
+  const problem = isUnclosed ? UNCLOSED_TEXT : lowerCase(said);
+  return { ...RULE, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
+}
+
+/** Returns where `JSON.parse` stopped. Of a wrong character its message has only the text around it. */
+function offsetOf(text: string, message: string): number {
+  const [, offset] = / at position (\d+)/.exec(message) ?? [];
+  if (offset !== undefined) return Number(offset);
+  const [, character = "", around = ""] =
+    /^Unexpected token '(.+?)', (?:\.\.\.)?"([^]*)"(?:\.\.\.)? is not/.exec(message) ?? [];
+  if (character === "") return text.length;
+  const start = text.indexOf(around);
+  for (let at = text.indexOf(character, start); at !== -1; at = text.indexOf(character, at + 1))
+    if (/^Unexpected token/.test(errorOf(text.slice(0, at + 1))?.message ?? "")) return at;
+  return 0;
+}
+
+function errorOf(text: string): SyntaxError | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error as SyntaxError;
+  }
+}
+
+/** Describes the error of a text that looks like JSON. The library tells more of it, and `JSON.parse` its place. */
+function describeInJson(stop: Stop): Diagnostic {
+  const { code, message } = stop.error;
+  if (/call stack/.test(message)) return { ...RULE, message: TOO_DEEP, position: stop.start };
+  const { file, text } = stop.source;
+  const bracket = /end with a [\]}]$/.test(message) ? unclosed(stop) : undefined;
+  if (bracket?.position !== undefined)
+    return { ...RULE, message: `not JSON: ${bracket.message}`, position: bracket.position, hint: JSON_HINT };
+  const error = errorOf(text);
+  const said = error === undefined ? undefined : jsonError(file, text, error);
+  const isComma = code === "MULTILINE_IMPLICIT_KEY" || code === "BLOCK_IN_FLOW" || /^Missing , between/.test(message);
+  const position = said?.position ?? (isComma ? stop.end : stop.start);
+  if (isComma && said?.message !== `not JSON: ${UNCLOSED_TEXT}`)
+    return { ...RULE, message: `not JSON: ${MISSING_COMMA}`, position, hint: JSON_HINT };
+  return said ?? { ...RULE, message: `not JSON: ${lowerCase(message)}`, position, hint: JSON_HINT };
+}
+
+const MISSING_COMMA = "a comma is missing before this entry";
+const UNCLOSED_TEXT = "a text in quotes is not closed";
+
+function yamlProblem(stop: Stop, stops: readonly Stop[]): Problem {
+  if (/call stack/.test(stop.error.message)) return { message: TOO_DEEP };
+  const { message, ...others } = indentProblem(stop, stops) ?? otherProblem(stop);
+  return { message: `not YAML: ${message}`, ...others };
+}
+
+/** Describes an error that comes of what a line begins with, as its indent; `undefined` if the error is another one. */
+function indentProblem({ error, source, lines, start, end }: Stop, stops: readonly Stop[]): Problem | undefined {
+  const { code, message, pos } = error;
+  const line = lines[start.line - 1] ?? "";
+  if (code === "TAB_AS_INDENT")
+    return {
+      message: "the line is indented with a tab",
+      hint: "indent it with blanks: YAML takes no tabs there",
+      line: start.line,
+    };
+  // To the library, the value goes on in the line of the next key, and is a part of that key.
+  const next = stops.find((each) => each.error.code === "MULTILINE_IMPLICIT_KEY" && each.error.pos[0] === pos[0]);
+  if (next !== undefined && next.end.line > start.line)
+    return isInBrackets(source.document, pos[0])
+      ? { message: MISSING_COMMA, hint: "entries in brackets have commas between them", line: next.end.line }
+      : continuedValue(lines, start.line, next.end.line);
+  const isMisplaced = /must start at the same column$|^Sequence item without|^A block sequence/.test(message);
+  const isUnexpected = /at node end$/.test(message) && line.slice(0, start.column - 1).trim() === "";
+  return isMisplaced || (isUnexpected && end.line === start.line) ? misplacedLine(lines, start.line) : undefined;
+}
+
+function continuedValue(lines: readonly string[], line: number, next: number): Problem {
+  const [above = "", below = ""] = [lines[line - 1], lines[next - 1]];
+  const isEntry = /^\s*- |:\s/.test(above);
+  if (!isEntry || indentOf(below) <= indentOf(above))
+    return {
+      message: 'the line is neither "key: value" nor "- item"',
+      hint: "write a blank after the colon or the hyphen, or a colon after the key",
+      line,
+    };
+  const column = columnsOf(above).find((each) => each <= indentOf(below)) ?? 0;
+  return {
+    message: `the line is indented deeper than line ${line}, which has a value already`,
+    hint: `indent it by ${column} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
+    line: next,
+  };
+}
+
+function misplacedLine(lines: readonly string[], stopped: number): Problem {
+  const isText = (line: string) => !/^\s*(?:#|$)/.test(line);
+  const below = lines.slice(stopped - 1).findIndex(isText);
+  const line = below === -1 ? stopped : stopped + below;
+  const own = indentOf(lines[line - 1]);
+  const isItem = /^\s*-(?: |$)/.test(lines[line - 1] ?? "");
+  const levels = levelsAbove(lines.slice(0, line - 1));
+  if (levels.some(({ column }) => column === own))
+    return isItem
+      ? { message: "a list item stands among keys", hint: "indent the list deeper than its key", line }
+      : {
+          message: "a key stands among list items",
+          hint: 'begin the line with "- ", or indent it as another key',
+          line,
+        };
+  // A key follows no hyphen, and an item only one.
+  const ofKind = levels.filter((each) => each.isItem === isItem);
+  const near = [ofKind.findLast(({ column }) => column > own), ofKind.find(({ column }) => column < own)];
+  const ways = near.flatMap((each) => (each === undefined ? [] : [`by ${each.column} to follow line ${each.line}`]));
+  return {
+    message: `no line above that it can follow is indented by ${own}`,
+    hint: ways.length === 0 ? "indent it as a line above" : `indent it ${ways.join(", or ")}`,
+    line,
+  };
+}
+
+/** Where a key or a list item begins. */
+interface Level {
+  readonly column: number;
+  readonly line: number;
+  readonly isItem: boolean;
+}
+
+/** What an entry may follow: the keys and list items above that are still open, the innermost first. */
+function levelsAbove(lines: readonly string[]): Level[] {
+  const levels: Level[] = [];
+  for (let line = lines.length; line > 0; line -= 1) {
+    const text = lines[line - 1] ?? "";
+    if (/^---/.test(text)) break;
+    if (/^\s*(?:#|$)/.test(text)) continue;
+    for (const column of columnsOf(text))
+      if (column < (levels.at(-1)?.column ?? Infinity))
+        levels.push({ column, line, isItem: /^-(?: |$)/.test(text.slice(column)) });
+  }
+  return levels;
+}
+
+/** Returns the columns, from 0, at which entries begin in a line, the last first: that of its key, and those of list items before it. */
+function columnsOf(line: string): number[] {
+  const columns = [indentOf(line)];
+  for (const item = /-(?: +|$)/y; ; columns.push(item.lastIndex)) {
+    item.lastIndex = columns.at(-1) ?? 0;
+    if (!item.test(line)) return columns.reverse();
+  }
+}
+
+function indentOf(line = ""): number {
+  return /^\s*/.exec(line)?.[0].length ?? 0;
+}
+
+function otherProblem(stop: Stop): Problem {
+  const { error, lines, start } = stop;
+  const { code, message } = error;
+  const line = lines[start.line - 1] ?? "";
+  if (/[\s{]when:/.test(line)) return { message: lowerCase(message), hint: "put the expression into quotes" };
+  if (code === "BLOCK_AS_IMPLICIT_KEY")
+    return {
+      message: 'the value has ": " in it',
+      hint: "put the value into quotes",
+    };
+  return unclosed(stop) ?? { message: lowerCase(message) };
+}
+
+/** Describes a bracket or a quote that has no partner. The library stops at the end of what it opens. */
+function unclosed({ error: { message, pos }, source }: Stop): Problem | undefined {
+  const [, bracket] = /end with a ([\]}])$/.exec(message) ?? [];
+  const [, quote] = /^Missing closing (["'])/.exec(message) ?? [];
+  const opening = bracket === undefined ? quote : bracket === "}" ? "{" : "[";
+  if (opening === undefined) return undefined;
+  const isOpening = ([start, end]: Range) => source.text[start] === opening && end === pos[0];
+  const start = rangesOf(source.document).find(isOpening)?.[0];
+  const place = start === undefined ? {} : { position: positionOf(source.file, source.lines, start) };
+  if (bracket === undefined) return { message: UNCLOSED_TEXT, hint: `close it with ${opening}`, ...place };
+  const hint = `close it with "${bracket}", and indent the lines in it deeper than its key`;
+  return { message: `"${opening}" is not closed`, hint, ...place };
+}
+
+type Range = readonly [start: number, end: number];
+
+/** Returns where the values and keys of a document are that are of a kind, those around others first. */
+function rangesOf(document: Document, isOfKind: (node: Node) => boolean = () => true): Range[] {
+  const ranges: Range[] = [];
+  visit(document, {
+    Node: (_, node) => {
+      if (node.range && isOfKind(node)) ranges.push([node.range[0], node.range[1]]);
+    },
+  });
+  return ranges;
+}
+
+function isInBrackets(document: Document, offset: number): boolean {
+  const isFlow = (node: Node) => isCollection(node) && node.flow === true;
+  return rangesOf(document, isFlow).some(([start, end]) => start < offset && offset < end);
+}
+
+function lowerCase(message: string): string {
+  return message.charAt(0).toLowerCase() + message.slice(1);
+}

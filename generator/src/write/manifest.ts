@@ -1,0 +1,267 @@
+import type { Diagnostic } from "../diagnostic.js";
+import { GENERATED_HEADER, type OutputFile } from "../emit/output-file.js";
+import type { ProjectMemory, RememberedController, RememberedDependent } from "../model/project-memory.js";
+import { isRecord } from "../model/schema.js";
+import { readPlainFile } from "./present-files.js";
+
+/** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
+export const MANIFEST_PATH = "src/generated/.gen-operator.json";
+
+/** What a manifest lists, by path. */
+export interface Manifest {
+  readonly generatedFiles: readonly string[];
+  /** Stubs of earlier runs, so that a stub that is no longer needed can be named. */
+  readonly stubs: readonly string[];
+  /** The dependents that objects may run of; absent if nothing is known. */
+  readonly dependents?: readonly RememberedDependent[] | undefined;
+  /** The controllers of the last generation; absent if nothing is known. */
+  readonly controllers?: readonly RememberedController[] | undefined;
+  /** Whether the run that wrote it has not ended: any of the files may be old, new or missing. */
+  readonly isUnfinished: boolean;
+}
+
+const NOTHING: Manifest = { generatedFiles: [], stubs: [], isUnfinished: false };
+
+/** Returns the manifest of the files of a project, and of its controllers and dependents. */
+export function manifestOf(
+  files: readonly OutputFile[],
+  { dependents, controllers }: Pick<Manifest, "dependents" | "controllers">,
+): Manifest {
+  const pathsOf = (wanted: OutputFile["owner"]) => files.flatMap(({ path, owner }) => (owner === wanted ? [path] : []));
+  return { generatedFiles: pathsOf("generator"), stubs: pathsOf("user"), dependents, controllers, isUnfinished: false };
+}
+
+/** Returns the manifest of a run that has not ended: it lists what the last run had, too, so that a crash leaves nothing unknown. */
+export function unfinishedManifest(before: Manifest, after: Manifest): Manifest {
+  return {
+    generatedFiles: [...before.generatedFiles, ...after.generatedFiles],
+    stubs: [...before.stubs, ...after.stubs],
+    dependents: joined(before.dependents, after.dependents),
+    controllers: joined(before.controllers, after.controllers),
+    isUnfinished: true,
+  };
+}
+
+function joined<Entry>(before: readonly Entry[] | undefined, after: readonly Entry[] | undefined) {
+  return before === undefined && after === undefined ? undefined : [...(before ?? []), ...(after ?? [])];
+}
+
+/** Renders a manifest. */
+export function renderManifest({ generatedFiles, stubs, dependents, controllers, isUnfinished }: Manifest): string {
+  const manifest = {
+    ...(isUnfinished ? { unfinished: true } : {}),
+    generatedFiles: sorted(generatedFiles),
+    ...(stubs.length > 0 ? { stubs: sorted(stubs) } : {}),
+  };
+  const text = JSON.stringify(manifest, undefined, 2);
+  const memory = [
+    ...(controllers === undefined ? [] : [`"${CONTROLLERS_FIELD}": ${renderControllers(controllers)}`]),
+    ...(dependents === undefined ? [] : [`"${MEMORY_FIELD}": ${renderMemory(dependents)}`]),
+  ];
+  return memory.length === 0 ? `${text}\n` : `${text.slice(0, -2)},\n  ${memory.join(",\n  ")}\n}\n`;
+}
+
+/** Reads a manifest; a missing or damaged manifest lists no files. */
+export function readManifest(text: string | undefined): Manifest {
+  const [dependents, controllers] = text === undefined ? [] : [readMemory(text), readControllers(text)];
+  try {
+    const read = JSON.parse(text ?? "{}") as { readonly [K in "generatedFiles" | "stubs" | "unfinished"]?: unknown };
+    return {
+      generatedFiles: pathsIn(read.generatedFiles),
+      stubs: pathsIn(read.stubs),
+      dependents,
+      controllers,
+      isUnfinished: read.unfinished === true,
+    };
+  } catch {
+    return { ...NOTHING, dependents, controllers };
+  }
+}
+
+function pathsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((path) => typeof path === "string") : [];
+}
+
+function sorted(paths: readonly string[]): string[] {
+  return [...new Set(paths)].sort();
+}
+
+/** Tells whether a text says of itself that it is generated; comments start differently in other languages. */
+export function isGenerated(text: string): boolean {
+  return text.slice(0, 200).includes(GENERATED_HEADER.slice("// ".length));
+}
+
+// How a manifest remembers controllers and dependents: one line for each, so that branches merge, and so that conflict markers leave the lines readable.
+
+/** The field of a manifest that remembers the dependents. */
+const MEMORY_FIELD = "dependents";
+
+/** The field of a manifest that remembers the controllers. */
+const CONTROLLERS_FIELD = "controllers";
+
+/** Renders what is remembered as the value of a field of the manifest. */
+function renderMemory(dependents: readonly RememberedDependent[]): string {
+  const lines = dependents.map(({ controller, name, ...facts }) => {
+    return `    ${JSON.stringify(`${controller}/${name}`)}: ${renderInline(facts)}`;
+  });
+  return renderLines(lines);
+}
+
+/** Renders the controllers as the value of a field of the manifest. */
+function renderControllers(controllers: readonly RememberedController[]): string {
+  return renderLines(controllers.map(({ name, primary }) => `    ${JSON.stringify(name)}: ${JSON.stringify(primary)}`));
+}
+
+function renderLines(lines: readonly string[]): string {
+  return lines.length === 0 ? "{}" : `{\n${[...new Set(lines)].sort().join(",\n")}\n  }`;
+}
+
+function renderInline(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${renderInline(each)}`);
+  return `{ ${fields.join(", ")} }`;
+}
+
+/** Reads what is remembered from the text of a manifest; undefined if it has no such field. Of a text that is no JSON, lines are read. */
+function readMemory(text: string): RememberedDependent[] | undefined {
+  return entriesIn(text, MEMORY_FIELD)?.flatMap(([key, facts]) => entryOf(key, facts) ?? []);
+}
+
+/** Reads the controllers that are remembered, as `readMemory` reads the dependents. */
+function readControllers(text: string): RememberedController[] | undefined {
+  return entriesIn(text, CONTROLLERS_FIELD)?.flatMap(([name, primary]) => controllerOf(name, primary) ?? []);
+}
+
+function entriesIn(text: string, field: string): [key: string, value: unknown][] | undefined {
+  const value = fieldOf(text, field);
+  if (value === "damaged") return salvage(text, field);
+  return typeof value !== "object" || value === null ? undefined : Object.entries(value);
+}
+
+function fieldOf(text: string, field: string): unknown {
+  try {
+    return (JSON.parse(text) as { readonly [field: string]: unknown } | null)?.[field];
+  } catch {
+    return "damaged";
+  }
+}
+
+// A merge that is not finished leaves lines of both branches.
+function salvage(text: string, field: string): [key: string, value: unknown][] | undefined {
+  const start = text.indexOf(`"${field}": {`);
+  if (start === -1) return undefined;
+  const lines = new Set(text.slice(start).split(/\r?\n/));
+  return [...lines].flatMap((line) => {
+    const [, key = "", value = ""] = /^\s*"([^"]+)": (\{.*\}|"[^"]*"),?$/.exec(line) ?? [];
+    try {
+      return [[key, JSON.parse(value)] satisfies [string, unknown]];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Says where a manifest is damaged, so that it may have lost entries, or has some that cannot be read. Of a merge that is not finished, the lines can be read. */
+function checkManifest(file: string, text: string): Diagnostic | undefined {
+  const line = damagedLineOf(text);
+  if (line === undefined) return undefined;
+  return {
+    severity: "error",
+    rule: "damaged-record",
+    message: "the file is damaged, which records the dependents of the last generation",
+    position: { file, line, column: 1 },
+    hint:
+      "restore it from version control, or correct this line; if that is not possible, delete the file:\n" +
+      "then only the stubs in src tell which dependents have left the spec",
+  };
+}
+
+function damagedLineOf(text: string): number | undefined {
+  try {
+    return damagedEntryLineOf(text, JSON.parse(text));
+  } catch {
+    const lines = text.trimEnd().split("\n");
+    const damaged = lines.findIndex((line) => !isWholeLine(line));
+    if (damaged !== -1) return damaged + 1;
+    return /^(?:\}|>{7})/.test(lines.at(-1) ?? "") ? undefined : lines.length;
+  }
+}
+
+function damagedEntryLineOf(text: string, manifest: unknown): number | undefined {
+  if (!isRecord(manifest)) return 1;
+  const readers = [
+    [CONTROLLERS_FIELD, controllerOf],
+    [MEMORY_FIELD, entryOf],
+  ] as const;
+  const damaged = readers.flatMap(([field, read]) => {
+    const memory = manifest[field];
+    if (memory === undefined) return [];
+    if (!isRecord(memory)) return field;
+    return Object.entries(memory).find((entry) => read(...entry) === undefined)?.[0] ?? [];
+  });
+  const [key] = damaged;
+  if (key === undefined) return undefined;
+  return text.slice(0, text.lastIndexOf(`${JSON.stringify(key)}:`)).split("\n").length;
+}
+
+// A bracket, a path, an entry, or a mark of the merge.
+function isWholeLine(line: string): boolean {
+  if (/^\s*(?:"\w+": )?(?:[[\]{}]*|true|"[^"]*"),?\s*$|^([<|=>])\1{6}/.test(line)) return true;
+  try {
+    return isRecord(JSON.parse(`{${line.replace(/,\s*$/, "")}}`));
+  } catch {
+    return false;
+  }
+}
+
+function entryOf(key: string, facts: unknown): RememberedDependent | undefined {
+  const [controller, name] = key.split("/");
+  if (!controller || !name || !isRecord(facts)) return undefined;
+  const { resource } = facts;
+  if (typeof resource !== "string" && !isRecord(resource)) return undefined;
+  return { ...facts, controller, name, resource: resource as RememberedDependent["resource"] };
+}
+
+function controllerOf(name: string, primary: unknown): RememberedController | undefined {
+  return name === "" || typeof primary !== "string" || !primary.includes("/") ? undefined : { name, primary };
+}
+
+/** A file of the user's. */
+interface CodeText {
+  readonly file: string;
+  readonly text: string;
+}
+
+/**
+ * Reads what the manifest of a project remembers, or returns what is wrong with it. Where it remembers nothing, stubs are looked for in the user's
+ * code, which `readCode` reads.
+ */
+export async function readProjectMemory(
+  root: string,
+  readCode: () => Promise<readonly CodeText[]>,
+): Promise<ProjectMemory | Diagnostic> {
+  const text = await readPlainFile(root, MANIFEST_PATH);
+  const problem = text === undefined ? undefined : checkManifest(MANIFEST_PATH, text);
+  if (problem !== undefined) return problem;
+  const { dependents, controllers, isUnfinished } = readManifest(text);
+  if (dependents !== undefined) return { dependents, ...(controllers && { controllers }), stubs: [], isUnfinished };
+  return { dependents: [], stubs: (await readCode()).flatMap(stubIn) };
+}
+
+// A stub imports a type that is called after its dependent; other files in the folder do not.
+function stubIn({ file, text: content }: CodeText): ProjectMemory["stubs"] {
+  const [, folder, name] = /^src\/([^/]+)\/dependents\/([^/]+)\.ts$/.exec(file) ?? [];
+  if (folder === undefined || name === undefined) return [];
+  const [, imported = ""] =
+    new RegExp(`import\\s+type\\s*\\{([^}]*)\\}\\s*from\\s*["']../../generated/${folder}/types.js["']`).exec(content) ??
+    [];
+  const start = name.replaceAll("-", "").toLowerCase();
+  const isStub = imported
+    .split(",")
+    .some(
+      (each) =>
+        /(Desired|Dependent|IdOf|Create|Update|Delete|Fetch|External)$/.test(each.trim()) &&
+        each.trim().toLowerCase().startsWith(start),
+    );
+  return isStub ? [{ folder, name, file }] : [];
+}
