@@ -10,6 +10,7 @@ import { measureSimulation } from "./apiserver/simulate-benchmark.js";
 import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureForeign } from "./foreign/foreign-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
+import { measureJourneys } from "./journeys/journeys-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
 import { measureMetrics } from "./metrics/metrics-benchmark.js";
@@ -62,6 +63,7 @@ const benchmarks: Record<
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
   match: { summary: "finding that an object is as desired, beside JOSDK", measure: measureMatch },
   stall: { summary: "how long the event loop stands still for what is large", measure: measureStall },
+  journeys: { summary: "how many files run on the way of an edit, a request and a generate", measure: measureJourneys },
   "cold-start": {
     summary: "a bundled operator until its first reconcile, beside installed packages and controller-runtime",
     measure: measureColdStart,

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { METRICS, type MetricDefinition } from "#runtime/operate/metrics/metric-table.js";
-import { ProcessMetrics } from "#runtime/operate/metrics/process-metrics.js";
+import { METRICS, type MetricDefinition, ProcessMetrics } from "#runtime/operate/metrics.js";
 import { readPromql } from "../support/machine/promql.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";

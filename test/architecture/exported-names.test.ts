@@ -1,5 +1,5 @@
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { assert, suite } from "../support/suite.js";
 import { readPackageSources } from "./source-files.js";
 
@@ -29,7 +29,7 @@ suite("exported names", (test) => {
           .map((name) => `${path}: ${name}`),
       );
     // It is a fact of the kind, which generated classes state.
-    assert.equal(questions, ["runtime/src/codegen/define-resource.ts: hasStatusSubresource"]);
+    assert.equal(questions, ["runtime/src/api/define-resource.ts: hasStatusSubresource"]);
   });
 
   test("the root of the runtime keeps its views, transports and helpers to itself", () => {

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
-import { emitResources } from "#generator/output/emit-project.js";
+import { loadLibrary } from "#generator/model/typescript.js";
+import { emitResources } from "#generator/emit/emit-project.js";
 import { generateKinds } from "../support/projects/kinds.js";
 import { repositoryRoot } from "../support/repository.js";
 import { resourcesOfCrds } from "../support/runtime/resource-models.js";

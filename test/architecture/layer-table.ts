@@ -11,68 +11,62 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   generator: {
     // What makes a text safe for a terminal.
     diagnostic: { values: ["@gen-operator/schema"] },
-    parts: { values: [] },
+    stage: { values: [] },
     "system-error": { values: [] },
     "package-file": { values: [] },
-    input: {
+    read: {
       values: [
-        "diagnostic",
-        "package-file",
-        "parts",
-        "system-error",
-        "@gen-operator/runtime",
-        "@gen-operator/schema/cel",
-        "@gen-operator/schema/definitions",
+        ...["diagnostic", "package-file", "stage", "system-error", "@gen-operator/runtime"],
+        ...["@gen-operator/schema", "@gen-operator/schema/cel", "@gen-operator/schema/definitions"],
       ],
     },
-    model: { values: ["diagnostic", "parts"], types: ["input"] },
-    memory: { values: ["input", "output", "package-file", "parts"], types: ["diagnostic"] },
+    model: { values: ["diagnostic", "stage"], types: ["read"] },
+    check: { values: ["model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read"] },
+    emit: {
+      values: ["model", "diagnostic", "stage", "@gen-operator/schema"],
+      types: ["code", "@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
+    },
+    code: { values: ["emit", "check", "model", "diagnostic", "package-file", "stage"] },
+    write: { values: ["emit", "model", "stage", "system-error"], types: ["diagnostic"] },
+    memory: { values: ["read", "emit", "write", "package-file", "stage"], types: ["diagnostic"] },
     // The rooms of commands.
-    add: { values: ["generate", "input", "output", "diagnostic", "system-error"] },
+    add: { values: ["generate", "read", "write", "diagnostic", "system-error"], types: ["emit", "init"] },
     diff: {
-      values: ["move", "input", "model", "output", "diagnostic", "@gen-operator/schema", "@gen-operator/schema/cel"],
+      values: [
+        ...["move", "check", "read", "model", "emit", "diagnostic"],
+        ...["@gen-operator/schema", "@gen-operator/schema/cel"],
+      ],
+      types: ["write"],
     },
     doctor: {
       values: [
-        ...["generate", "diff", "input", "model", "output", "diagnostic", "package-file", "system-error"],
+        ...["generate", "diff", "check", "read", "model", "emit", "diagnostic", "package-file", "system-error"],
         "@gen-operator/runtime",
       ],
     },
-    editor: { values: ["input", "model", "diagnostic", "package-file"] },
+    editor: { values: ["read", "model", "diagnostic", "package-file"] },
     explain: { values: ["diagnostic"] },
-    graph: { values: ["input", "model", "diagnostic"] },
-    init: { values: ["input", "model", "output", "diagnostic"] },
-    move: { values: ["output", "diagnostic"], types: ["input", "model"] },
-    suggest: { values: ["input", "model", "output", "diagnostic"] },
+    graph: { values: ["read", "check", "model", "diagnostic"] },
+    init: { values: ["read", "check", "model", "emit", "write", "diagnostic", "package-file"] },
+    move: { values: ["code", "emit", "diagnostic"], types: ["read", "model", "write"] },
+    suggest: { values: ["code", "read", "check", "model", "emit", "write", "diagnostic"] },
     dev: {
-      values: ["generate", "input", "diagnostic", "package-file", "system-error", "@gen-operator/schema"],
+      values: ["generate", "read", "diagnostic", "package-file", "system-error", "@gen-operator/schema"],
       types: ["@gen-operator/runtime"],
-    },
-    output: {
-      values: ["model", "diagnostic", "package-file", "parts", "system-error"],
-      types: ["@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
     },
   },
   runtime: {
     base: { values: ["@gen-operator/schema"] },
-    decode: { values: ["base"] },
-    client: { values: ["decode", "base"] },
-    cache: { values: ["decode", "base"] },
-    watch: { values: ["cache", "decode", "client", "base"] },
-    match: { values: ["base", "@gen-operator/schema"] },
-    write: { values: ["match", "cache", "client", "base", "@gen-operator/schema"] },
+    client: { values: ["base", "@gen-operator/schema"] },
+    cache: { values: ["base"] },
+    watch: { values: ["cache", "client", "base"] },
     sources: { values: ["cache", "client", "base"], types: ["watch"] },
-    workflow: { values: ["base"], types: ["write", "cache", "client", "sources"] },
-    schedule: { values: ["base"], types: ["workflow", "cache"] },
-    reconcile: {
-      values: ["workflow", "write", "cache", "base"],
-      types: ["schedule", "sources", "client"],
-    },
-    operate: { values: ["client", "base"], types: ["schedule"] },
-    codegen: {
-      values: ["@gen-operator/schema", "@gen-operator/schema/cel"],
-      types: ["workflow", "reconcile", "sources", "cache", "base"],
-    },
+    apply: { values: ["cache", "client", "base", "@gen-operator/schema"] },
+    workflow: { values: ["base"], types: ["apply", "cache", "client", "sources"] },
+    dependents: { values: ["workflow", "apply", "base"], types: ["cache", "client", "sources"] },
+    queue: { values: ["base"], types: ["workflow", "cache"] },
+    reconcile: { values: ["workflow", "apply", "cache", "base"], types: ["queue", "sources", "client"] },
+    operate: { values: ["client", "base"], types: ["queue"] },
   },
   apiserver: {
     json: { values: ["@gen-operator/schema/definitions"] },
@@ -80,7 +74,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "real-time": { values: [] },
     "did-you-mean": { values: [] },
     "simulate-annotations": { values: ["did-you-mean"] },
-    "number-texts": { values: ["json"] },
+    // The numbers that a number of JavaScript does not hold.
+    "exact-numbers": { values: ["json", "@gen-operator/schema"] },
     clock: { values: ["real-time"] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
@@ -88,42 +83,34 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     errors: { values: ["@gen-operator/schema", "@gen-operator/schema/definitions"] },
     // How code that runs within one turn waits for the forms of other versions.
     "pending-conversion": { values: ["errors"], types: ["json"] },
-    storage: { values: ["errors"], types: ["json"] },
-    // What is kept on disk.
-    persistence: { values: ["real-time"], types: ["storage"] },
+    // The objects, in memory and on disk.
+    storage: { values: ["exact-numbers", "errors", "real-time"], types: ["json"] },
     builtin: {
       values: [
-        ...["package-file", "number-texts", "errors", "json"],
+        ...["package-file", "exact-numbers", "errors", "json"],
         ...["@gen-operator/schema", "@gen-operator/schema/definitions"],
       ],
     },
-    object: { values: ["clock", "builtin", "number-texts", "errors", "json", "@gen-operator/schema"] },
+    object: { values: ["clock", "builtin", "exact-numbers", "errors", "json", "@gen-operator/schema"] },
     decode: {
-      values: ["yaml-library", "package-file", "number-texts", "builtin", "errors", "json", "@gen-operator/schema"],
+      values: [
+        ...["yaml-library", "package-file", "exact-numbers", "builtin", "errors", "json"],
+        "@gen-operator/schema",
+      ],
       types: ["object"],
     },
     patch: { values: ["builtin", "errors", "json", "@gen-operator/schema"] },
     ssa: { values: ["errors", "json"] },
-    // The life of CustomResourceDefinitions, and of objects of their kinds; what they may say is in @gen-operator/schema.
-    definitions: {
-      values: [
-        "clock",
-        "ssa",
-        "object",
-        "builtin",
-        "errors",
-        "json",
-        "@gen-operator/schema",
-        "@gen-operator/schema/definitions",
-      ],
-      types: ["registry"],
-    },
+    // The kinds that are served, built-in ones and those of CustomResourceDefinitions.
     registry: {
-      values: ["pending-conversion", "definitions", "ssa", "object", "storage", "builtin", "errors", "json"],
+      values: [
+        ...["pending-conversion", "ssa", "object", "storage", "exact-numbers", "builtin", "errors", "json"],
+        ...["@gen-operator/schema", "@gen-operator/schema/definitions"],
+      ],
     },
     read: {
-      values: ["real-time", "pending-conversion", "object", "builtin", "errors", "json"],
-      types: ["registry", "decode", "storage"],
+      values: ["real-time", "pending-conversion", "decode", "object", "builtin", "errors", "json"],
+      types: ["registry", "storage"],
     },
     write: {
       values: [
@@ -142,7 +129,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "json",
         "@gen-operator/schema",
       ],
-      types: ["admission", "identity"],
+      types: ["admission", "identity", "exact-numbers"],
     },
     // What objects count for in ResourceQuotas.
     quota: { values: ["builtin", "json"] },
@@ -182,11 +169,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "package-file",
         "yaml-library",
         "write",
-        "definitions",
+        "clock",
         "decode",
         "object",
         "builtin",
+        "errors",
         "json",
+        "@gen-operator/schema/definitions",
       ],
       types: ["registry", "storage"],
     },
@@ -209,6 +198,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "builtin",
         "errors",
         "json",
+        "@gen-operator/schema",
       ],
       types: ["registry", "admission", "storage"],
     },

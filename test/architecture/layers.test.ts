@@ -1,6 +1,6 @@
 // The table of layers. A folder may import itself and what is listed for it; "types of" means that nothing of it is left at run
-// time. Files beside the folders of a package (operator.ts, generate.ts, server.ts, cli.ts, index.ts) put the parts together and
-// may import everything in it, as `assemble` of the runtime does; `diagnostic` and `json` are such files that others may import. Nor may files import each other in a circle.
+// time. Files beside the folders of a package (generate.ts, server.ts, cli.ts, index.ts) put the parts together and
+// may import everything in it, as `api` of the runtime does; `diagnostic` and `json` are such files that others may import. Nor may files import each other in a circle.
 import { readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
@@ -56,6 +56,36 @@ suite("layers", (test) => {
     assert.equal(needless, []);
   });
 
+  test("the state machine of a primary imports base alone, also types", () => {
+    const { imports } = sources.find(({ path }) => path === "runtime/src/queue/processor.ts")!;
+    assert.equal(
+      [...new Set(imports.map(({ specifier, target }) => (target === undefined ? specifier : layerOf(target))))],
+      ["base"],
+    );
+  });
+
+  test("the doors of generated code load the definitions and the schema package alone", () => {
+    const byPath = new Map(sources.map((source) => [source.path, source]));
+    const loaded = new Set(["runtime/src/api/codegen.ts", "runtime/src/api/cel.ts"]);
+    for (const path of loaded)
+      for (const { target, isTypeOnly } of byPath.get(path)!.imports)
+        if (target !== undefined && !isTypeOnly) loaded.add(target);
+    const others = [...loaded].filter(
+      (path) => !/^runtime\/src\/api\/(codegen|cel|parse-resource|d[ie]\w+-\w+)\.ts$/.test(path),
+    );
+    assert.equal(others, []);
+    const packagesOf = [...loaded].flatMap((path) =>
+      byPath
+        .get(path)!
+        .imports.flatMap(({ target, isTypeOnly, specifier }) =>
+          target === undefined && !isTypeOnly && !specifier.startsWith("@gen-operator/schema")
+            ? [`${path}: ${specifier}`]
+            : [],
+        ),
+    );
+    assert.equal(packagesOf, []);
+  });
+
   test("every folder of a package has its line in the table", () => {
     const folders = new Set(
       sources
@@ -65,7 +95,7 @@ suite("layers", (test) => {
     );
     const unknown = [...folders].filter((folder) => {
       const [name, layer] = folder.split("/") as [(typeof packages)[number], string];
-      return layers[name][layer] === undefined && folder !== "generator/cli" && folder !== "runtime/assemble";
+      return layers[name][layer] === undefined && folder !== "generator/cli" && folder !== "runtime/api";
     });
     assert.equal(unknown, []);
   });
@@ -114,13 +144,13 @@ suite("layers", (test) => {
     );
     assert.equal(
       writes.map(({ path }) => path),
-      ["generator/src/cli/frame/output.ts"],
+      ["generator/src/cli/print.ts"],
     );
   });
 
   // The Lease, the key for proofs, Events and questions about rights are no part of what a controller writes.
-  test("in the runtime only write/send makes the writes of a controller", () => {
-    const others = /^runtime\/src\/(client\/|operate\/(lease|events)\/|operate\/(access-review|proof-key-secret)\.ts$)/;
+  test("in the runtime only apply/sender makes the writes of a controller", () => {
+    const others = /^runtime\/src\/(client\/|operate\/(lease-lock|event-recorder|access-review|proof-key-secret)\.ts$)/;
     const writers = sources.filter(
       ({ path, text }) =>
         path.startsWith("runtime/") &&
@@ -131,7 +161,7 @@ suite("layers", (test) => {
     );
     assert.equal(
       writers.map(({ path }) => path),
-      ["runtime/src/write/send/send.ts"],
+      ["runtime/src/apply/sender.ts"],
     );
   });
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { repositoryRoot } from "../support/repository.js";
 
 // Some rules look at the text alone.

@@ -42,7 +42,7 @@ const contents: Record<keyof typeof packageNames, string[]> = {
     "dist/index.d.ts",
   ],
   kinds: ["dist/apps/v1.js", "dist/apps/v1.d.ts", "dist/apps/v1.schema.js", "dist/meta/v1.d.ts"],
-  runtime: ["dist/index.js", "dist/index.d.ts", "dist/codegen/index.js", "dist/codegen/index.d.ts"],
+  runtime: ["dist/index.js", "dist/index.d.ts", "dist/api/codegen.js", "dist/api/codegen.d.ts"],
   schema: ["dist/index.js", "dist/index.d.ts", "dist/cel/index.js", "dist/cel/index.d.ts"],
   templates: [
     "project/_gitignore",

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMANDS } from "#generator/cli/frame/commands.js";
+import { COMMANDS } from "#generator/cli.js";
 import { runCommand } from "../support/command-line.js";
 import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";

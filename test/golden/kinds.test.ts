@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { format } from "prettier";
-import type { OutputFile } from "#generator/output/files/output-file.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
 import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
 import { generateKinds, kindsFolder } from "../support/projects/kinds.js";
 import { assert, suite } from "../support/suite.js";

@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { OutputFile } from "#generator/output/files/output-file.js";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
 import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { listSamples } from "../support/projects/samples.js";

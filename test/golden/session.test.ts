@@ -1,7 +1,7 @@
 // A new user's day: every command in order in one folder, with the mistakes that a newcomer makes, and all that is to be seen.
 import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { COMMANDS } from "#generator/cli/frame/commands.js";
+import { COMMANDS } from "#generator/cli.js";
 import { runCommand } from "../support/command-line.js";
 import { checkGolden } from "../support/projects/golden-file.js";
 import { repositoryRoot } from "../support/repository.js";

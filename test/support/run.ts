@@ -4,7 +4,7 @@
 // touch nothing outside of what they open themselves. Nine more processes run at once than there are cores, for many wait most of their time.
 // A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,6 +27,10 @@ const SHORT_LIVED = [
   "--max-semi-space-size=32",
   ...(process.versions.node.startsWith("20.") ? ["--interrupt-budget=1000000"] : []),
 ];
+
+// They wait for minutes: what begins first is not what everything else waits for at the end.
+const LONGEST =
+  /\/(?:reconciles\/stuck-primaries|life-cycle\/event-loop|writes\/(?:write-loops|late-writes)|unit\/support\/run)\.test\.js$/;
 
 /** What became of one test file. */
 export interface FileOutcome {
@@ -92,6 +96,8 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
         exitGraceMs,
       );
     });
+    // What it left running would keep its output open.
+    child.on("exit", () => endProcessesOf(temporary));
     child.on("close", (code, signal) => {
       clearTimeout(deadline);
       clearTimeout(exitGrace);
@@ -114,6 +120,22 @@ export function runFiles(files: readonly string[], limits: FileLimits = {}): Pro
       done(outcomes);
     });
   });
+}
+
+/**
+ * Ends what a file has left running: its processes have its folder for temporary files in their environment. A process group of its own would do the
+ * same on all systems, but makes a session, and Linux shares the processor among sessions: a file with many processes would get too little.
+ */
+function endProcessesOf(temporary: string): void {
+  if (process.platform !== "linux") return;
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const variables = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+      if (variables.includes(`TMPDIR=${temporary}`)) process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended, or is somebody else's.
+    }
+  }
 }
 
 const TOGETHER = fileURLToPath(new URL("together.js", import.meta.url));
@@ -168,7 +190,10 @@ async function main(paths: string[]): Promise<number> {
   // A suite that is asked for and is not there must not look like one that passes.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
   const outcomes: FileOutcome[] = [];
-  const waiting = inTurns(found.map(({ files }) => groupFiles(files, root, IS_QUICK)));
+  const longest = found.flatMap(({ files }) => files.filter((file) => LONGEST.test(file)));
+  const others = found.map(({ files }) => files.filter((file) => !LONGEST.test(file)));
+  const groups = inTurns(others.map((files) => groupFiles(files, root, IS_QUICK)));
+  const waiting = [...longest.map((file) => [file]), ...groups];
   const worker = async () => {
     for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
       const ended = await runFiles(files);

@@ -145,5 +145,9 @@ async function failAfter(timeoutMs: number, title: string, body: () => unknown):
   }
 }
 
+// Whoever waited for the reports is gone.
+process.once("disconnect", () => process.exit(1));
+// A listener alone would keep the process from its end.
+process.channel?.unref();
 // A file in which every suite was skipped, or which declares nothing, still has to say so.
 process.once("beforeExit", () => reports.forEach((report) => process.send?.(report)));

@@ -1,11 +1,11 @@
 // The cases of `control-plane/types-accuracy` that need no API server: what one accepts compiles and parses, what it refuses does neither.
 import { join } from "node:path";
-import { emitResources } from "#generator/output/emit-project.js";
+import { emitResources } from "#generator/emit/emit-project.js";
 import { apiRequest } from "../support/api/api-request.js";
 import { startTestApiServer } from "../support/api/api-server.js";
 import { checkFiles, strictOptions, writeProject } from "../support/projects/compile.js";
 import { defineResource, parseResource } from "@gen-operator/runtime/codegen";
-import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
+import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import { resourcesOfCrds } from "../support/runtime/resource-models.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { emitResources } from "#generator/output/emit-project.js";
+import { emitResources } from "#generator/emit/emit-project.js";
 import type { ResourceModel } from "#generator/model/project-model.js";
 import { checkFiles, strictOptions, writeProject } from "../support/projects/compile.js";
 import { assert } from "../support/suite.js";

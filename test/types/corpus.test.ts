@@ -1,4 +1,4 @@
-import { emitResources } from "#generator/output/emit-project.js";
+import { emitResources } from "#generator/emit/emit-project.js";
 import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { assert, suite } from "../support/suite.js";

@@ -1,7 +1,7 @@
 // What an editor shows of the functions of a user's.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { strictOptions } from "../support/projects/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";

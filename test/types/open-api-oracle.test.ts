@@ -4,9 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import openapiTS, { astToString } from "openapi-typescript";
 import type { ResourceModel } from "#generator/model/project-model.js";
-import { emitResources } from "#generator/output/emit-project.js";
-import { nameOrThrow } from "#generator/output/controller-names.js";
-import { nameResources, specifierOf } from "#generator/output/resource/resource-name.js";
+import { emitResources } from "#generator/emit/emit-project.js";
+import { nameOrThrow, nameResources, specifierOf } from "#generator/emit/names.js";
 import { compileProject, compilers, writeProject } from "../support/projects/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/kinds/corpus.js";
 import { repositoryRoot } from "../support/repository.js";
@@ -127,7 +126,7 @@ function readOwnKinds(): ResourceModel[] {
 }
 
 suite("types beside those of openapi-typescript", (test) => {
-  test(
+  test.thorough(
     "are the same for kinds of our own, but for named reasons",
     async () => {
       const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };

@@ -1,10 +1,10 @@
 import fc from "../support/fast-check.js";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { emitResources } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
+import { buildModel } from "#generator/check/build-model.js";
+import { emitResources } from "#generator/emit/emit-project.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
 import { apiRequest } from "../support/api/api-request.js";
 import { startTestApiServer } from "../support/api/api-server.js";
 import { chosenCompilers, compileProject, writeProject } from "../support/projects/compile.js";

@@ -1,7 +1,6 @@
 // A process in which one primary waits behind ten thousand others: of another namespace, or of a list while somebody edits it.
 import { setTimeout as sleep } from "node:timers/promises";
-import { keyOf, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { type DecodedResource, type ObjectKey, keyOf } from "#runtime/base/kubernetes-object.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";
 import { settingsOf } from "../sync/sync-probe.js";
 

@@ -1,12 +1,12 @@
 // A process that compares objects with what an API server made of them.
 import { startApiServer } from "#apiserver/index.js";
-import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { type DecodedResource, type ObjectBody, keyOf } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
+import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
+import { type Write, applyOf } from "#runtime/apply/write.js";
 import { builtinDefinition } from "#test/support/kinds/kind-definitions.js";
 import { quantile } from "../measurement.js";
 import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
@@ -39,9 +39,9 @@ const live = await applied();
 const cache = new ResourceView(definition);
 cache.attach(new ResourceCache());
 const matcher = new ApplyMatcher(FIELD_MANAGER);
-const applications = Array.from({ length: COPIES }, (): Application => {
-  const desired = JSON.parse(JSON.stringify(content)) as Application["desired"];
-  return { target: { definition, cache }, part: "object", desired };
+const applications = Array.from({ length: COPIES }, (): Write => {
+  const desired = JSON.parse(JSON.stringify(content)) as ObjectBody;
+  return applyOf({ definition, cache }, desired);
 });
 let next = 0;
 const compare = () => {

@@ -65,7 +65,7 @@ interface PrometheusExporter {
 
 const registries = {
   async ours(): Promise<Registry> {
-    const { Metric } = await import("#runtime/operate/metrics/metric.js");
+    const { Metric } = await import("#runtime/operate/metrics.js");
     const counter = (name: string, ...labels: string[]) => new Metric(name, { type: "counter", help: name, labels });
     const histogram = (name: string, ...labels: string[]) =>
       new Metric(name, { type: "histogram", help: name, labels, buckets: BUCKETS });

@@ -1,6 +1,5 @@
 // A process that tells a controller of events as fast as it can take them.
-import { keyOf, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import { type DecodedResource, type ObjectKey, keyOf } from "#runtime/base/kubernetes-object.js";
 import { createNoOpController, createShop } from "../no-op-controller.js";
 import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
 

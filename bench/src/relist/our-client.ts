@@ -1,8 +1,8 @@
 // A client whose watch expires: the runtime's informer and cache.
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { Informer } from "#runtime/watch/informer.js";
+import { SharedInformer } from "#runtime/watch/shared-informers.js";
 import { deployments } from "../kinds.js";
 import { settingsOf } from "../sync/sync-probe.js";
 import { measureRelist, type RelistSettings } from "./relist-probe.js";
@@ -18,13 +18,9 @@ const cache = new (class extends ResourceCache {
   }
 })();
 cache.subscribe({ onChange: () => void progress.changes++, onVersion: () => {}, onReset: () => {} });
-const informer = new Informer({
-  definition: deployments,
-  cache,
-  fieldManagers: ["shop-operator"],
-  client: new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" })),
-  logger: createLogger("warn"),
-});
+const client = new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" }));
+const context = { cache, fieldManagers: ["shop-operator"], client, logger: createLogger("warn") };
+const informer = new SharedInformer({ definition: deployments }, context);
 await informer.start();
 const listsBefore = lists;
 await measureRelist(progress, () => lists > listsBefore);

@@ -1,7 +1,7 @@
 // The kinds and the dependents of the benchmark of stalls.
 import type { KubernetesObject } from "@gen-operator/runtime/codegen";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, customDefinition } from "#test/support/kinds/kind-definitions.js";
 
 /** The primary: it says which version its dependents have. */

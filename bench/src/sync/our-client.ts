@@ -1,9 +1,9 @@
 // A client under measurement: the runtime's informer, cache and view.
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { Informer } from "#runtime/watch/informer.js";
+import { SharedInformer } from "#runtime/watch/shared-informers.js";
 import { byOwnerReference } from "#runtime/sources/mappers.js";
 import { deployments, shops } from "../kinds.js";
 import { ShopQueue } from "./shop-queue.js";
@@ -21,12 +21,8 @@ view.onChange(({ object }) => {
   probe.onChange();
   for (const owner of ownersOf(object)) queue.add(owner);
 });
-const informer = new Informer({
-  definition: deployments,
-  cache,
-  fieldManagers: ["shop-operator"],
-  client: new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" })),
-  logger: createLogger("warn"),
-});
+const client = new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" }));
+const context = { cache, fieldManagers: ["shop-operator"], client, logger: createLogger("warn") };
+const informer = new SharedInformer({ definition: deployments }, context);
 await informer.start();
 probe.onSynced();

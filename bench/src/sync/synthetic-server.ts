@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
-import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
+import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { createDeploymentText, type DeploymentText } from "./deployment-text.js";
 
 /** What the parent may ask for. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Transport } from "#runtime/client/transport.js";
 import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
 import { WorkflowRuns } from "#runtime/reconcile/workflow-runs.js";
-import { Dispatcher } from "#runtime/schedule/dispatch/dispatcher.js";
+import { Dispatcher } from "#runtime/queue/work-queue.js";
 import {
   ConfigMap,
   configMapOf,
@@ -29,7 +29,7 @@ suite("the page about the architecture", (test) => {
   const namesIn = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
 
   test("has the table of layers", () => {
-    const rows = rowsOf("Rooms").filter(([room]) => room !== "`assemble`");
+    const rows = rowsOf("Rooms").filter(([room]) => room !== "`api`");
     const told = rows.map(([room, , values, types]) => [namesIn(room)[0], namesIn(values), namesIn(types)]);
     const wanted = Object.entries(layers.runtime).map(([room, { values, types = [] }]) => [room, values, types]);
     const sorted = (table: unknown[][]) =>
@@ -88,7 +88,7 @@ async function stacksOfWrite(): Promise<Frame[][]> {
     stacks.push([{ file, name }, ...[...lines].map(([, frame, path]) => ({ file: path!, name: frame! }))]);
   };
   const watched: readonly (readonly [object: object, file: string, name: string])[] = [
-    [Dispatcher.prototype, "schedule/dispatch/dispatcher", "submit"],
+    [Dispatcher.prototype, "queue/work-queue", "submit"],
     [PrimaryReconciler.prototype, "reconcile/primary-reconciler", "run"],
     [WorkflowRuns.prototype, "reconcile/workflow-runs", "run"],
     [Transport.prototype, "client/transport", "send"],

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { METRICS } from "#runtime/operate/metrics/metric-table.js";
+import { METRICS } from "#runtime/operate/metrics.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 

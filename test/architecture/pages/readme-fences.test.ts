@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { fencesOf, type Fence } from "../../support/projects/fences.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";

@@ -56,7 +56,7 @@ function recordedReasons(): string[] {
 }
 
 function conditionReasons(): string[] {
-  const text = read("runtime/src/reconcile/status/status-conditions.ts");
+  const text = read("runtime/src/reconcile/status-conditions.ts");
   const [, union = ""] = /^type Reason =([^;]*);/m.exec(text) ?? [];
   return sorted([...union.matchAll(/"(\w+)"/g)].map(([, reason = ""]) => reason));
 }

@@ -8,6 +8,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { findBinaryOrThrow } from "../../support/machine/binaries.js";
 import type { ControlPlane } from "../../support/machine/control-plane.js";
+import { imageCommand } from "../../support/projects/start-flags.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -135,7 +136,7 @@ export async function deploySample(
       const writable = pod.volumes.flatMap(({ name, emptyDir }) => (emptyDir === undefined ? [] : [pathOf(name)]));
       const { runAsUser, runAsGroup } = pod.securityContext;
       const inContainer = [IN_CONTAINER, "sh", own.path, writable.join(" "), `${runAsUser}`, `${runAsGroup}`];
-      const [, ...entrypoint] = await readEntrypoint();
+      const [, ...entrypoint] = imageCommand;
       return startProcess(["sh", "-c", ...inContainer, process.execPath, ...entrypoint, ...container.args], {
         environment: {
           ...{ KUBERNETES_SERVICE_HOST: new URL(url).hostname, KUBERNETES_SERVICE_PORT: new URL(url).port },
@@ -197,12 +198,6 @@ const IN_POD = `
   cp "$1"/* /var/run/secrets/kubernetes.io/serviceaccount
   shift
   exec "$@"`;
-
-/** The command of the image of a generated project. */
-async function readEntrypoint(): Promise<readonly string[]> {
-  const text = await readFile(join(repositoryRoot, "templates/project/Dockerfile"), "utf8");
-  return JSON.parse(/^ENTRYPOINT (.*)$/m.exec(text)?.[1] ?? "[]") as readonly string[];
-}
 
 // CommonJS packages call require(), which ES modules lack.
 const REQUIRE = 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);';

@@ -7,7 +7,7 @@ import { untestedRows } from "../../support/tables/named-tests.js";
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import {
   describeRight,
   needs,

@@ -1,5 +1,5 @@
 import { hasErrors } from "#generator/diagnostic.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
 import { apiRequest } from "../../support/api/api-request.js";
 import { startControlPlane } from "../../support/machine/control-plane.js";
 import { crdsWithKeywords, crdsWithStructures } from "../../support/kinds/hostile-crds.js";

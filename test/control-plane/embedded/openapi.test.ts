@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { get } from "node:https";
-import { swaggerProtobuf } from "#apiserver/discovery/swagger-protobuf.js";
+import { swaggerProtobuf } from "#apiserver/discovery/swagger.js";
 import { startApiServer } from "#apiserver/index.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { waitFor } from "#apiserver/wait-for.js";

@@ -1,7 +1,7 @@
 // Replicas as processes, beside a real API server, with what goes wrong between them. The scenarios run at once, each in a namespace of
 // its own, as each takes as long as a Lease.
 import { waitFor } from "#apiserver/wait-for.js";
-import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import { holderOf, termOf } from "#runtime/operate/lease-lock.js";
 import { apiRequestOrThrow } from "../../support/api/api-request.js";
 import { installCrd } from "../../support/api/api-server.js";
 import { startControlPlane, type ControlPlane } from "../../support/machine/control-plane.js";

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createOperator } from "#runtime/operator.js";
+import { createOperator } from "#runtime/api/operator.js";
 import { apiRequestOrThrow, createAgent } from "../../support/api/api-request.js";
 import { installCrd } from "../../support/api/api-server.js";
 import { startControlPlane } from "../../support/machine/control-plane.js";

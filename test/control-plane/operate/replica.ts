@@ -1,6 +1,6 @@
 // A replica of an operator as a process of its own, with a proxy between it and a real API server.
 import { spawn } from "node:child_process";
-import { LEASE, type Lease } from "#runtime/operate/lease/lease.js";
+import { LEASE, type Lease } from "#runtime/operate/lease-lock.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
 import { startRecordingProxy, type ProxiedRequest, type RecordingProxy } from "../../support/api/recording-proxy.js";

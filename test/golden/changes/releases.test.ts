@@ -4,7 +4,7 @@ import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Change } from "#generator/diff/change.js";
 import { compareCrds } from "#generator/diff/compare-crds.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
 import { runCommand } from "../../support/command-line.js";
 import { checkGolden } from "../../support/projects/golden-file.js";
 import { repositoryRoot } from "../../support/repository.js";

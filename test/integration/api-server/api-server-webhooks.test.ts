@@ -4,7 +4,7 @@ import { startTestApiServer } from "../../support/api/api-server.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { ADMISSION, ALLOWED, configMap, hookedOn, patchOf, PLURALS } from "../../support/hooked.js";
 import type { WebhookAnswer } from "../../support/api/webhook-server.js";
-import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
+import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { waitFor } from "#apiserver/wait-for.js";
 
 const server = shared(() => startTestApiServer({ crds: ["test/conformance/definitions.yaml"] }));

@@ -43,6 +43,30 @@ suite("gen-operator add", (test) => {
   );
 
   test(
+    "takes lists with spaces or commas between",
+    async () => {
+      await using project = await createPagesProject();
+      for (const [name, ...dependencies] of [
+        ["first", "configMap"],
+        ["second", "configMap,first"],
+        ["third", "first,second", "configMap"],
+      ] as const) {
+        const args = ["add", "dependent", name, "--resource", "v1/ConfigMap", "--depends-on", ...dependencies];
+        const { status, stderr } = await runCommand(project.path, ...args);
+        assert.is(status, 0, stderr);
+      }
+      const source = ["add", "source", "pods", "--resource", "v1/Pod", "--label", "example.com/page"];
+      const { status, stderr } = await runCommand(project.path, ...source, "--namespaces", "a,b");
+      assert.is(status, 0, stderr);
+      const spec = await readFile(join(project.path, "workflow.yaml"), "utf8");
+      assert.match(spec, "dependsOn: [configMap, first]\n");
+      assert.match(spec, "dependsOn: [first, second, configMap]\n");
+      assert.match(spec, "namespaces: [a, b]");
+    },
+    LONG,
+  );
+
+  test(
     "adds a Job that is created once, which no warning is about",
     async () => {
       await using project = await createPagesProject();

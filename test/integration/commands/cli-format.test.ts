@@ -1,6 +1,6 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatAnnotation, formatAnnotations, formatJson } from "#generator/cli/frame/format.js";
+import { formatAnnotation, formatAnnotations, formatJson } from "#generator/cli/print.js";
 import type { Diagnostic } from "#generator/diagnostic.js";
 import { runCommand } from "../../support/command-line.js";
 import { repositoryRoot } from "../../support/repository.js";

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { chmod, cp, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { COMPLETION_FLAG, SHELLS } from "#generator/cli/frame/completion-scripts.js";
+import { COMPLETION_FLAG, SHELLS } from "#generator/cli/completion-scripts.js";
 import { runCommand } from "../../support/command-line.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";

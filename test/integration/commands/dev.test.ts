@@ -2,10 +2,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { builtinKindOf } from "#runtime/base/resource-definition.js";
-import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { loadConnection } from "#runtime/client/load-connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { runCommand } from "../../support/command-line.js";
 import { createPagesProject } from "../../support/projects/new-project.js";
@@ -176,8 +177,17 @@ suite("npm run dev", (test) => {
     async () => {
       const dev = await session();
       // What dev writes meanwhile makes the removal fail now and then.
-      await rm(join(dev.folder, "dist"), { recursive: true, maxRetries: 5 });
+      const remove = () => rm(join(dev.folder, "dist"), { recursive: true, maxRetries: 5 });
+      await remove();
       await dev.see("dist/dev was deleted; restoring it");
+      await dev.see(/operator ready in \d/);
+      for (let afterMs = 60; afterMs <= 300; afterMs += 40) {
+        await dev.edit("src/main.ts", /$/, " ");
+        await delay(afterMs);
+        await remove();
+        await dev.see("dist/dev was deleted; restoring it");
+      }
+      await dev.edit("src/main.ts", / +$/, "");
       await dev.see(/operator ready in \d/);
       const client = await dev.client();
       await client.delete(CONFIG_MAP, HELLO);

@@ -2,10 +2,10 @@
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { EXAMPLES } from "#generator/output/project/examples.js";
+import { EXAMPLES } from "#generator/init/examples.js";
 import { DevCluster } from "#generator/dev/dev-cluster.js";
 import { findPackages } from "#generator/dev/project-packages.js";
-import { readProject } from "#generator/input/read-project.js";
+import { readProject } from "#generator/read/read-project.js";
 import { compilers } from "../../support/projects/compile.js";
 import { runCommand } from "../../support/command-line.js";
 import { repositoryRoot } from "../../support/repository.js";

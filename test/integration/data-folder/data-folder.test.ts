@@ -244,6 +244,31 @@ suite("a data folder", (test) => {
     await filled(path);
   });
 
+  test("is not created by a start that is refused for its options", async () => {
+    await using folder = await createTemporaryFolder();
+    const dataDir = join(folder.path, "data");
+    for (const options of [{ simulate: ["deployment" as never] }, { faults: [{ verb: "lists" as never }] }])
+      await assert.rejects(startApiServer({ tls: false, dataDir, ...options }), "did you mean");
+    await assert.rejects(startApiServer({ tls: false, dataDir, ...{ simulated: true } }), "did you mean");
+    assert.equal(await readdir(folder.path), []);
+  });
+
+  test("can be opened again after a start that is refused for what it finds later", async () => {
+    await using folder = await createTemporaryFolder();
+    const dataDir = join(folder.path, "data");
+    await using other = await startApiServer({ tls: false });
+    const later: Options[] = [
+      { port: Number(new URL(other.url).port) },
+      { objects: ["missing.yaml"] },
+      { auditLog: join(folder.path, "missing", "audit.log") },
+    ];
+    for (const options of later) {
+      await assert.rejects(startApiServer({ tls: false, dataDir, ...options }), /EADDRINUSE|ENOENT|in use/);
+      await filled(dataDir);
+      await rm(dataDir, { recursive: true });
+    }
+  });
+
   test("that cannot be a folder is refused", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "file");

@@ -1,5 +1,5 @@
 import fc from "../../support/fast-check.js";
-import { DataFolder } from "#apiserver/persistence/data-folder.js";
+import { DataFolder } from "#apiserver/storage/data-folder.js";
 import { Store } from "#apiserver/storage/store.js";
 import { runs } from "../../support/runs.js";
 import { assert, suite } from "../../support/suite.js";

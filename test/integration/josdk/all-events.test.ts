@@ -1,9 +1,9 @@
 // Controllers that reconcile on all events, the deletion of primaries included, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
-import type { RetryOptions } from "#runtime/schedule/retry.js";
+import type { RetryOptions } from "#runtime/queue/schedule-settings.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
 import { spacesOf } from "./space.js";

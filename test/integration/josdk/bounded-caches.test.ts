@@ -1,7 +1,7 @@
 // Caches that keep few objects whole, after JOSDK's integration tests of Caffeine.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";

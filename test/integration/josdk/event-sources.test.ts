@@ -3,13 +3,13 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { singleResource } from "#runtime/sources/external/external-cache.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { singleResource } from "#runtime/sources/external-cache.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { startTestApiServer } from "../../support/api/api-server.js";
 import { assert, suite } from "../../support/suite.js";

@@ -1,12 +1,11 @@
 // What reconcilers write through their context and how often they are called because of that, after JOSDK's integration tests. Every
 // change counts as an event here, so that nothing but the filter of own events keeps a write from causing a reconcile.
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
-import type { ResourceOperations } from "#runtime/write/resource-operations.js";
-import type { KindOperations } from "#runtime/write/kind-operations.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { KindOperations, ResourceOperations } from "#runtime/apply/resource-operations.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";

@@ -1,7 +1,7 @@
 // The kinds that the scenarios of JOSDK are about.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { defineController, type ControllerOptions } from "#runtime/codegen/define-controller.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import { defineController, type ControllerOptions } from "#runtime/api/define-controller.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
 import { classOf, customDefinition, type CrdObject } from "../../support/kinds/kind-definitions.js";

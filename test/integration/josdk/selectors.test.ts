@@ -1,7 +1,7 @@
 // Which primaries and which of their events a controller sees, after JOSDK's integration tests.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";

@@ -4,8 +4,8 @@ import type { Creatable, NewResource } from "#runtime/base/resource-definition.j
 import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
+import { createConnection } from "#runtime/client/connection.js";
+import type { OperatorOptions } from "#runtime/api/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kinds/kind-definitions.js";

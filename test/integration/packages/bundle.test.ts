@@ -1,7 +1,7 @@
 // What `npm run bundle` of a new project makes, alone in a folder, as in an image: no node_modules is in reach of it.
 import { spawnSync } from "node:child_process";
 import { cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { parse } from "yaml";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -11,6 +11,7 @@ import { writeKubeconfig } from "../../support/api/kubeconfig.js";
 import { createPagesProject } from "../../support/projects/new-project.js";
 import { createOidcToken, writeOidcConfig } from "../../support/api/oidc-config.js";
 import { createProcessGroup } from "../../support/machine/process-group.js";
+import { bundledSources } from "../../support/projects/bundled-sources.js";
 import { startFlags } from "../../support/projects/start-flags.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
@@ -19,7 +20,6 @@ const KUBECONFIG_ERROR =
   /the auth-provider \\?"oidc\\?" of .* needs the package @kubernetes\/client-node, which is not installed/;
 
 interface SourceMap {
-  readonly file: string;
   readonly sources: readonly string[];
 }
 
@@ -46,16 +46,22 @@ async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
   const kubeconfig = join(group.folder, "kubeconfig");
   const operator = join(folder, "dist/bundle/operator.mjs");
   const command = [`KUBECONFIG=${kubeconfig}`, process.execPath, ...startFlags, operator];
+  const readFiles = async (extension: string): Promise<{ [file: string]: string }> => {
+    const files = (await readdir(join(folder, "dist/bundle"))).filter((file) => file.endsWith(extension));
+    const read = async (file: string) => [file, await readFile(join(folder, "dist/bundle", file), "utf8")] as const;
+    return Object.fromEntries(await Promise.all(files.map(read)));
+  };
   return {
     kubeconfig,
+    /** The program: its files by their names. */
+    readTexts: () => readFiles(".mjs"),
     /** The sources of each file. */
     async readSources(): Promise<{ [file: string]: readonly string[] }> {
-      const files = (await readdir(join(folder, "dist/bundle"))).filter((file) => file.endsWith(".map"));
-      const maps = files.map(async (file): Promise<SourceMap> => {
-        const { sources } = JSON.parse(await readFile(join(folder, "dist/bundle", file), "utf8")) as SourceMap;
-        return { file: basename(file, ".map"), sources };
-      });
-      return Object.fromEntries((await Promise.all(maps)).map(({ file, sources }) => [file, sources]));
+      return mapValues(await readFiles(".mjs"), bundledSources);
+    },
+    /** The sources that each map names. */
+    async readMaps(): Promise<{ [file: string]: readonly string[] }> {
+      return mapValues(await readFiles(".map"), (text) => (JSON.parse(text) as SourceMap).sources);
     },
     /** The text of the file that starts. */
     readProgram: () => readFile(operator, "utf8"),
@@ -68,6 +74,10 @@ async function createBundle({ dependencies, files = {} }: BundleOptions = {}) {
     readLog: () => readFile(join(group.folder, "operator.log"), "utf8"),
     [Symbol.asyncDispose]: () => group.close(),
   };
+}
+
+function mapValues<From, To>(values: { readonly [name: string]: From }, change: (value: From) => To) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 async function startServer(token: string) {
@@ -111,13 +121,12 @@ suite("bundle of a new project", (test) => {
       const bundle = await plainBundle();
       const sources = await bundle.readSources();
       const all = Object.values(sources).flat();
-      assert.ok(all.some((path) => path.includes("/undici/")) && all.includes("../../src/main.ts"));
+      assert.ok(all.some((path) => path.includes("/undici/")) && all.includes("src/main.ts"));
       assert.equal(
         all.filter((path) => /\/@(kubernetes\/client-node|bufbuild)\//.test(path)),
         [],
       );
-      const lazy =
-        /\/(yaml|js-yaml)\/|\/runtime\/dist\/(client\/connect\/kubeconfig|operate\/debug\/(cpu-profile|heap-snapshot))\.js$/;
+      const lazy = /\/(yaml|js-yaml)\/|\/runtime\/dist\/(client\/connect\/kubeconfig|operate\/debug\/cpu-profile)\.js$/;
       assert.ok(all.filter((path) => lazy.test(path)).length > 4);
       assert.equal(
         sources["operator.mjs"]!.filter((path) => lazy.test(path)),
@@ -126,6 +135,40 @@ suite("bundle of a new project", (test) => {
       const { status, stdout, stderr } = bundle.run("--help");
       assert.is(status, 0, stderr);
       assert.match(stdout, "--leader-elect");
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "has a map of the file with the code of the project alone, as Node goes through each file with a map at the start",
+    async () => {
+      const bundle = await plainBundle();
+      const maps = await bundle.readMaps();
+      assert.equal(Object.keys(maps), ["operator.mjs.map"]);
+      assert.ok(maps["operator.mjs.map"]!.includes("../../src/main.ts"));
+      const mapped = Object.entries(await bundle.readTexts()).filter(([, text]) =>
+        text.includes("\n//# sourceMappingURL="),
+      );
+      assert.equal(
+        mapped.map(([file]) => file),
+        ["operator.mjs"],
+      );
+    },
+    LONG,
+  );
+
+  test.thorough(
+    "is ASCII but for other packages, so that V8 keeps it in one byte a character",
+    async () => {
+      const bundle = await plainBundle();
+      const texts = await bundle.readTexts();
+      const wide = Object.entries(texts).flatMap(([file, text]) =>
+        text.split("\n").flatMap((line) => (/[^\x00-\x7f]/.test(line) ? `${file}: ${line.slice(0, 100)}` : [])),
+      );
+      assert.equal(
+        wide.filter((line) => !line.includes("formdata-polyfill")),
+        [],
+      );
     },
     LONG,
   );

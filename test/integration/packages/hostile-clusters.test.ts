@@ -3,7 +3,7 @@ import { readdir, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { readClusterKinds } from "#generator/input/source/read-cluster-kinds.js";
+import { readClusterKinds } from "#generator/read/cluster-kinds.js";
 import { runCommand } from "../../support/command-line.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";

@@ -1,14 +1,17 @@
-// An embedded API server of a test's own and an operator for Pages on it, for tests of what an operator does when things go wrong: faults, and
-// what the server was asked. Tests that need neither share a server, which may be a real one: josdk/space.ts.
+// An operator for Pages, on an embedded API server of a test's own, for tests of what an operator does when things go wrong: faults, and what
+// the server was asked. Tests that need neither run in a namespace of a server that the file shares, which may be a real one: pageSpacesOf,
+// josdk/space.ts.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
-import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
+import type { ConnectionOptions } from "#runtime/client/connection.js";
+import type { OperatorOptions } from "#runtime/api/operator.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
+import { startTestApiServer } from "../../support/api/api-server.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/runtime/recorded-operator.js";
+import { shared } from "../../support/suite.js";
 import { ConfigMap, configMapOf, Page, pageCrd } from "./page.js";
 
 export * from "./page.js";
@@ -29,10 +32,36 @@ export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, 
 }
 
 /** An operator of Pages. */
-export type PageOperator = RecordedOperator;
+export interface PageOperator extends RecordedOperator {
+  /** The namespace of the pages of the test. Default: "default" */
+  readonly namespace?: string | undefined;
+}
 
 /** What an operator has to know of its API server. */
-type PageServer = Pick<ApiServer, "url" | "token"> & Partial<Pick<ApiServer, "ca">>;
+type PageServer = Pick<ApiServer, "url" | "token"> &
+  Partial<Pick<ApiServer, "ca">> &
+  Partial<Pick<PageSpace, "namespace">>;
+
+/** A namespace of a test's own on a server that the tests of its file share. */
+export interface PageSpace extends Connection {
+  readonly namespace: string;
+  /** Another namespace, for objects of its pages. */
+  readonly other: string;
+}
+
+/** Returns a function that creates two namespaces on the server of this test file, which is the one that TEST_API_SERVER names. */
+export function pageSpacesOf(): () => Promise<PageSpace> {
+  const server = shared(() => startTestApiServer({ crds: [pageCrd] }));
+  let count = 0;
+  return async () => {
+    const { url, token, ca } = await server();
+    const namespace = `pages-${++count}`;
+    const space = { url, token, ...(ca !== undefined && { ca }), namespace, other: `${namespace}-other` };
+    for (const name of [namespace, space.other])
+      await apiRequestOrThrow(space, "POST /api/v1/namespaces", { body: { metadata: { name } } });
+    return space;
+  };
+}
 
 /** Creates an operator for Pages; it is not started. */
 export function createPageOperator(server: PageServer, options: PageOperatorOptions = {}): PageOperator {
@@ -41,15 +70,17 @@ export function createPageOperator(server: PageServer, options: PageOperatorOpti
   const controller = {
     name: "page",
     retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxRetries: -1 },
+    ...(server.namespace !== undefined && { namespaces: [server.namespace] }),
     ...definition,
     reconciler,
     workflow: { ...workflow, primary: Page.definition, dependents },
   };
-  return createRecordedOperator({
+  const created = createRecordedOperator({
     controllers: [controller],
     connection: { url: server.url, token: server.token, ca: server.ca, ...connection },
     ...more,
   });
+  return { ...created, namespace: server.namespace };
 }
 
 /** Starts a server that serves Pages. */
@@ -60,6 +91,18 @@ export function startPageServer({ withoutCrd = false, simulate = false } = {}): 
 /** An operator that runs on a server of its own. */
 export interface StartedPageOperator extends PageOperator {
   readonly server: ApiServer;
+}
+
+/** Starts an operator for the Pages of a namespace. */
+export async function startInSpace(space: PageSpace, options?: PageOperatorOptions): Promise<PageOperator> {
+  const page = createPageOperator(space, options);
+  try {
+    await page.operator.start();
+  } catch (error) {
+    await page[Symbol.asyncDispose]();
+    throw error;
+  }
+  return page;
 }
 
 /** Starts a server that serves Pages and an operator for them; disposing it stops both. */
@@ -109,21 +152,28 @@ export async function admitChanged(
 }
 
 /** Creates a page. */
-export function createPage({ operator }: PageOperator, name = "one", metadata: object = {}): Promise<Page> {
+export function createPage(
+  { operator, namespace = "default" }: PageOperator,
+  name = "one",
+  metadata: object = {},
+): Promise<Page> {
   return operator.client.create(Page, {
-    metadata: { name, namespace: "default", ...metadata },
+    metadata: { name, namespace, ...metadata },
     spec: { text: "first" },
   });
 }
 
 /** Reads the text of a ConfigMap; undefined if there is none. */
-export async function textOf({ operator }: PageOperator, name = "one-text"): Promise<string | undefined> {
-  return (await operator.client.get(ConfigMap, { name, namespace: "default" }))?.data?.["text"];
+export async function textOf(
+  { operator, namespace = "default" }: PageOperator,
+  name = "one-text",
+): Promise<string | undefined> {
+  return (await operator.client.get(ConfigMap, { name, namespace }))?.data?.["text"];
 }
 
 /** Changes the text of a page. */
-export function setText({ operator }: PageOperator, text: string, name = "one"): Promise<Page> {
-  return operator.client.mergePatch(Page, { name, namespace: "default" }, { spec: { text } });
+export function setText({ operator, namespace = "default" }: PageOperator, text: string, name = "one"): Promise<Page> {
+  return operator.client.mergePatch(Page, { name, namespace }, { spec: { text } });
 }
 
 /** Waits until the ConfigMap of a page has a text. */

@@ -1,4 +1,4 @@
-import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
+import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { generateKeyPairSync } from "node:crypto";
 
 /** Keys and certificates of a control plane that lives for a test; everything is PEM. */

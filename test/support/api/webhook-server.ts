@@ -1,4 +1,4 @@
-import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
+import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";

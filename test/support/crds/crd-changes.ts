@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
 import { compareCrds } from "#generator/diff/compare-crds.js";
 import type { Change } from "#generator/diff/change.js";
 import { repositoryRoot } from "../repository.js";

@@ -1,7 +1,7 @@
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
+import { buildModel } from "#generator/check/build-model.js";
+import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import type { ResourceDefinition } from "@gen-operator/runtime/codegen";
 
 /** Returns what generated code knows of a kind, from the text of its CRD. */

@@ -1,11 +1,11 @@
 // Definitions of kinds as generated code would state them, for tests that need no generated project.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
+import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { createResource, defineResource } from "#runtime/codegen/define-resource.js";
+import { createResource, defineResource } from "#runtime/api/define-resource.js";
 import { repositoryRoot } from "../repository.js";
 
 type RawSchema = { readonly [keyword: string]: unknown };

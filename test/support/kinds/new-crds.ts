@@ -1,6 +1,5 @@
-import { readNewCrds } from "#generator/init/read-new-crds.js";
-import { readInputs } from "#generator/input/source/read-inputs.js";
-import type { NewCrdFile } from "#generator/output/project/new-crds.js";
+import { type NewCrdFile, readNewCrds } from "#generator/init/new-crds.js";
+import { readInputs } from "#generator/read/read-inputs.js";
 import * as assert from "../assert.js";
 
 /** Reads files with CRDs for a project that is not there yet. */

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { objectPath } from "#runtime/client/resource-path.js";
+import { objectPath } from "#runtime/client/request.js";
 import { apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { startControlPlane } from "../machine/control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";

@@ -177,20 +177,37 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
   law(
     "a Pod that fits no Node waits, with the words of the scheduler; one of another scheduler is left alone",
     async (space) => {
-      const requires = (matchExpressions: object[]) => ({
-        nodeAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] },
-        },
+      const requiresTerm = (term: object) => ({
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
       });
-      const near = (app: string) => [
-        { labelSelector: { matchLabels: { app } }, topologyKey: "kubernetes.io/hostname" },
+      const requires = (matchExpressions: object[]) => requiresTerm({ matchExpressions });
+      const requiresCores = (operator: string, limit: string) =>
+        requires([{ key: "example.com/cores", operator, values: [limit] }]);
+      const near = (app: string, more: object = {}) => [
+        { labelSelector: { matchLabels: { app } }, topologyKey: "kubernetes.io/hostname", ...more },
       ];
       const required = "requiredDuringSchedulingIgnoredDuringExecution";
       const container = { name: "c", image: "i" };
       const pods: Record<string, object> = {
         there: { affinity: requires([{ key: "kubernetes.io/os", operator: "In", values: ["linux"] }]) },
         elsewhere: { affinity: requires([{ key: "kubernetes.io/os", operator: "NotIn", values: ["linux"] }]) },
+        selecting: { nodeSelector: { "kubernetes.io/os": "windows" } },
+        named: {
+          affinity: requiresTerm({
+            matchFields: [{ key: "metadata.name", operator: "NotIn", values: ["simulated"] }],
+          }),
+        },
+        empty: { affinity: requiresTerm({}) },
+        more: { affinity: requiresCores("Gt", "7") },
+        most: { affinity: requiresCores("Gt", "8") },
+        less: { affinity: requiresCores("Lt", "9") },
+        least: { affinity: requiresCores("Lt", "8") },
+        unknown: { affinity: requires([{ key: "example.com/none", operator: "Lt", values: ["8"] }]) },
         together: { affinity: { podAffinity: { [required]: near("there") } } },
+        "first-of-group": { affinity: { podAffinity: { [required]: near("first-of-group") } } },
+        "far-from-others": {
+          affinity: { podAntiAffinity: { [required]: near("there", { namespaces: ["default"] }) } },
+        },
         alone: { affinity: { podAffinity: { [required]: near("nothing") } } },
         apart: { affinity: { podAntiAffinity: { [required]: near("there") } } },
         large: { containers: [{ ...container, resources: { requests: { cpu: "9000m" } } }] },
@@ -204,17 +221,25 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
           metadata: { name, labels: { app: name } },
           spec: { containers: [container], ...pods[name] },
         });
+      const labels = { "example.com/cores": "8" };
+      await apiRequestOrThrow(await connect(), "PATCH /api/v1/nodes/simulated", {
+        body: { metadata: { labels } },
+        contentType: "application/merge-patch+json",
+      });
       await create("there");
       await space.until("pods", "there", ({ status }) => status?.["phase"] === "Running");
       for (const name of Object.keys(pods).slice(1)) await create(name);
+      const unfit = "node(s) didn't match Pod's node affinity/selector";
       const messages: Record<string, string> = {
-        elsewhere: "node(s) didn't match Pod's node affinity/selector",
+        ...{ elsewhere: unfit, selecting: unfit, named: unfit, empty: unfit },
+        ...{ most: unfit, least: unfit, unknown: unfit },
         alone: "node(s) didn't match pod affinity rules",
         apart: "node(s) didn't match pod anti-affinity rules",
         large: "Insufficient cpu",
         device: "Insufficient a.b/gpu",
       };
-      await space.until("pods", "together", ({ status }) => status?.["phase"] === "Running");
+      for (const name of ["more", "less", "together", "first-of-group", "far-from-others"])
+        await space.until("pods", name, ({ status }) => status?.["phase"] === "Running");
       for (const [name, message] of Object.entries(messages)) {
         const { status } = await space.until("pods", name, (pod) => conditionsOf(pod).length > 0);
         const [condition] = status?.["conditions"] as { message: string }[];
@@ -231,9 +256,9 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
       const cluster = await connect();
       await apiRequestOrThrow(cluster, "POST /api/v1/nodes", { body: { metadata: { name } } });
       const toleration = { key: "broken", operator: "Exists", effect: "NoExecute" };
-      const create = (pod: string, tolerations: object[]) =>
+      const create = (pod: string, tolerations: object[], metadata: object = {}) =>
         space.create("pods", {
-          metadata: { name: pod },
+          metadata: { name: pod, ...metadata },
           spec: {
             nodeName: name,
             terminationGracePeriodSeconds: 0,
@@ -241,19 +266,32 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
             containers: [{ name: "c", image: "i" }],
           },
         });
-      await create("strict", []);
+      await create("strict", [], { finalizers: ["example.com/hold"] });
+      await space.create("pods", {
+        metadata: { name: "neighbour" },
+        spec: { nodeName: "simulated", containers: [{ name: "c", image: "i" }] },
+      });
       await create("patient", [{ ...toleration, tolerationSeconds: 1 }]);
       await create("tolerant", [toleration]);
-      for (const pod of ["strict", "patient", "tolerant"])
+      for (const pod of ["strict", "patient", "tolerant", "neighbour"])
         await space.until("pods", pod, ({ status }) => status?.["phase"] === "Running");
       const taints = [{ key: "broken", effect: "NoExecute" }];
       const contentType = "application/merge-patch+json";
+      const since = performance.now();
       await apiRequestOrThrow(cluster, `PATCH /api/v1/nodes/${name}`, { body: { spec: { taints } }, contentType });
+      const evicted = await space.until("pods", "strict", ({ status }) => status?.["phase"] === "Failed");
+      assert.ok(conditionsOf(evicted).includes("DisruptionTarget True DeletionByTaintManager"));
+      const isOfEviction = ({ reason, involvedObject }: AnyObject) =>
+        reason === "TaintManagerEviction" && (involvedObject as { name: string }).name === "strict";
+      await space.untilList("events", "", (events) => events.some(isOfEviction));
+      await space.patch("pods", "strict", { metadata: { finalizers: null } });
       await space.untilGone("pods", "strict");
       await space.untilGone("pods", "patient");
+      assert.ok(performance.now() - since > 950, "it is tolerated for a second");
       assert.ok(await space.get("pods", "tolerant"));
       await apiRequestOrThrow(cluster, `DELETE /api/v1/nodes/${name}`);
       await space.untilGone("pods", "tolerant");
+      assert.ok(await space.get("pods", "neighbour"), "it is on another Node");
     },
   );
 
@@ -267,6 +305,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
         (status?.["loadBalancer"] as { ingress?: { ip: string }[] })?.ingress;
       const web = await space.until("services", "web", (service) => ingressOf(service) !== undefined);
       assert.match(ingressOf(web)?.[0]?.ip ?? "", /^192\.0\.2\.\d+$/);
+      await untilTold(space, "Service web", ["Normal EnsuredLoadBalancer service-controller: Ensured load balancer"]);
       await space.patch("services", "web", { spec: { type: "ClusterIP" } });
       await space.until("services", "web", (service) => ingressOf(service) === undefined);
       assert.is(ingressOf((await space.get("services", "classed"))!), undefined);

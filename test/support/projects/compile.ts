@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { repositoryRoot } from "../repository.js";
 import { isThorough } from "../runs.js";
 import { linkPackages } from "./link-packages.js";

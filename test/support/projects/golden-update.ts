@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { generateKinds } from "./kinds.js";
 import { repositoryRoot } from "../repository.js";
 import { listSamples } from "./samples.js";

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { builtinDescriptions } from "#apiserver/discovery/builtin-documents.js";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { buildCatalog } from "#generator/model/build/resource-catalog.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
-import { describe } from "#generator/output/kinds/describe.js";
-import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { buildCatalog } from "#generator/model/resolved-project.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
+import { describe, emitKinds } from "#generator/emit/kinds.js";
 import { repositoryRoot } from "../repository.js";
 
 /** The workspace of the built-in kinds. */

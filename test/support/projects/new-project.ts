@@ -1,11 +1,6 @@
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
-import {
-  planProject,
-  writeProject,
-  type InitOptions,
-  type InitReport,
-} from "#generator/output/project/init-project.js";
+import { planProject, writeProject, type InitOptions, type InitReport } from "#generator/init/init-project.js";
 import * as assert from "../assert.js";
 import { repositoryRoot } from "../repository.js";
 import { createTemporaryFolder, type TemporaryFolder } from "../temporary-folder.js";

@@ -1,7 +1,7 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
-import { normaliseSchema } from "#generator/output/resource/normalise.js";
-import { memberOf, printShape } from "#generator/output/resource/print-types.js";
-import { typeText } from "#generator/output/print/type-text.js";
+import { normaliseSchema } from "#generator/emit/resource/shape.js";
+import { memberOf, printShape } from "#generator/emit/resource/emit-resource.js";
+import { typeText } from "#generator/emit/print.js";
 import { thingOf } from "../runtime/resource-models.js";
 
 /** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */

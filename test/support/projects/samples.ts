@@ -3,16 +3,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { checkUserCode, type CheckedCode } from "#generator/generate.js";
-import { readSources } from "#generator/input/read-sources.js";
-import { readProject } from "#generator/input/read-project.js";
-import { acceptWarnings } from "#generator/model/build/accept-warnings.js";
-import { buildModel } from "#generator/model/build/build-model.js";
+import { readSources } from "#generator/read/project-files.js";
+import { readProject } from "#generator/read/read-project.js";
+import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
-import { CRDS_KUSTOMIZATION } from "#generator/output/deploy/crds-kustomization.js";
-import { renderDeployFiles } from "#generator/output/deploy/deploy-files.js";
+import { CRDS_KUSTOMIZATION, type OutputFile } from "#generator/emit/output-file.js";
+import { renderDeployFiles } from "#generator/init/init-project.js";
 import { rememberControllers, rememberDependents, type ProjectMemory } from "#generator/model/project-memory.js";
-import { emitInputs, emitProject } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
+import { emitInputs, emitProject } from "#generator/emit/emit-project.js";
 import { repositoryRoot } from "../repository.js";
 
 /** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */

@@ -1,4 +1,4 @@
-import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting } from "#runtime/operate/settings/setting-table.js";
+import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type Setting } from "#runtime/operate/settings.js";
 
 type Schema = { readonly [keyword: string]: unknown };
 

@@ -3,7 +3,7 @@ import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
 import type { KubernetesObject, ObjectRef } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 
 /** A client for what has to have one and sends nothing: its server does not exist. */
 export const unusedClient = new ApiClient(createConnection({ url: "http://127.0.0.1:1" }));

@@ -1,6 +1,7 @@
 // ConfigMaps and Secrets, and dependents that are ConfigMaps, as data: what a test states of one is what matters to it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { Context, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../kinds/kind-definitions.js";
 
 /** A ConfigMap or a Secret. */

@@ -1,5 +1,5 @@
 // A service outside Kubernetes that is eventually consistent, in memory: what it lists lags behind what it did, and a list may be empty once.
-import type { Clock } from "#runtime/base/clock.js";
+import type { Clock } from "#runtime/base/wait.js";
 import { VirtualClock } from "./virtual-clock.js";
 
 /** A resource of the service. */

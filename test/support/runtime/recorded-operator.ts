@@ -2,9 +2,8 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { isRealApiServer } from "../api/api-server.js";
 import { messageOf } from "#runtime/base/logger.js";
-import { createOperator, type ConnectedOperator, type Operator } from "#runtime/operator.js";
-import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import { type ConnectedOperator, type Operator, type OperatorOptions, createOperator } from "#runtime/api/operator.js";
+import type { ReconcileEvent } from "#runtime/queue/reconcile-run.js";
 
 type Request = Parameters<NonNullable<OperatorOptions["onRequest"]>>[0];
 

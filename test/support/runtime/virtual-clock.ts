@@ -1,4 +1,4 @@
-import type { Clock } from "#runtime/base/clock.js";
+import type { Clock } from "#runtime/base/wait.js";
 
 interface Timer {
   readonly dueAt: number;

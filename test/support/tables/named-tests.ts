@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import type { JosdkRow } from "./josdk-table.js";
 import { repositoryRoot } from "../repository.js";
 

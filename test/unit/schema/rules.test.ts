@@ -41,6 +41,12 @@ suite("the rules of a schema", (test) => {
     assert.equal(check("self.min <= self.max", { min: 4 }, limits), ["spec: failed rule: self.min <= self.max"]);
   });
 
+  test("see the largest int64, which is rounded to 2^63, as an int", () => {
+    const spec = { min: 2 ** 63, max: -(2 ** 63) };
+    for (const rule of ["self.min == 9223372036854775807", "self.min - 1 > self.max + 1", "self.max < 0"])
+      assert.equal(check(rule, spec, limits), []);
+  });
+
   test("say their message, where their field path says", () => {
     const rule = { rule: "self.min <= self.max", message: " min is above max\n", fieldPath: ".min" };
     assert.equal(check(rule, { min: 4 }, limits), ["spec.min: min is above max"]);

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
@@ -41,6 +42,13 @@ suite("test runner", (test) => {
   test("an open handle fails the file", async () => {
     const { problem } = await runFile(fixtureFile("leaves-a-handle-open"), { exitGraceMs: 300 });
     assert.is(problem, "did not exit within 300 ms after its last test: a handle was left open");
+  });
+
+  test("a process that a failed test leaves running is ended with its file", async () => {
+    const { report, problem } = await run("leaves-a-process");
+    assert.match(problem ?? "no problem", /^failed 1 of 1 tests$|^did not exit/);
+    const pid = Number(/pid (\d+)/.exec(report.failures.join())?.[1]);
+    await waitFor("it is gone", () => !isAlive(pid));
   });
 
   test("a file that passes is reported with its counts", async () => {
@@ -141,4 +149,12 @@ function runFor(fileTimeoutMs: number, fixture: string): Promise<FileOutcome> {
 async function someTime(): Promise<number> {
   const { durationMs } = await run("passes");
   return 5 * durationMs;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }

@@ -3,10 +3,10 @@ import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
-import { genericMatcher } from "#runtime/match/matchers.js";
+import { genericMatcher } from "#runtime/apply/generic-matcher.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

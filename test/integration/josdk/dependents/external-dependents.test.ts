@@ -1,8 +1,8 @@
 // Dependents outside Kubernetes, after JOSDK's integration tests; the service is a real one, over HTTP.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { CachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import type { CachingInboundSource } from "#runtime/sources/caching-inbound-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService, type Account } from "./account-service.js";
 import { configOf, dependentController, outcomeOf, untilOutcome } from "./sample-dependents.js";

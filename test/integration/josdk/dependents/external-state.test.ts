@@ -1,10 +1,10 @@
 // External dependents whose ids nothing but the runtime knows, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ExternalArguments } from "#runtime/workflow/definition/workflow-definition.js";
-import type { ExternalSource } from "#runtime/sources/external/external-source.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import type { ExternalArguments } from "#runtime/workflow/workflow-definition.js";
+import type { ExternalSource } from "#runtime/sources/external-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
 import { builtinDefinition, classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService, type Account, type AccountDraft } from "./account-service.js";

@@ -1,6 +1,6 @@
 // Objects of somebody else that a primary names (ref), against an API server.
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { defineController } from "#runtime/codegen/define-controller.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
+import { defineController } from "#runtime/api/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { startApiServer } from "#apiserver/server.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";

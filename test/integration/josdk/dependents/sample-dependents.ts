@@ -2,13 +2,13 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
+import type { ControllerOptions } from "#runtime/api/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type {
   ExternalDependent,
   KubernetesDependent,
   WorkflowDefinition,
-} from "#runtime/workflow/definition/workflow-definition.js";
+} from "#runtime/workflow/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import { configMapsWith, type Stated as StatedOf, type StatedArguments } from "../../../support/runtime/config-maps.js";
 import { assert } from "../../../support/suite.js";

@@ -5,8 +5,8 @@ import type {
   DependentArguments,
   ExternalArguments,
   ExternalDependent,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import type { ExternalOrigin } from "#runtime/sources/external/external-watch.js";
+} from "#runtime/workflow/workflow-definition.js";
+import type { ExternalOrigin } from "#runtime/sources/dependent-sources.js";
 import type { Account, AccountDraft, AccountService } from "./account-service.js";
 import { dependentController } from "./sample-dependents.js";
 import type { Sample } from "../sample-kind.js";

@@ -1,6 +1,6 @@
 // Dependents that no workflow runs by itself, after JOSDK's integration tests.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,8 +1,8 @@
 // Workflows and bulk dependents against an API server, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
-import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { deleted, ready } from "#runtime/workflow/conditions.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

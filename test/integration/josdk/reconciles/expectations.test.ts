@@ -1,6 +1,6 @@
 // What a reconcile expects of its primary, against an API server, after JOSDK's ExpectationIT and PeriodicCleanerExpectationIT.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { Context, ExpectationResult } from "#runtime/workflow/definition/context.js";
+import type { Context, ExpectationResult } from "#runtime/workflow/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configOf, dependentController } from "../dependents/sample-dependents.js";
 import { ConfigMap, Sample } from "../sample-kind.js";

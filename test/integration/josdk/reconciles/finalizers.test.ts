@@ -1,6 +1,6 @@
 // Finalizers and cleanup, after JOSDK's integration tests.
-import { defineController } from "#runtime/codegen/define-controller.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import { defineController } from "#runtime/api/define-controller.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { keepFinalizer } from "#runtime/reconcile/reconciler.js";

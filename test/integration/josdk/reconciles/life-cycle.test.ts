@@ -1,6 +1,6 @@
 // Starting and stopping, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Sample, sampleController } from "../sample-kind.js";

@@ -1,8 +1,8 @@
 // When reconcile is called and with what, after JOSDK's integration tests.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { defineController } from "#runtime/codegen/define-controller.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import { defineController } from "#runtime/api/define-controller.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,11 +1,11 @@
 // A kind that is served in two versions, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { defineController } from "#runtime/codegen/define-controller.js";
-import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { createOperator } from "#runtime/operator.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { defineController } from "#runtime/api/define-controller.js";
+import { defineWorkflow } from "#runtime/api/define-workflow.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import { createOperator } from "#runtime/api/operator.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -1,7 +1,7 @@
 // Dependents whose watch starts only when an activation condition holds.
 import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { crdPresent } from "#runtime/workflow/conditions.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";

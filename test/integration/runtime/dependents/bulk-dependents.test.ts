@@ -1,10 +1,10 @@
 // What can become of the items of a bulk dependent besides being made as desired.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byOwnerReference } from "#runtime/sources/mappers.js";
-import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { deleted } from "#runtime/workflow/conditions.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

@@ -1,6 +1,6 @@
 // Claims whose StorageClass binds them when the first Pod uses them.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { bound, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { bound, ready } from "#runtime/workflow/conditions.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -2,8 +2,8 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { keepFinalizer } from "#runtime/reconcile/reconciler.js";
-import { fieldEquals } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { fieldEquals } from "#runtime/workflow/conditions.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService, type Account } from "../../josdk/dependents/account-service.js";
 import { COLLECTING, configOf, outcomeOf, dependentController } from "../../josdk/dependents/sample-dependents.js";

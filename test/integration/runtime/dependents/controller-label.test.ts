@@ -2,7 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createOperator } from "#runtime/operator.js";
+import { createOperator } from "#runtime/api/operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,

@@ -1,6 +1,6 @@
 // What the runtime does with the object of a dependent besides making it as desired.
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,6 +1,6 @@
 // Whose an object is: of two dependents that want it, and when somebody took its link away.
 import { waitFor } from "#apiserver/wait-for.js";
-import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { deleted } from "#runtime/workflow/conditions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

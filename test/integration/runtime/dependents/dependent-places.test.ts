@@ -2,12 +2,12 @@
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { defineController } from "#runtime/codegen/define-controller.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { defineController } from "#runtime/api/define-controller.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byDefaultAnnotations } from "#runtime/sources/mappers.js";
-import { createOperator } from "#runtime/operator.js";
-import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { createOperator } from "#runtime/api/operator.js";
+import { crdPresent } from "#runtime/workflow/conditions.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

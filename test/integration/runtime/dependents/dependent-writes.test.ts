@@ -1,9 +1,9 @@
 // The ways in which the objects of dependents are written.
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";

@@ -1,7 +1,7 @@
 // Maps and lists that were applied with entries and are applied empty; the same on the embedded and on the real API server.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition, type CrdObject } from "../../../support/kinds/kind-definitions.js";
 import { assert, shared, suite } from "../../../support/suite.js";

@@ -1,8 +1,8 @@
 // Absence must be confirmed, and what belongs to a primary goes with it: an operator over a service whose lists are late.
 import { waitFor } from "#apiserver/wait-for.js";
-import { systemClock } from "#runtime/base/clock.js";
+import { systemClock } from "#runtime/base/wait.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import {
   EventualService,
   type EventualDraft,
@@ -13,7 +13,7 @@ import { startAccountService } from "../../josdk/dependents/account-service.js";
 import { dependentController, outcomeOf, untilOutcome } from "../../josdk/dependents/sample-dependents.js";
 import { accountOf, ownerOf, sample, startWith, untilValues } from "../../josdk/dependents/sample-externals.js";
 import { Sample } from "../../josdk/sample-kind.js";
-import { spacesOf } from "../../josdk/space.js";
+import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";
 
 const openSpace = spacesOf();
 
@@ -117,11 +117,55 @@ suite("an external dependent over a list that is late", (test) => {
     await first.operator.stop();
     await using second = await startWith(space, row);
     const outcome = await untilOutcome(second, "row", "waiting");
-    assert.match(String((outcome as { because?: string }).because), /what it created before may not be listed yet/);
+    assert.match(String((outcome as { because?: string }).because), /what was created before may not be listed yet/);
     service.lagMs = 0;
     await waitFor("it is found", () => outcomeOf(second, "row")?.kind === "unchanged");
     assert.is(service.counts.creates, 1);
     assert.is(service.list(keyOf(metadata)).length, 1);
+  });
+});
+
+suite("a primary that comes from another process", (test) => {
+  const arrivals: { readonly [way: string]: (space: Space, running: TestOperator) => Promise<unknown> } = {
+    "as it is selected now": (space) => space.patch(Sample, "one", { metadata: { labels: { shard: "b" } } }),
+    "as its namespace is watched now": (space, { operator }) =>
+      operator.controller("sample").setNamespaces([space.namespace]),
+  };
+  for (const [way, arrive] of Object.entries(arrivals))
+    test(`waits before anything is created that is not listed yet, ${way}`, async () => {
+      await using space = await openSpace();
+      await using other = await openSpace();
+      const service = new EventualService({ clock: systemClock, lagMs: 3_600_000 });
+      const row = rowOf(service, { creationGraceMs: 3_000 });
+      const settings = way.includes("selected") ? { labelSelector: "shard=b" } : { namespaces: [other.namespace] };
+      await using running = await space.start([dependentController([row], settings)]);
+      {
+        await using before = await space.start([dependentController([row], { labelSelector: "shard=a" })]);
+        await space.create(Sample, { ...sample(), metadata: { name: "one", labels: { shard: "a" } } });
+        await waitFor("it is created", () => service.counts.creates > 0);
+        await before.quiet();
+      }
+      // The grace begins when the primary is met, not at the start.
+      await new Promise((resolve) => systemClock.schedule(3_500, () => resolve(undefined)));
+      await arrive(space, running);
+      const outcome = await untilOutcome(running, "row", "waiting");
+      assert.match(String((outcome as { because?: string }).because), /what was created before may not be listed yet/);
+      service.lagMs = 0;
+      await waitFor("it is found", () => outcomeOf(running, "row")?.kind === "unchanged");
+      assert.is(service.counts.creates, 1);
+    });
+
+  test("does not wait if nothing was created for it", async () => {
+    await using space = await openSpace();
+    const service = new EventualService({ clock: systemClock });
+    await using running = await startWith(space, rowOf(service, { creationGraceMs: 60_000 }));
+    await space.create(Sample, sample());
+    await waitFor("it is created", () => service.counts.creates > 0);
+    await running.quiet();
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await space.create(Sample, sample());
+    await waitFor("it is created again", () => service.counts.creates > 1);
   });
 });
 

@@ -1,6 +1,6 @@
 // What anyone can write proves nothing: an id of an external resource counts only if the operator itself kept it, for this primary, dependent and item.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { Page, startPageServer } from "../page-operator.js";
@@ -48,6 +48,8 @@ const eventsIn = async (space: Space) => {
   const all = await space.list(EventKind);
   return all.filter(({ reason }) => reason === "UnprovenId").map(({ message = "" }) => message);
 };
+
+const errorsOf = ({ events }: TestOperator) => events.filter(({ error }) => error !== undefined);
 
 /** Another primary's account, and what leads to it. */
 const bobs = async (service: AccountService) => service.create({ owner: "bob", value: "bob" });
@@ -152,6 +154,25 @@ suite("the id of an external resource", (test) => {
     assert.is(service.accounts.size, 2);
     assert.ok(service.accounts.has(bob.id));
   });
+
+  for (const isBulk of [false, true])
+    test(`is reported if the definition lacks the path in the status, and nothing is created twice${isBulk ? ", for an item" : ""}`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      const account = (isBulk ? bulk : single)(service, { state: { kind: "status", path: ["absent"] } });
+      await using running = await startWith(space, [account]);
+      await space.create(Sample, sample("first", 1));
+      const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
+      assert.match(
+        error.message,
+        /the API server did not store the id of the resource at status\.absent(\.n0)? of Sample ".*\/one"; add the field to the definition/,
+      );
+      await waitFor("it is tried again", () => errorsOf(running).length > 2);
+      assert.is(service.accounts.size, 1);
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.is(service.accounts.size, 0);
+    });
 
   test("with the proof of another primary, item or dependent gives no right", async () => {
     await using space = await openSpace();

@@ -1,7 +1,7 @@
 // heldForCleanup: a finalizer keeps an object until the cleanup of its primary, which needs it, has ended; across restarts of the operator.
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService } from "../../josdk/dependents/account-service.js";
 import { COLLECTING, writesOf } from "../../josdk/dependents/sample-dependents.js";

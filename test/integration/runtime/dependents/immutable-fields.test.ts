@@ -1,7 +1,7 @@
 // Fields that cannot change: what is reported of them, and objects that are deleted to create them again (`onImmutable: recreate`).
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,7 +1,7 @@
 // No write replaces an existing object whose live state was not an input of `desired`.
 import { randomUUID } from "node:crypto";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import {
@@ -180,6 +180,69 @@ suite("an existing object that the watch does not show", (test) => {
       [],
     );
   });
+});
+
+type Items = { readonly [key: string]: DataObject };
+
+suite("an item of a bulk dependent that gets another key", (test) => {
+  const keyed: Stated = {
+    resource: Secret.definition,
+    bulk: {},
+    desired: ({ primary: { spec }, secondary }) => {
+      const { value = "" } = spec;
+      const items = secondary["a"] as unknown as Items;
+      return { [value]: passwordOf(items[value]?.data, value) };
+    },
+  };
+  const keyedWays: { readonly [way: string]: Stated } = {
+    "by apply": keyed,
+    "by PUT": { ...keyed, serverSideApply: false },
+    "linked by annotations": { ...keyed, deletion: "ordered" },
+  };
+  for (const [way, stated] of Object.entries(keyedWays))
+    for (const isStopped of [false, true])
+      test(`keeps its password (${way}${isStopped ? ", after a restart" : ""})`, async () => {
+        await using space = await openSpace();
+        const first = await start(space, stated);
+        await space.create(Sample, sample);
+        const before = (await untilWritten(space, "first")).data?.["password"];
+        await first.quiet();
+        if (isStopped) await first.operator.stop();
+        await space.patch(Sample, "one", { spec: { value: "second" } });
+        await using running = isStopped ? await start(space, stated) : first;
+        await untilWritten(space, "second");
+        await running.quiet();
+        assert.is(await passwordIn(space), before);
+        assert.equal(failuresOf(running.events), []);
+      });
+
+  for (const [way, rest] of [
+    ["by apply", {}],
+    ["by PUT", { serverSideApply: false }],
+  ] as const)
+    test(`keeps its password when two items swap their objects (${way})`, async () => {
+      await using space = await openSpace();
+      const desired: Stated["desired"] = ({ primary: { spec }, secondary }) => {
+        const items = secondary["a"] as unknown as Items;
+        const names = spec.value === "first" ? ["x", "y"] : ["y", "x"];
+        const item = (key: string, name: string) => [
+          key,
+          { metadata: { name }, data: { of: items[key]?.data?.["of"] ?? name, value: spec.value ?? "" } },
+        ];
+        return Object.fromEntries(["k", "l"].map((key, index) => item(key, names[index]!)));
+      };
+      await using running = await start(space, { ...rest, bulk: {}, desired });
+      await space.create(Sample, sample);
+      const untilAll = async (value: string) => {
+        for (const name of ["x", "y"]) await space.until(ConfigMap, name, ({ data }) => data?.["value"] === value);
+        await running.quiet();
+      };
+      await untilAll("first");
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await untilAll("second");
+      for (const name of ["x", "y"]) assert.is((await space.get(ConfigMap, name))?.data?.["of"], name);
+      assert.equal(failuresOf(running.events), []);
+    });
 });
 
 suite("a controller under another name", (test) => {

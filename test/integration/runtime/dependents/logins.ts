@@ -5,7 +5,7 @@ import type {
   DependentDefinition,
   ExternalDependent,
   KubernetesDependent,
-} from "#runtime/workflow/definition/workflow-definition.js";
+} from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import type { Account, AccountService } from "../../josdk/dependents/account-service.js";
 import { dependentController } from "../../josdk/dependents/sample-dependents.js";

@@ -1,8 +1,8 @@
 // mode: once. An object is created once for each primary, also when it is gone, and again when the primary asks for it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import { ready } from "#runtime/workflow/conditions/builtin-conditions.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import { ready } from "#runtime/workflow/conditions.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -137,6 +137,46 @@ suite("a Job with mode: once", (test) => {
     },
     COLLECTING,
   );
+
+  for (const [name, annotations, isReadyAtEnd] of [
+    ["ready", {}, true],
+    ["failed", FAILING, false],
+  ] as const)
+    test(
+      `stays ${name} while the Job is being deleted after its end, also after a restart`,
+      async () => {
+        await using space = await openSpace();
+        const config = configOf("after", { dependsOn: ["job"] });
+        const dependents = [jobOf({}, { annotations }), config];
+        const first = await start(space, dependents);
+        await space.create(Sample, sample());
+        const { metadata } = await space.until(Job, "one-job", () => true);
+        await untilRecorded(space, name);
+        await space.patch(Job, "one-job", { metadata: { finalizers: ["example.com/held"] } });
+        await first.quiet();
+        await space.client.delete(Job, { name: "one-job", namespace: space.namespace });
+        await space.until(Job, "one-job", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+        const assertEnd = async (running: TestOperator, number: number) => {
+          await touch(space, running, number);
+          const outcome = outcomeOf(running, "job");
+          assert.is((await space.get(Job, "one-job"))?.metadata.uid, metadata.uid);
+          assert.is(isReady(running), isReadyAtEnd);
+          const { detail } = outcome?.conditions?.readyPostcondition ?? {};
+          assert.match(String(detail), isReadyAtEnd ? /^undefined$/ : /^Job .* failed/);
+          assert.is(running.events.at(-1)?.workflow?.isReady, isReadyAtEnd);
+        };
+        await assertEnd(first, 2);
+        await first.operator.stop();
+        await using second = await start(space, dependents);
+        await waitFor("it is reconciled", () => second.events.length > 0);
+        await assertEnd(second, 3);
+        await space.patch(Job, "one-job", { metadata: { finalizers: null } });
+        await space.untilGone(Job, "one-job", COLLECTING);
+        await touch(space, second, 4);
+        assert.is(isReady(second), isReadyAtEnd);
+      },
+      COLLECTING,
+    );
 
   test(
     "stays failed when a failed Job is gone",

@@ -1,7 +1,7 @@
 // Functions of the user in the place of what the runtime does with the object of a dependent.
 import type { ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
+import type { Operations } from "#runtime/workflow/workflow-definition.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

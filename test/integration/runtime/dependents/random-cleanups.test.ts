@@ -1,6 +1,6 @@
 // Deletion depends on nothing that may be gone: whatever is deleted before or during the deletion of a primary, and whenever the operator is
 // restarted, the primary goes, and what the operator has to delete goes with it.
-import type { DependentDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
 import fc from "../../../support/fast-check.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

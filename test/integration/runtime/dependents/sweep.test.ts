@@ -1,6 +1,5 @@
 // Cleanup without a finalizer: after the primary is gone.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ApiServer } from "#apiserver/index.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -9,78 +8,80 @@ import {
   createPage,
   createPageOperator,
   Page,
+  pageSpacesOf,
+  startInSpace,
   startPageServer,
   type PageOperator,
   type PageOperatorOptions,
+  type PageSpace,
 } from "../page-operator.js";
 
-const REF = { name: "one", namespace: "default" };
-const PAGES = "/apis/example.com/v1/namespaces/default/pages";
-const elsewhere = { namespace: "kube-public", deletion: "ordered" } as const;
+const openSpace = pageSpacesOf();
+const refOf = ({ namespace }: PageSpace) => ({ name: "one", namespace });
+const pagesOf = ({ namespace }: PageSpace) => `/apis/example.com/v1/namespaces/${namespace}/pages`;
+/** Where the faults of a server are needed. */
+const DEFAULT = { namespace: "default", other: "kube-public" };
+const elsewhere = ({ other }: PageSpace) => ({ namespace: other, deletion: "ordered" }) as const;
 
-const startSweeping = async (server: ApiServer, options: PageOperatorOptions = {}): Promise<PageOperator> => {
-  const dependents = [configMapOf("child", elsewhere)];
-  const page = createPageOperator(server, { dependents, cleanupPolicy: "sweep", ...options });
-  await page.operator.start();
-  return page;
-};
-const childIn = ({ operator }: PageOperator, name = "one-child") =>
-  operator.client.get(ConfigMap, { name, namespace: "kube-public" });
-const untilChild = (page: PageOperator, isThere: boolean, name?: string) =>
+const startSweeping = (space: PageSpace, options: PageOperatorOptions = {}): Promise<PageOperator> =>
+  startInSpace(space, { dependents: [configMapOf("child", elsewhere(space))], cleanupPolicy: "sweep", ...options });
+const childIn = ({ operator }: PageOperator, { other }: PageSpace, name = "one-child") =>
+  operator.client.get(ConfigMap, { name, namespace: other });
+const untilChild = (page: PageOperator, space: PageSpace, isThere: boolean, name?: string) =>
   waitFor(
     `the object is ${isThere ? "there" : "gone"}`,
-    async () => ((await childIn(page, name)) !== undefined) === isThere,
+    async () => ((await childIn(page, space, name)) !== undefined) === isThere,
   );
-const edit = (server: ApiServer, body: object) =>
-  apiRequestOrThrow(server, `PATCH ${PAGES}/one`, { body, contentType: "application/merge-patch+json" });
+const edit = (space: PageSpace, body: object) =>
+  apiRequestOrThrow(space, `PATCH ${pagesOf(space)}/one`, { body, contentType: "application/merge-patch+json" });
 const deletionsOf = ({ requests }: PageOperator) =>
   requests.filter((each) => each.startsWith("DELETE") && each.includes("configmaps"));
 
 suite('cleanupPolicy "sweep"', (test) => {
   test("deletes objects when their primary is deleted, which has no finalizer", async () => {
-    await using server = await startPageServer();
-    await using page = await startSweeping(server);
+    const space = await openSpace();
+    await using page = await startSweeping(space);
     await createPage(page);
-    await untilChild(page, true);
+    await untilChild(page, space, true);
     await page.quiet();
-    assert.is((await page.operator.client.get(Page, REF))?.metadata.finalizers, undefined);
+    assert.is((await page.operator.client.get(Page, refOf(space)))?.metadata.finalizers, undefined);
     page.requests.length = 0;
-    await apiRequestOrThrow(server, `DELETE ${PAGES}/one`);
-    await untilChild(page, false);
+    await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
+    await untilChild(page, space, false);
     await page.quiet();
     const own = page.requests.filter((each) => !/^GET .*(configmaps|events)/.test(each));
     assert.equal(own.slice(0, 2), [
-      `GET ${PAGES}/one 404`,
-      "DELETE /api/v1/namespaces/kube-public/configmaps/one-child 200",
+      `GET ${pagesOf(space)}/one 404`,
+      `DELETE /api/v1/namespaces/${space.other}/configmaps/one-child 200`,
     ]);
   });
 
   test("deletes objects at the start whose primary was deleted meanwhile", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      await using page = await startSweeping(server);
+      await using page = await startSweeping(space);
       await createPage(page);
       await createPage(page, "two");
-      await untilChild(page, true);
-      await untilChild(page, true, "two-child");
+      await untilChild(page, space, true);
+      await untilChild(page, space, true, "two-child");
     }
-    await apiRequestOrThrow(server, `DELETE ${PAGES}/one`);
-    await using page = await startSweeping(server);
-    await untilChild(page, false);
+    await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
+    await using page = await startSweeping(space);
+    await untilChild(page, space, false);
     await page.quiet();
-    assert.ok(await childIn(page, "two-child"));
+    assert.ok(await childIn(page, space, "two-child"));
     assert.is(deletionsOf(page).length, 1);
   });
 
   test("makes no request at the start if all primaries are there", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      await using page = await startSweeping(server);
+      await using page = await startSweeping(space);
       await createPage(page);
-      await untilChild(page, true);
+      await untilChild(page, space, true);
       await page.quiet();
     }
-    await using page = await startSweeping(server);
+    await using page = await startSweeping(space);
     await waitFor("the page is reconciled", () => page.events.length > 0);
     await page.quiet();
     assert.equal(
@@ -90,70 +91,71 @@ suite('cleanupPolicy "sweep"', (test) => {
   });
 
   test("keeps objects of a primary that no longer matches the selector", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const selected = { labelSelector: "shard=a" };
     {
-      await using page = await startSweeping(server, selected);
+      await using page = await startSweeping(space, selected);
       await createPage(page, "one", { labels: { shard: "a" } });
-      await untilChild(page, true);
+      await untilChild(page, space, true);
       await page.quiet();
-      await edit(server, { metadata: { labels: { shard: "b" } } });
-      await waitFor("the page is read", () => page.requests.includes(`GET ${PAGES}/one 200`));
+      await edit(space, { metadata: { labels: { shard: "b" } } });
+      await waitFor("the page is read", () => page.requests.includes(`GET ${pagesOf(space)}/one 200`));
       await page.quiet();
       assert.equal(deletionsOf(page), []);
     }
-    await using page = await startSweeping(server, selected);
-    await waitFor("the page is read", () => page.requests.includes(`GET ${PAGES}/one 200`));
+    await using page = await startSweeping(space, selected);
+    await waitFor("the page is read", () => page.requests.includes(`GET ${pagesOf(space)}/one 200`));
     await page.quiet();
     assert.equal(deletionsOf(page), []);
-    assert.ok(await childIn(page));
+    assert.ok(await childIn(page, space));
   });
 
   for (const status of [403, 500])
     test(`keeps objects while the GET of their primary fails with ${status}, and says so`, async () => {
       await using server = await startPageServer();
+      const space = { url: server.url, token: server.token, ...DEFAULT };
       {
-        await using page = await startSweeping(server);
+        await using page = await startSweeping(space);
         await createPage(page);
-        await untilChild(page, true);
+        await untilChild(page, space, true);
       }
-      await apiRequestOrThrow(server, `DELETE ${PAGES}/one`);
+      await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
       const fault = server.faults.add({ verb: "get", path: "/pages/one", answer: { status } });
-      await using page = await startSweeping(server);
+      await using page = await startSweeping(space);
       const note = 'objects of Page "default/one", which seems to be gone, were not deleted';
       await waitFor("it is said", () => page.logs.some((each) => each.includes(note)));
-      assert.ok(await childIn(page));
+      assert.ok(await childIn(page, space));
       const { stuck } = page.operator.health().controllers["page"]!;
       assert.equal([stuck.count, stuck.primaries[0]?.primary], [1, "default/one"]);
       fault.remove();
-      await untilChild(page, false);
+      await untilChild(page, space, false);
       await waitFor("nothing is stuck", () => page.operator.health().controllers["page"]!.stuck.count === 0);
     });
 
   test("deletes the objects of a primary before those of one with the same name are created", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      await using page = await startSweeping(server);
+      await using page = await startSweeping(space);
       await createPage(page);
-      await untilChild(page, true);
+      await untilChild(page, space, true);
     }
-    await apiRequestOrThrow(server, `DELETE ${PAGES}/one`);
-    await using page = await startSweeping(server);
+    await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
+    await using page = await startSweeping(space);
     const { metadata } = await createPage(page);
-    const uidOfChild = async () => (await childIn(page))?.metadata.annotations?.["gen-operator.dev/primary-uid"];
+    const uidOfChild = async () => (await childIn(page, space))?.metadata.annotations?.["gen-operator.dev/primary-uid"];
     await waitFor("the object belongs to the second one", async () => (await uidOfChild()) === metadata.uid);
   });
 
   test("deletes items, and in the order of the graph", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const desired = ({ primary }: { primary: Page }) => ({
       a: { metadata: { name: `${primary.metadata.name}-a` } },
       b: { metadata: { name: `${primary.metadata.name}-b` } },
     });
     const dependents = [
-      configMapOf("child", elsewhere),
+      configMapOf("child", elsewhere(space)),
       configMapOf("items", {
-        ...elsewhere,
+        ...elsewhere(space),
         bulk: {},
         desired,
         dependsOn: ["child"],
@@ -163,31 +165,31 @@ suite('cleanupPolicy "sweep"', (test) => {
       } as object),
     ];
     {
-      await using page = await startSweeping(server, { dependents });
+      await using page = await startSweeping(space, { dependents });
       await createPage(page);
-      for (const name of ["one-child", "one-a", "one-b"]) await untilChild(page, true, name);
+      for (const name of ["one-child", "one-a", "one-b"]) await untilChild(page, space, true, name);
     }
-    await apiRequestOrThrow(server, `DELETE ${PAGES}/one`);
-    await using page = await startSweeping(server, { dependents });
-    await untilChild(page, false);
+    await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
+    await using page = await startSweeping(space, { dependents });
+    await untilChild(page, space, false);
     const names = deletionsOf(page).map((each) => /configmaps\/(\S+)/.exec(each)?.[1]);
     assert.equal([names.slice(0, 2).sort(), names[2]], [["one-a", "one-b"], "one-child"]);
   });
 
   test("removes a finalizer that the controller used before", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      const dependents = [configMapOf("child", elsewhere)];
-      await using page = createPageOperator(server, { dependents });
+      const dependents = [configMapOf("child", elsewhere(space))];
+      await using page = createPageOperator(space, { dependents });
       await page.operator.start();
       await createPage(page);
-      await untilChild(page, true);
+      await untilChild(page, space, true);
       await page.quiet();
-      assert.ok((await page.operator.client.get(Page, REF))?.metadata.finalizers);
+      assert.ok((await page.operator.client.get(Page, refOf(space)))?.metadata.finalizers);
     }
-    await using page = await startSweeping(server);
-    const isFree = async () => (await page.operator.client.get(Page, REF))?.metadata.finalizers === undefined;
+    await using page = await startSweeping(space);
+    const isFree = async () => (await page.operator.client.get(Page, refOf(space)))?.metadata.finalizers === undefined;
     await waitFor("the finalizer is removed", isFree);
-    assert.ok(await childIn(page));
+    assert.ok(await childIn(page, space));
   });
 });

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { loadConnection } from "#runtime/client/load-connection.js";
 import { createOidcToken, writeOidcConfig } from "../../../support/api/oidc-config.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";

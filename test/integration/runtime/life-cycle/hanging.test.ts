@@ -1,10 +1,9 @@
 // What never returns: it is said what that is, a start gives up when it is told to, and a stop ends in time.
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
+import { createConnection, type Connection } from "#runtime/client/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
-import { pollingSource } from "#runtime/sources/external/polling-source.js";
+import { perPrimaryPollingSource, pollingSource } from "#runtime/sources/polling-sources.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -5,15 +5,15 @@ import { connect, type AddressInfo } from "node:net";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import { findConnection } from "#runtime/assemble/operator/find-connection.js";
 import { createLogger } from "#runtime/base/logger.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
-import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
+import { createConnection, type Connection } from "#runtime/client/connection.js";
 import {
-  createInClusterConnection,
-  loadConnection,
   type LoadConnectionOptions,
-} from "#runtime/client/connect/load-connection.js";
+  createInClusterConnection,
+  findConnection,
+  loadConnection,
+} from "#runtime/client/load-connection.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

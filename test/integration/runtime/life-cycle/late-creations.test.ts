@@ -2,7 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, configMapOf, createPage, createPageOperator, Page, startPageServer } from "../page-operator.js";
 import type { PageOperator } from "../page-operator.js";

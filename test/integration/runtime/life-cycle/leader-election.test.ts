@@ -1,10 +1,9 @@
 // Replicas of one operator that agree by a Lease on the one that writes.
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { LEASE, holderOf, termOf } from "#runtime/operate/lease/lease.js";
-import type { LeadershipState } from "#runtime/operate/lease/leadership.js";
-import type { LeaderElectionSettings } from "#runtime/operate/lease/lease-settings.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { LEASE, type LeaderElectionSettings, holderOf, termOf } from "#runtime/operate/lease-lock.js";
+import type { LeadershipState } from "#runtime/operate/leader-election.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configMapOf, createPage, createPageOperator, setText, startPageServer, untilText } from "../page-operator.js";
@@ -185,9 +184,12 @@ suite("replicas of an operator", (test) => {
 
   test("a leader whose Lease another client empties stops writing at once, and one of them leads", async () => {
     await using server = await startPageServer();
+    // It takes the free Lease again within milliseconds: a look at its health may miss that it led no more.
+    const told: boolean[] = [];
     await using leader = await startReplica(server, {
       operator: {
         leaderElection: { ...settings, leaseDurationMs: 30_000, renewDeadlineMs: 20_000, retryPeriodMs: 10_000 },
+        onLeadership: (state: LeadershipState) => void told.push(state.isLeading),
       },
     });
     await untilLeading(leader);
@@ -196,12 +198,13 @@ suite("replicas of an operator", (test) => {
     const admin = createPageOperator(server, { operator: { leaderElection: false } });
     await admin.operator.client.mergePatch({ definition: LEASE }, ref, { spec: { holderIdentity: "" } });
     // It renews each 10 s.
-    await waitFor("it leads no more", () => !isLeading(leader), { timeoutMs: 5_000 });
+    await waitFor("it is told that it leads no more", () => told.includes(false), { timeoutMs: 5_000 });
     assert.ok(
       leader.logs.some((line) => line.includes("was removed by another client")),
       leader.logs.join("\n"),
     );
     await waitFor("it leads again", () => isLeading(leader), { timeoutMs: 20_000 });
+    assert.equal(told, [true, false, true]);
     await setText(admin, "second");
     await untilText(admin, "second");
     await admin.operator.stop();

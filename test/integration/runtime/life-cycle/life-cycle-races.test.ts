@@ -1,9 +1,9 @@
 // Starts, stops and changes of what is watched that come at the wrong moment.
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,

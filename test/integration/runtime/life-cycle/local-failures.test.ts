@@ -1,18 +1,20 @@
 // A namespace, a kind or a cluster that cannot be watched holds up nobody else; what is not known of it is never taken for absent.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byLabel } from "#runtime/sources/mappers.js";
 import { assert, suite } from "../../../support/suite.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
-import { ClusterSample, ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
+import { ClusterSample, ConfigMap, Sample, sampleCrd, Secret } from "../../josdk/sample-kind.js";
 import { spacesOf } from "../../josdk/space.js";
 import { createTenants, HEALING } from "./tenants.js";
 
 const openSpace = spacesOf();
+const openSimulated = spacesOf({ crds: [sampleCrd], simulate: true });
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 const rbac = (kind: string) => builtinDefinition("rbac.authorization.k8s.io/v1", kind);
 const ClusterRole = classOf<KubernetesObject & { rules: object[] }>(rbac("ClusterRole"));
 const ClusterRoleBinding = classOf<KubernetesObject & { roleRef: object; subjects: object[] }>(
@@ -82,6 +84,58 @@ suite("a namespace that the operator may not read", (test) => {
       await untilValue("one-config", b, "first");
       await setValue(a, "second");
       await untilValue("one-config", a, "second");
+    },
+    SLOW,
+  );
+
+  test(
+    "does not stop the others while it does not exist, and is served as soon as it is created",
+    async () => {
+      await using space = await openSpace();
+      const { a, allow, operator, sample, setValue, untilValue } = await createTenants(space);
+      const later = `${a}-later`;
+      const controller = { ...dependentController([configOf("config")]), namespaces: [a, later] };
+      await using running = operator([controller], probes);
+      await running.operator.start();
+      await sample(a);
+      await untilValue("one-config", a, "first");
+      assert.is((await readyz(running)).status, 200);
+      assert.is(healthOf(running).sources["primary"]?.namespaces?.[later]?.status, "failing");
+      await space.client.create(Namespace, { metadata: { name: later } });
+      await allow(later);
+      await sample(later);
+      await untilValue("one-config", later, "first");
+      await setValue(a, "second");
+      await untilValue("one-config", a, "second");
+    },
+    SLOW,
+  );
+
+  test(
+    "does not stop the others while it is deleted with its rights, nor at the next start, and is served when it is created again",
+    async () => {
+      await using space = await openSimulated();
+      const { a, b, allow, operator, sample, setValue, untilValue } = await createTenants(space);
+      const controllers = [dependentController([configOf("config")])];
+      await using first = operator(controllers);
+      await first.operator.start();
+      for (const namespace of [a, b]) await sample(namespace);
+      for (const namespace of [a, b]) await untilValue("one-config", namespace, "first");
+      await space.client.delete(Namespace, { name: b });
+      const isGone = async () => (await space.client.get(Namespace, { name: b })) === undefined;
+      await waitFor("the namespace is gone", isGone, HEALING);
+      await setValue(a, "second");
+      await untilValue("one-config", a, "second");
+      await first.operator.stop();
+      await using second = operator(controllers);
+      await second.operator.start();
+      await setValue(a, "third");
+      await untilValue("one-config", a, "third");
+      assert.is(healthOf(second).sources["primary"]?.namespaces?.[b]?.status, "failing");
+      await space.client.create(Namespace, { metadata: { name: b } });
+      await allow(b);
+      await sample(b, "again");
+      await untilValue("one-config", b, "again");
     },
     SLOW,
   );

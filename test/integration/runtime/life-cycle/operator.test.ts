@@ -1,6 +1,6 @@
 import { waitFor } from "#apiserver/wait-for.js";
-import { sleep } from "#runtime/base/clock.js";
-import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { sleep } from "#runtime/base/wait.js";
+import { deleted } from "#runtime/workflow/conditions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,

@@ -23,7 +23,8 @@ suite("the process of an operator", (test) => {
   test("the certificate of the API server is verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
     await using server = await startApiServer({ tls: true });
     const env = { START_TIMEOUT: "2s", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
-    const { ended, output } = run(programOf(server), env);
+    const { url, token } = server;
+    const { ended, output } = run(programOf({ url, token }), env);
     assert.is(await ended, 1);
     assert.match(output(), /self-signed certificate|unable to verify the first certificate/);
     assert.is(server.requests.length, 0);

@@ -1,6 +1,7 @@
 // Operators in processes of their own.
 import { spawn } from "node:child_process";
 import { waitFor } from "#apiserver/wait-for.js";
+import type { Connection } from "../../../support/api/api-request.js";
 
 /** What a program differs in. */
 interface ProgramOptions {
@@ -20,13 +21,16 @@ interface ProgramOptions {
 }
 
 /** Writes a program that runs an operator for Pages. */
-export function programOf({ url, token }: { url: string; token?: string }, given: ProgramOptions = {}): string {
+export function programOf(
+  { url, token = "", ca }: Partial<Connection> & Pick<Connection, "url">,
+  given: ProgramOptions = {},
+): string {
   const { dependent = '"text"', options = "", reconciler = "{}", before = "", after = "", controller = "" } = given;
   const { dependents = `[configMapOf(${dependent})]` } = given;
   return `
     import { runOperator, informerSource, updateStatus } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
     import { Page, ConfigMap, configMapOf } from ${JSON.stringify(import.meta.resolve("../page.js"))};
-    const connection = { url: ${JSON.stringify(url)}, token: ${JSON.stringify(token ?? "")} };
+    const connection = ${JSON.stringify({ url, token, ca })};
     ${before}
     const workflow = { primary: Page.definition, dependents: ${dependents} };
     const controller = { name: "page", workflow, reconciler: { reconcile: () => {}, ...${reconciler} }, ${controller} };

@@ -1,7 +1,7 @@
 // One operator over several starts and stops.
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createOperator } from "#runtime/operator.js";
+import { createOperator } from "#runtime/api/operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

@@ -95,7 +95,7 @@ suite("the settings of an operator's process", (test) => {
       assert.equal(unread.output().trim().split("\n"), [
         '--health-probe-bind-address is ":6x", and has to be an address such as ":8081" or "127.0.0.1:8081", or "0" for none',
         '--debug-bind-address is "0.0.0.0:8082", and has to be a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none',
-        '--namespaces is ",", and has to be a list of texts, or texts with commas between; one at least',
+        '--namespaces is ",", and has to be a list of namespaces, or namespaces with commas between; one at least',
       ]);
       await using impossible = run(server, ["--leader-elect", "--leader-elect-lease-duration=5s"]);
       assert.is(await impossible.ended, 1);

@@ -1,18 +1,20 @@
 // How an operator starts, or says why it cannot.
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { startApiServer } from "#apiserver/index.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
-import { createInClusterConnection, loadConnection } from "#runtime/client/connect/load-connection.js";
-import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
-import { createOperator } from "#runtime/operator.js";
+import { createInClusterConnection, loadConnection } from "#runtime/client/load-connection.js";
+import { type OperatorOptions, createOperator } from "#runtime/api/operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
+import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,
@@ -199,6 +201,22 @@ suite("operator start", (test) => {
       ["TerminalError", `KUBECONFIG names ${kubeconfig}, which does not exist`],
     );
   });
+
+  for (const [place, env] of Object.entries({ "a pod": { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "a machine": {} }))
+    test(`${place} without any connection fails the start at once, and says where it looked`, async () => {
+      await using temporary = await temporaryFolder();
+      const runtime = pathToFileURL(join(repositoryRoot, "runtime/dist/index.js")).href;
+      const script = `import { createOperator } from "${runtime}";
+        const definition = { apiVersion: "v1", group: "", version: "v1", kind: "Secret", plural: "secrets", scope: "Namespaced", schema: {} };
+        const workflow = { primary: definition, dependents: [] };
+        await createOperator({ controllers: [{ name: "one", workflow }] }).start().catch(({ message }) => console.log(message));`;
+      const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+        encoding: "utf8",
+        env: { ...env, HOME: temporary.folder, LOG_LEVEL: "error" },
+        timeout: 20_000,
+      });
+      assert.match(stdout, "no cluster to connect to: ");
+    });
 
   test("a token or a user that no header may have ends the start at once, and the field is named", async () => {
     await using temporary = await temporaryFolder();

@@ -1,18 +1,15 @@
 // Two namespaces of two tenants on a server, and an operator that may do in each what a role binding there allows.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
+import type { OperatorOptions } from "#runtime/api/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { untilObject } from "../../../support/runtime/clients.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
 import type { Space } from "../../josdk/space.js";
+import { allowIn, forbidIn } from "./user-rights.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
-const Role = classOf<KubernetesObject & { rules: object[] }>(builtinDefinition("rbac.authorization.k8s.io/v1", "Role"));
-const RoleBinding = classOf<KubernetesObject & { roleRef: object; subjects: object[] }>(
-  builtinDefinition("rbac.authorization.k8s.io/v1", "RoleBinding"),
-);
 const EventKind = classOf<KubernetesObject & { reason: string; note?: string; regarding: { name: string } }>(
   builtinDefinition("events.k8s.io/v1", "Event"),
 );
@@ -46,17 +43,9 @@ export async function createTenants(space: Space): Promise<Tenants> {
   const [a, b] = [space.namespace, `${space.namespace}-b`];
   const user = `operator-of-${a}`;
   await client.create(Namespace, { metadata: { name: b } });
-  const forbid = async (namespace: string) => void (await client.delete(RoleBinding, { name: "operator", namespace }));
-  const allow = async (namespace: string, resources: readonly string[] = ALL_KINDS) => {
-    const metadata = { name: "operator", namespace };
-    const rules = [{ apiGroups: ["*"], resources, verbs: ["*"] }];
-    const subjects = [{ kind: "User", name: user, apiGroup: "rbac.authorization.k8s.io" }];
-    const roleRef = { kind: "Role", name: "operator", apiGroup: "rbac.authorization.k8s.io" };
-    await client.delete(Role, metadata);
-    await client.create(Role, { metadata, rules });
-    if ((await client.get(RoleBinding, metadata)) === undefined)
-      await client.create(RoleBinding, { metadata, roleRef, subjects });
-  };
+  const forbid = (namespace: string) => forbidIn(client, user, namespace);
+  const allow = (namespace: string, resources: readonly string[] = ALL_KINDS) =>
+    allowIn(client, user, namespace, [{ resources, verbs: ["*"] }]);
   await allow(a);
   await allow(b);
   const { url, token, ca } = server;

@@ -4,12 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getHeapSnapshot } from "node:v8";
 import { waitFor } from "#apiserver/wait-for.js";
-import { debugHandler, DEBUG_METHODS, type Probing } from "#runtime/operate/debug/debug-handler.js";
-import { HttpEndpoint } from "#runtime/operate/http/http-endpoint.js";
-import { createLogger, type LogLevel } from "#runtime/base/logger.js";
-import { createLeveledLogger } from "#runtime/operate/settings/log-levels.js";
+import { debugHandler, DEBUG_METHODS, type Probing } from "#runtime/operate/debug-endpoint.js";
+import { HttpEndpoint } from "#runtime/operate/http-endpoint.js";
+import { type LogLevel, createLeveledLogger, createLogger } from "#runtime/base/logger.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
-import { runOperator } from "#runtime/run-operator.js";
+import { runOperator } from "#runtime/api/run-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import { Page, startPageServer } from "../page-operator.js";
 
@@ -210,8 +209,8 @@ suite("what the debug endpoint records", (test) => {
   });
 
   test("is the process itself: a profile has its functions, and a snapshot its objects", async () => {
-    const { recordCpuProfile } = await import("#runtime/operate/debug/cpu-profile.js");
-    const { readMemoryFacts } = await import("#runtime/operate/debug/heap-snapshot.js");
+    const { recordCpuProfile } = await import("#runtime/operate/debug-endpoint.js");
+    const { readMemoryFacts } = await import("#runtime/operate/debug-endpoint.js");
     await using served = await serve({
       recordCpuProfile: (_, signal) => recordCpuProfile(50, signal),
       takeHeapSnapshot: () => getHeapSnapshot(),

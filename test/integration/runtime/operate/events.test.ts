@@ -1,7 +1,7 @@
 // Events about primaries: those of the user's reconciler, and those of the runtime.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { Events } from "#runtime/workflow/definition/context.js";
+import type { Events } from "#runtime/workflow/context.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { assert, suite } from "../../../support/suite.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";

@@ -3,10 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { waitFor } from "#apiserver/wait-for.js";
-import { createLogger } from "#runtime/base/logger.js";
-import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "#runtime/operate/http/http-endpoint.js";
-import { changeLevel } from "#runtime/operate/debug/log-level-paths.js";
-import { createLeveledLogger } from "#runtime/operate/settings/log-levels.js";
+import { createLeveledLogger, createLogger } from "#runtime/base/logger.js";
+import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "#runtime/operate/http-endpoint.js";
+import { changeLevel } from "#runtime/operate/debug-endpoint.js";
 import { measureLostTime } from "../../../support/runtime/lost-time.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,7 +1,7 @@
 // What Prometheus finds at an operator.
 import { once } from "node:events";
 import { waitFor } from "#apiserver/wait-for.js";
-import { METRICS } from "#runtime/operate/metrics/metric-table.js";
+import { METRICS } from "#runtime/operate/metrics.js";
 import { TerminalError } from "#runtime/base/errors.js";
 import { startAccountService } from "../../josdk/dependents/account-service.js";
 import { accountOf } from "../../josdk/dependents/sample-externals.js";

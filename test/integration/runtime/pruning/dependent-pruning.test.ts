@@ -1,6 +1,6 @@
 // What becomes of objects that a workflow no longer has, or wants under another name: over two versions of an operator.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { deleted } from "#runtime/workflow/conditions.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

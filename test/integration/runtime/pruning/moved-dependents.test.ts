@@ -1,7 +1,7 @@
 // What becomes of the objects of a dependent that has another name, keeps its ids in another form, or is written in another way, in the next
 // version of an operator.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startAccountService } from "../../josdk/dependents/account-service.js";
 import { bulkOf, configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";

@@ -2,7 +2,7 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { bulkOf, configOf, dependentController, valuesIn } from "../../josdk/dependents/sample-dependents.js";

@@ -1,7 +1,7 @@
 // When an object that is not wanted any more may go: only after what takes its place is written and ready, and its users have run.
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,

@@ -3,11 +3,11 @@
 // Versions are stopped or killed at any time, and their pages change meanwhile. TEST_SEED gives other sequences.
 import fc from "../../../support/fast-check.js";
 import { seed } from "../../../support/runs.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiServer } from "#apiserver/index.js";
-import type { RemovedDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { RemovedDependent } from "#runtime/workflow/workflow-definition.js";
 import { suite } from "../../../support/suite.js";
 import { attempt, refOf } from "../life-cycle/model/world.js";
 import {

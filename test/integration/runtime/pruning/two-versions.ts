@@ -1,7 +1,7 @@
 // Two versions of an operator one after the other, for the tests of what the second does about the first.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
 import { Sample, Secret } from "../../josdk/sample-kind.js";
 import { spacesOf, type Space, type TestOperator } from "../../josdk/space.js";

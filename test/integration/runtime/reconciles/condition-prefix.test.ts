@@ -1,12 +1,12 @@
 // Two controllers that keep conditions in the status of one primary.
 import { waitFor } from "#apiserver/wait-for.js";
-import { checkControllers } from "#runtime/assemble/check-controller.js";
+import { checkControllers } from "#runtime/api/controller-validation.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
-import { configMapOf, createPage, Page, startPageServer } from "../page-operator.js";
+import { configMapOf, createPage, Page, pageSpacesOf } from "../page-operator.js";
 
-const ref = { name: "one", namespace: "default" };
+const openSpace = pageSpacesOf();
 
 /** A controller of Pages that keeps conditions. */
 function controllerOf(name: string, rest: Partial<ControllerDefinition> = {}): ControllerDefinition {
@@ -15,33 +15,38 @@ function controllerOf(name: string, rest: Partial<ControllerDefinition> = {}): C
 }
 
 suite("two controllers that keep conditions of one primary", (test) => {
-  for (const serverSideApply of [true, false])
-    test(`have conditions of their own, and are at rest, with a prefix ${serverSideApply ? "by apply" : "by patches"}`, async () => {
-      await using server = await startPageServer();
-      const controllers = [
-        controllerOf("page", { serverSideApply }),
-        controllerOf("backup", { serverSideApply, conditionPrefix: "Backup" }),
-      ];
-      await using running = createRecordedOperator({
-        controllers,
-        connection: { url: server.url, token: server.token },
-      });
-      await running.operator.start();
-      await createPage(running);
+  for (const [how, serverSideApply, isApart] of [
+    ["by apply", true, false],
+    ["by patches", false, false],
+    ["by apply, in two operators", true, true],
+    ["by patches, in two operators", false, true],
+  ] as const)
+    test(`have conditions of their own, and are at rest, with a prefix ${how}`, async () => {
+      const { namespace, other: _, ...connection } = await openSpace();
+      const ref = { name: "one", namespace };
+      const settings = { serverSideApply, namespaces: [namespace] };
+      const page = controllerOf("page", settings);
+      const backup = controllerOf("backup", { ...settings, conditionPrefix: "Backup" });
+      await using first = createRecordedOperator({ controllers: isApart ? [page] : [page, backup], connection });
+      await using second = createRecordedOperator({ controllers: [backup], connection });
+      const running = isApart ? [first, second] : [first];
+      for (const { operator } of running) await operator.start();
+      const quiet = async () => {
+        for (const each of running) await each.quiet();
+      };
+      const { client } = first.operator;
+      await createPage({ ...first, namespace });
       const conditions = async () =>
-        ((await running.operator.client.get(Page, ref))?.status?.conditions ?? [])
-          .map(({ type, status }) => `${type} ${status}`)
-          .sort();
+        ((await client.get(Page, ref))?.status?.conditions ?? []).map(({ type, status }) => `${type} ${status}`).sort();
       await waitFor("both are ready", async () => (await conditions()).join() === "BackupReady True,Ready True");
-      await running.quiet();
-      running.requests.length = 0;
-      await running.operator.client.mergePatch(Page, ref, {
-        metadata: { annotations: { "gen-operator.dev/paused": "true" } },
-      });
+      await quiet();
+      for (const { requests } of running) requests.length = 0;
+      await client.mergePatch(Page, ref, { metadata: { annotations: { "gen-operator.dev/paused": "true" } } });
       const paused = "BackupPaused True,BackupReady True,Paused True,Ready True";
       await waitFor("both are paused", async () => (await conditions()).join() === paused);
-      await running.quiet();
-      assert.is(running.requests.filter((request) => /^(PATCH|PUT) .*\/status /.test(request)).length, 2);
+      await quiet();
+      const requests = running.flatMap((each) => each.requests);
+      assert.is(requests.filter((request) => /^(PATCH|PUT) .*\/status /.test(request)).length, 2);
     });
 
   test("are refused without a prefix, or if a dependent has the type of the other's prefix", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { loadConnection } from "#runtime/client/connect/load-connection.js";
+import { loadConnection } from "#runtime/client/load-connection.js";
 import { patchResourceAndStatus, updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { createRecordedOperator } from "../../../support/runtime/recorded-operator.js";

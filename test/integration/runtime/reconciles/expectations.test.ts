@@ -1,6 +1,6 @@
 // What a reconcile expects of its primary, and what causes the next one.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { Context, ExpectationResult } from "#runtime/workflow/definition/context.js";
+import type { Context, ExpectationResult } from "#runtime/workflow/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, createPage, createPageOperator, Page, startPageServer } from "../page-operator.js";
 

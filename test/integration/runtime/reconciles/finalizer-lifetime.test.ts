@@ -1,6 +1,6 @@
 // How long primaries have the finalizer of their controller: from before the first object that needs it until after the last.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { DependentDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
 import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
@@ -10,14 +10,17 @@ import {
   createPage,
   createPageOperator,
   Page,
-  startPageServer,
+  pageSpacesOf,
   type PageOperator,
+  type PageSpace,
 } from "../page-operator.js";
 
 const FINALIZER = "pages.example.com/finalizer";
 const FORMER = "deletion.finalizers.example.com";
-const REF = { name: "one", namespace: "default" };
-const CHILD = { name: "one-child", namespace: "kube-public" };
+const openSpace = pageSpacesOf();
+const one = ({ namespace = "" }: Pick<PageOperator, "namespace">) => ({ name: "one", namespace });
+const refOfChild = ({ other }: PageSpace) => ({ name: "one-child", namespace: other });
+const pathOf = ({ namespace }: PageSpace) => `/apis/example.com/v1/namespaces/${namespace}/pages/one`;
 
 interface Arguments {
   readonly primary: Page;
@@ -25,14 +28,14 @@ interface Arguments {
 const isOn = ({ primary }: Arguments) => primary.spec.more !== undefined;
 
 /** An object in another namespace, which exists while `spec.more` says so. */
-const childOf = (stated: object = {}) =>
-  configMapOf("child", { namespace: "kube-public", deletion: "ordered", reconcilePrecondition: isOn, ...stated });
+const childOf = ({ other }: PageSpace, stated: object = {}) =>
+  configMapOf("child", { namespace: other, deletion: "ordered", reconcilePrecondition: isOn, ...stated });
 
-const finalizersOf = async ({ operator }: PageOperator) =>
-  (await operator.client.get(Page, REF))?.metadata.finalizers ?? [];
-const turn = ({ operator }: PageOperator, more: string | null) =>
-  operator.client.mergePatch(Page, REF, { spec: { more } });
-const childIn = ({ operator }: PageOperator) => operator.client.get(ConfigMap, CHILD);
+const finalizersOf = async (page: PageOperator) =>
+  (await page.operator.client.get(Page, one(page)))?.metadata.finalizers ?? [];
+const turn = (page: PageOperator, more: string | null) =>
+  page.operator.client.mergePatch(Page, one(page), { spec: { more } });
+const childIn = ({ operator }: PageOperator, space: PageSpace) => operator.client.get(ConfigMap, refOfChild(space));
 const until = (page: PageOperator, expected: readonly string[]) =>
   waitFor(`finalizers ${JSON.stringify(expected)}`, async () => String(await finalizersOf(page)) === String(expected));
 
@@ -67,8 +70,8 @@ function serviceOf(calls: string[]): DependentDefinition {
 
 suite("finalizer of a primary", (test) => {
   test("is absent while no dependent that needs it is enabled", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [childOf(), configMapOf("text")] });
+    const space = await openSpace();
+    await using page = createPageOperator(space, { dependents: [childOf(space), configMapOf("text")] });
     await page.operator.start();
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
@@ -76,76 +79,85 @@ suite("finalizer of a primary", (test) => {
     assert.equal(await finalizersOf(page), []);
     // No operator is needed to delete it.
     await page.operator.stop();
-    const path = "/apis/example.com/v1/namespaces/default/pages/one";
-    await apiRequestOrThrow(server, `DELETE ${path}`);
-    assert.is((await apiRequest(server, `GET ${path}`)).status, 404);
+    await apiRequestOrThrow(space, `DELETE ${pathOf(space)}`);
+    assert.is((await apiRequest(space, `GET ${pathOf(space)}`)).status, 404);
   });
 
   for (const serverSideApply of [true, false])
     test(`is added before the first object that needs it and removed after the last, serverSideApply: ${serverSideApply}`, async () => {
-      await using server = await startPageServer();
-      await using page = createPageOperator(server, { dependents: [childOf({ serverSideApply })], serverSideApply });
+      const space = await openSpace();
+      await using page = createPageOperator(space, {
+        dependents: [childOf(space, { serverSideApply })],
+        serverSideApply,
+      });
       await page.operator.start();
       await createOn(page);
       const writes = () => page.requests.filter((each) => !each.startsWith("GET") && !each.includes("status"));
       const [create, edit, ...own] = writes();
       assert.match(`${create} ${edit}`, /^POST .*pages 201 PATCH .*pages\/one 200$/);
-      assert.match(own[0] ?? "", "PATCH /apis/example.com/v1/namespaces/default/pages/one 200");
-      assert.match(own[1] ?? "", "/namespaces/kube-public/configmaps");
+      assert.match(own[0] ?? "", `PATCH ${pathOf(space)} 200`);
+      assert.match(own[1] ?? "", `/namespaces/${space.other}/configmaps`);
       page.requests.length = 0;
       await turn(page, null);
       await until(page, []);
-      assert.is(await childIn(page), undefined);
+      assert.is(await childIn(page, space), undefined);
       await page.quiet();
       assert.equal(
         writes().map((each) => each.split(" ")[0]),
         ["PATCH", "DELETE", "PATCH"],
       );
       assert.equal(failuresOf(page.events), []);
-      await page.operator.client.mergePatch(Page, REF, { spec: { text: "second" } });
+      await page.operator.client.mergePatch(Page, one(space), { spec: { text: "second" } });
       await page.quiet();
       assert.equal(await finalizersOf(page), []);
     });
 
   test("stays until an object of which another client took the label off is deleted", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [childOf()] });
+    const space = await openSpace();
+    await using page = createPageOperator(space, { dependents: [childOf(space)] });
     await page.operator.start();
     await createOn(page);
     await page.operator.stop();
     const labels = { "gen-operator.dev/controller": null };
     const change = (path: string, body: object) =>
-      apiRequestOrThrow(server, `PATCH ${path}`, { body, contentType: "application/merge-patch+json" });
-    await change("/api/v1/namespaces/kube-public/configmaps/one-child", { metadata: { labels } });
-    await change("/apis/example.com/v1/namespaces/default/pages/one", { spec: { more: null } });
-    await using next = createPageOperator(server, { dependents: [childOf()] });
+      apiRequestOrThrow(space, `PATCH ${path}`, { body, contentType: "application/merge-patch+json" });
+    await change(`/api/v1/namespaces/${space.other}/configmaps/one-child`, { metadata: { labels } });
+    await change(pathOf(space), { spec: { more: null } });
+    await using next = createPageOperator(space, { dependents: [childOf(space)] });
     await next.operator.start();
-    await waitFor("the object is deleted", async () => (await childIn(next)) === undefined, { timeoutMs: 20_000 });
+    await waitFor("the object is deleted", async () => (await childIn(next, space)) === undefined, {
+      timeoutMs: 20_000,
+    });
     await until(next, []);
   });
 
   test("stays while another finalizer holds the object", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [childOf()] });
+    const space = await openSpace();
+    await using page = createPageOperator(space, { dependents: [childOf(space)] });
     await page.operator.start();
     await createOn(page);
-    await page.operator.client.mergePatch(ConfigMap, CHILD, { metadata: { finalizers: ["example.com/hold"] } });
+    await page.operator.client.mergePatch(ConfigMap, refOfChild(space), {
+      metadata: { finalizers: ["example.com/hold"] },
+    });
     await turn(page, null);
-    await waitFor("it is being deleted", async () => (await childIn(page))?.metadata.deletionTimestamp !== undefined);
+    await waitFor(
+      "it is being deleted",
+      async () => (await childIn(page, space))?.metadata.deletionTimestamp !== undefined,
+    );
     await page.quiet();
     assert.equal(await finalizersOf(page), [FINALIZER]);
-    await page.operator.client.mergePatch(ConfigMap, CHILD, { metadata: { finalizers: null } });
+    await page.operator.client.mergePatch(ConfigMap, refOfChild(space), { metadata: { finalizers: null } });
     await until(page, []);
   });
 
   test("is removed after the last item of a bulk dependent is deleted", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const desired = ({ primary }: Arguments) =>
       Object.fromEntries(
         (primary.spec.more ?? "").split(",").flatMap((name) => (name === "" ? [] : [[name, { metadata: { name } }]])),
       );
-    const items = configMapOf("items", { namespace: "kube-public", deletion: "ordered", bulk: {}, desired });
-    await using page = createPageOperator(server, { dependents: [items] });
+    const items = configMapOf("items", { namespace: space.other, deletion: "ordered", bulk: {}, desired });
+    await using page = createPageOperator(space, { dependents: [items] });
     await page.operator.start();
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
@@ -159,13 +171,13 @@ suite("finalizer of a primary", (test) => {
     await turn(page, null);
     await until(page, []);
     for (const name of ["a", "b"])
-      assert.is(await page.operator.client.get(ConfigMap, { name, namespace: "kube-public" }), undefined);
+      assert.is(await page.operator.client.get(ConfigMap, { name, namespace: space.other }), undefined);
   });
 
   test("is added before an external resource is created and removed after it is deleted", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const calls: string[] = [];
-    await using page = createPageOperator(server, { dependents: [serviceOf(calls)] });
+    await using page = createPageOperator(space, { dependents: [serviceOf(calls)] });
     await page.operator.start();
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
@@ -180,31 +192,31 @@ suite("finalizer of a primary", (test) => {
   });
 
   test("is removed after the dependent left the workflow, by an operator that needs none", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      await using before = createPageOperator(server, { dependents: [childOf()] });
+      await using before = createPageOperator(space, { dependents: [childOf(space)] });
       await before.operator.start();
       await createOn(before);
     }
     const removed = {
-      child: { resource: ConfigMap.definition, deletion: "ordered", namespace: "kube-public" },
+      child: { resource: ConfigMap.definition, deletion: "ordered", namespace: space.other },
     } as const;
-    await using page = createPageOperator(server, { workflow: { removed } });
+    await using page = createPageOperator(space, { workflow: { removed } });
     await page.operator.start();
     await until(page, []);
-    assert.is(await childIn(page), undefined);
+    assert.is(await childIn(page, space), undefined);
   });
 
   test("takes the place of former finalizers after a reconcile in which all is ready", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     let isReady = false;
-    const child = childOf({ reconcilePrecondition: undefined, readyPostcondition: () => isReady });
+    const child = childOf(space, { reconcilePrecondition: undefined, readyPostcondition: () => isReady });
     const settings = { dependents: [child], formerFinalizers: [FORMER, "example.com/old"] };
-    await using page = createPageOperator(server, settings);
+    await using page = createPageOperator(space, settings);
     await page.operator.start();
     const others = "example.com/other";
     await createPage(page, "one", { finalizers: [FORMER, others, "example.com/old"] });
-    await waitFor("the object is there", async () => (await childIn(page)) !== undefined);
+    await waitFor("the object is there", async () => (await childIn(page, space)) !== undefined);
     await page.quiet();
     assert.equal(new Set(await finalizersOf(page)), new Set([FORMER, others, "example.com/old", FINALIZER]));
     isReady = true;
@@ -214,37 +226,37 @@ suite("finalizer of a primary", (test) => {
 
   for (const finalizer of [undefined, "deletion"])
     test(`is cleaned up for while only a former one is there, finalizer: ${finalizer ?? "the default"}`, async () => {
-      await using server = await startPageServer();
-      const dependents = [childOf({ reconcilePrecondition: undefined })];
+      const space = await openSpace();
+      const dependents = [childOf(space, { reconcilePrecondition: undefined })];
       {
-        await using before = createPageOperator(server, { dependents, finalizer: FORMER });
+        await using before = createPageOperator(space, { dependents, finalizer: FORMER });
         await before.operator.start();
         await createPage(before);
         await until(before, [FORMER]);
-        await waitFor("the object is there", async () => (await childIn(before)) !== undefined);
+        await waitFor("the object is there", async () => (await childIn(before, space)) !== undefined);
         assert.ok(
           before.logs.some((line) => line.startsWith("warn") && line.includes(`finalizer "${FORMER}" has no domain`)),
         );
       }
-      await apiRequestOrThrow(server, "DELETE /apis/example.com/v1/namespaces/default/pages/one");
+      await apiRequestOrThrow(space, `DELETE ${pathOf(space)}`);
       const settings = { dependents, formerFinalizers: [FORMER], ...(finalizer && { finalizer }) };
-      await using page = createPageOperator(server, settings);
+      await using page = createPageOperator(space, settings);
       await page.operator.start();
-      await waitFor("the page is gone", async () => (await page.operator.client.get(Page, REF)) === undefined, {
+      await waitFor("the page is gone", async () => (await page.operator.client.get(Page, one(space))) === undefined, {
         timeoutMs: 30_000,
       });
-      assert.is(await childIn(page), undefined);
+      assert.is(await childIn(page, space), undefined);
     });
 
   test("is restored while an object needs it", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, { dependents: [childOf()] });
+    const space = await openSpace();
+    await using page = createPageOperator(space, { dependents: [childOf(space)] });
     await page.operator.start();
     await createOn(page);
-    await page.operator.client.mergePatch(Page, REF, { metadata: { finalizers: null } });
+    await page.operator.client.mergePatch(Page, one(space), { metadata: { finalizers: null } });
     await until(page, [FINALIZER]);
-    await page.operator.client.delete(Page, REF);
-    await waitFor("the page is gone", async () => (await page.operator.client.get(Page, REF)) === undefined);
-    assert.is(await childIn(page), undefined);
+    await page.operator.client.delete(Page, one(space));
+    await waitFor("the page is gone", async () => (await page.operator.client.get(Page, one(space))) === undefined);
+    assert.is(await childIn(page, space), undefined);
   });
 });

@@ -9,17 +9,18 @@ import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   createPage,
-  createPageOperator,
   Page,
   setText,
-  startPageOperator,
-  startPageServer,
+  pageSpacesOf,
+  startInSpace,
   textOf,
   untilText,
   type PageOperator,
+  type PageOperatorOptions,
 } from "../page-operator.js";
 
-const one = { name: "one", namespace: "default" };
+const openSpace = pageSpacesOf();
+const start = async (options: PageOperatorOptions) => startInSpace(await openSpace(), options);
 const idle: Reconciler<Page, object, object> = { reconcile: () => {} };
 const TIER = "example.com/tier";
 
@@ -30,15 +31,16 @@ type Member = "labels" | "annotations";
 const tierOf = (member: Member, name = "tier") =>
   configMapsWith<Page>(({ metadata }) => ({ text: metadata[member]?.[TIER] ?? "none" }))(name);
 
-const setMetadata = ({ operator }: PageOperator, member: Member, values: { readonly [key: string]: string | null }) =>
-  operator.client.mergePatch(Page, one, { metadata: { [member]: values } } as never);
+const one = ({ namespace = "" }: PageOperator) => ({ name: "one", namespace });
+const setMetadata = (page: PageOperator, member: Member, values: { readonly [key: string]: string | null }) =>
+  page.operator.client.mergePatch(Page, one(page), { metadata: { [member]: values } } as never);
 
 suite("inputs of a controller", (test) => {
   for (const member of ["labels", "annotations"] as const)
     for (const inputs of [[`metadata.${member}['${TIER}']`], [`metadata.${member}`]] as Inputs[])
       test(`${inputs[0]}: a changed, added or removed key is reconciled`, async () => {
         const settings = { dependents: [tierOf(member)], reconciler: idle, inputs };
-        await using page = await startPageOperator(settings);
+        await using page = await start(settings);
         await createPage(page, "one", { [member]: { [TIER]: "gold" } });
         await untilText(page, "gold", "one-tier");
         for (const [value, text] of [
@@ -54,7 +56,7 @@ suite("inputs of a controller", (test) => {
 
   test("changes of keys that are no inputs cause no reconcile", async () => {
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
-    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle, inputs });
+    await using page = await start({ dependents: [tierOf("labels")], reconciler: idle, inputs });
     await createPage(page, "one", { labels: { [TIER]: "gold" } });
     await untilText(page, "gold", "one-tier");
     await page.quiet();
@@ -70,13 +72,13 @@ suite("inputs of a controller", (test) => {
   test("owners of the primary are an input", async () => {
     const owners = configMapsWith<Page>(({ metadata }) => ({ text: `${metadata.ownerReferences?.length ?? 0}` }));
     const inputs: Inputs = ["metadata.ownerReferences"];
-    await using page = await startPageOperator({ dependents: [owners("owners")], reconciler: idle, inputs });
+    await using page = await start({ dependents: [owners("owners")], reconciler: idle, inputs });
     await createPage(page);
     await untilText(page, "0", "one-owners");
     const owner = await createPage(page, "owner");
     const { apiVersion, kind, metadata } = owner;
     const ownerReferences = [{ apiVersion, kind, name: "owner", uid: metadata.uid }];
-    await page.operator.client.mergePatch(Page, one, { metadata: { ownerReferences } } as never);
+    await page.operator.client.mergePatch(Page, one(page), { metadata: { ownerReferences } } as never);
     await untilText(page, "1", "one-owners");
   });
 
@@ -93,7 +95,7 @@ suite("inputs of a controller", (test) => {
       },
     };
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
-    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler, inputs });
+    await using page = await start({ dependents: [tierOf("labels")], reconciler, inputs });
     await createPage(page, "one", { labels: { [TIER]: "gold" } });
     await untilText(page, "gold", "one-tier");
     await setMetadata(page, "labels", { [TIER]: "silver" });
@@ -110,7 +112,7 @@ suite("inputs of a controller", (test) => {
         reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
       };
       const inputs: Inputs = ["metadata.labels", "metadata.annotations"];
-      await using page = await startPageOperator({ dependents: [], reconciler, serverSideApply, inputs });
+      await using page = await start({ dependents: [], reconciler, serverSideApply, inputs });
       await createPage(page);
       await page.quiet();
       assert.is(page.events.length, 1);
@@ -124,12 +126,13 @@ suite("inputs of a controller", (test) => {
     const reconciler: Reconciler<Page, object, object> = {
       reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
     };
-    await using page = await startPageOperator({ dependents: [], reconciler, inputs: ["metadata.annotations"] });
+    const space = await openSpace();
+    await using page = await startInSpace(space, { dependents: [], reconciler, inputs: ["metadata.annotations"] });
     await createPage(page);
     await page.quiet();
-    const path = "/apis/example.com/v1/namespaces/default/pages/one/status";
+    const path = `/apis/example.com/v1/namespaces/${space.namespace}/pages/one/status`;
     const patch = { contentType: "application/merge-patch+json", body: { status: { text: "theirs" } } };
-    await apiRequestOrThrow(page.server, `PATCH ${path}`, patch);
+    await apiRequestOrThrow(space, `PATCH ${path}`, patch);
     await page.quiet();
     assert.is(page.events.length, 1);
   });
@@ -140,7 +143,7 @@ suite("inputs of a controller", (test) => {
       [["metadata.annotations"], 0],
       [[`metadata.annotations['${applied}']`], 1],
     ] as [Inputs, number][]) {
-      await using page = await startPageOperator({ dependents: [], reconciler: idle, inputs });
+      await using page = await start({ dependents: [], reconciler: idle, inputs });
       await createPage(page);
       await page.quiet();
       const { length } = page.events;
@@ -151,7 +154,7 @@ suite("inputs of a controller", (test) => {
   });
 
   test("without inputs, a change of metadata alone is not reconciled", async () => {
-    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle });
+    await using page = await start({ dependents: [tierOf("labels")], reconciler: idle });
     await createPage(page, "one", { labels: { [TIER]: "gold" } });
     await untilText(page, "gold", "one-tier");
     await setMetadata(page, "labels", { [TIER]: "silver" });
@@ -160,26 +163,24 @@ suite("inputs of a controller", (test) => {
   });
 
   test("a change that was made while the operator was away is reconciled at its start", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const settings = { dependents: [tierOf("labels")], reconciler: idle, inputs: ["metadata.labels"] as Inputs };
     {
-      await using page = createPageOperator(server, settings);
-      await page.operator.start();
+      await using page = await startInSpace(space, settings);
       await createPage(page, "one", { labels: { [TIER]: "gold" } });
       await untilText(page, "gold", "one-tier");
     }
-    await apiRequestOrThrow(server, "PATCH /apis/example.com/v1/namespaces/default/pages/one", {
+    await apiRequestOrThrow(space, `PATCH /apis/example.com/v1/namespaces/${space.namespace}/pages/one`, {
       contentType: "application/merge-patch+json",
       body: { metadata: { labels: { [TIER]: "silver" } } },
     });
-    await using page = createPageOperator(server, settings);
-    await page.operator.start();
+    await using page = await startInSpace(space, settings);
     await untilText(page, "silver", "one-tier");
   });
 
   test("thirty changes of an input, each of which changes the dependent, are no write loop", async () => {
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
-    await using page = await startPageOperator({ dependents: [tierOf("labels")], reconciler: idle, inputs });
+    await using page = await start({ dependents: [tierOf("labels")], reconciler: idle, inputs });
     await createPage(page, "one", { labels: { [TIER]: "t" } });
     for (let index = 0; index < 30; index++) {
       await setMetadata(page, "labels", { [TIER]: `t${index}` });
@@ -200,7 +201,7 @@ suite("inputs of a controller", (test) => {
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
     subscribe("gen-operator.unlisted-read", listen);
     try {
-      await using page = await startPageOperator({
+      await using page = await start({
         dependents: [tierOf("labels"), { ...tierOf("annotations", "note"), deletion: "ordered" }],
         reconciler,
         inputs,
@@ -209,12 +210,13 @@ suite("inputs of a controller", (test) => {
       await untilText(page, "gold", "one-tier");
       await setText(page, "second");
       await page.quiet();
+      const primary = `${page.namespace}/one`;
       const sorted = [...told].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
       assert.equal(sorted, [
-        { controller: "page", input: "metadata.annotations", primary: "default/one" },
-        { controller: "page", input: "metadata.labels['other']", primary: "default/one" },
+        { controller: "page", input: "metadata.annotations", primary },
+        { controller: "page", input: "metadata.labels['other']", primary },
       ]);
-      assert.equal((await page.operator.client.get(Page, one))?.metadata.annotations?.["seen"], "x");
+      assert.equal((await page.operator.client.get(Page, one(page)))?.metadata.annotations?.["seen"], "x");
       assert.equal(failuresOf(page.events), []);
     } finally {
       unsubscribe("gen-operator.unlisted-read", listen);

@@ -1,6 +1,6 @@
 // Failures that another client, or a person, mends: they are looked at again soon and cheaply, and a namespace that ends is no failure.
 import { waitFor } from "#apiserver/wait-for.js";
-import { OperatorMetrics } from "#runtime/operate/metrics/operator-metrics.js";
+import { OperatorMetrics } from "#runtime/operate/metrics.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configOf, dependentController } from "../../josdk/dependents/sample-dependents.js";
@@ -63,9 +63,9 @@ suite("a namespace that is being deleted", (test) => {
       await client.create(Namespace, { metadata: { name: home } });
       const dependents = [configOf("a"), configOf("b", { dependsOn: ["a"] })];
       const metrics = new OperatorMetrics(unobserved, { eventLoop: { takeMaxDelayMs: () => 0 }, definitions: [] });
-      const observer = (event: Parameters<OperatorMetrics["observeReconcile"]>[0]) => {
+      const observer = (event: Parameters<OperatorMetrics["onReconcile"]>[0]) => {
         recorded.push(event);
-        metrics.observeReconcile(event);
+        metrics.onReconcile(event);
       };
       const recorded: { readonly error?: unknown; readonly isNamespaceTerminating?: true }[] = [];
       let reconciles = 0;

@@ -1,5 +1,5 @@
 // What an operator makes of requests that fail, and of answers that are lost or late.
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";

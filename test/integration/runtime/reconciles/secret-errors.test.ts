@@ -93,4 +93,13 @@ suite("an error about a Secret", (test) => {
     const { message } = await errorOf(client.get(Secret, ONE));
     assert.match(message, /403 Forbidden: secrets "one" is forbidden: User ".*" cannot get resource "secrets"/);
   });
+
+  test("still says which quota is exceeded", async () => {
+    await using server = await startPageServer();
+    await using client = createClient(server);
+    const quota = "requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2";
+    const message = `secrets "one" is forbidden: exceeded quota: team-quota, ${quota}`;
+    server.faults.add({ verb: "create", answer: { status: 403, reason: "Forbidden", message } });
+    assert.match((await errorOf(client.create(Secret, object))).message, `403 Forbidden: ${message}`);
+  });
 });

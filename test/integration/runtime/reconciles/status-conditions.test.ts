@@ -11,13 +11,14 @@ import {
   createPage,
   createPageOperator,
   Page,
-  type PageOperator,
+  pageSpacesOf,
   setText,
-  startPageOperator,
-  startPageServer,
+  startInSpace,
+  type PageOperator,
 } from "../page-operator.js";
 
-const one = { name: "one", namespace: "default" };
+const openSpace = pageSpacesOf();
+const one = ({ namespace = "" }: PageOperator) => ({ name: "one", namespace });
 
 /** Ready as soon as somebody labels it. */
 const first = configMapOf("first", {
@@ -26,9 +27,9 @@ const first = configMapOf("first", {
 });
 const second = configMapOf("second", { dependsOn: ["first"] });
 
-async function conditionsOf({ operator }: PageOperator): Promise<string[] | undefined> {
-  const page = await operator.client.get(Page, one);
-  return page?.status?.conditions?.map(
+async function conditionsOf(page: PageOperator): Promise<string[] | undefined> {
+  const found = await page.operator.client.get(Page, one(page));
+  return found?.status?.conditions?.map(
     ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
   );
 }
@@ -41,25 +42,29 @@ async function untilConditions(page: PageOperator, expected: readonly string[]):
   }).catch(() => assert.equal(last, expected));
 }
 
-const label = ({ operator }: PageOperator) =>
-  operator.client.mergePatch(
-    ConfigMap,
-    { name: "one-first", namespace: "default" },
-    { metadata: { labels: { a: "b" } } },
-  );
+const label = (page: PageOperator) =>
+  page.operator.client.mergePatch(ConfigMap, { ...one(page), name: "one-first" }, { metadata: { labels: { a: "b" } } });
 
 suite("the reasons of a reconcile", (test) => {
   test("name the kind and the key of what changed, and its dependent where several share a watch", async () => {
-    await using page = await startPageOperator({ dependents: [configMapOf("first"), configMapOf("second")] });
+    await using page = await startInSpace(await openSpace(), {
+      dependents: [configMapOf("first"), configMapOf("second")],
+    });
     await createPage(page);
     await waitFor("the page is reconciled", () => page.events.length > 0);
     await page.quiet();
     const { length } = page.events;
     const patch = { data: { text: "theirs" } };
-    await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch);
+    await page.operator.client.mergePatch(ConfigMap, { ...one(page), name: "one-second" }, patch);
     await waitFor("it is reconciled again", () => page.events.length > length);
     assert.equal(page.events[length]?.reasons, [
-      { kind: "secondary", source: "second", type: "ConfigMap", object: "default/one-second", isInitial: false },
+      {
+        kind: "secondary",
+        source: "second",
+        type: "ConfigMap",
+        object: `${page.namespace}/one-second`,
+        isInitial: false,
+      },
     ]);
   });
 });
@@ -67,7 +72,7 @@ suite("the reasons of a reconcile", (test) => {
 suite("status conditions of an operator", (test) => {
   for (const serverSideApply of [true, false])
     test(`they follow the workflow, ${serverSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
-      await using server = await startPageServer();
+      const space = await openSpace();
       const reconciler = {
         // Without server-side apply a status is stated as a whole.
         reconcile: ({ primary }: { primary: Page }) => ({
@@ -80,7 +85,7 @@ suite("status conditions of an operator", (test) => {
         serverSideApply,
         reconciler,
       };
-      await using page = createPageOperator(server, options);
+      await using page = createPageOperator(space, options);
       await page.operator.start();
       await createPage(page);
       await untilConditions(page, [
@@ -88,18 +93,18 @@ suite("status conditions of an operator", (test) => {
         "FirstReady=False NotReady: its readyPostcondition is false",
         "SecondReady=False DependencyNotReady: waits for first",
       ]);
-      const before = (await page.operator.client.get(Page, one))?.status;
+      const before = (await page.operator.client.get(Page, one(page)))?.status;
       assert.is(before?.text, "first");
       await label(page);
       await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
-      const after = (await page.operator.client.get(Page, one))?.status;
+      const after = (await page.operator.client.get(Page, one(page)))?.status;
       assert.is(after?.conditions?.[0]?.observedGeneration, 1);
       await setText(page, "changed");
       await waitFor("the new generation is observed", async () => {
-        const { status } = (await page.operator.client.get(Page, one)) ?? {};
+        const { status } = (await page.operator.client.get(Page, one(page))) ?? {};
         return status?.conditions?.[0]?.observedGeneration === 2 && status.text === "changed";
       });
-      const last = (await page.operator.client.get(Page, one))?.status;
+      const last = (await page.operator.client.get(Page, one(page)))?.status;
       assert.is(last?.conditions?.[0]?.lastTransitionTime, after?.conditions?.[0]?.lastTransitionTime);
       await page.quiet();
       const { length } = page.requests;
@@ -117,89 +122,93 @@ suite("status conditions of an operator", (test) => {
     "states the whole": ({ status, spec }) => ({ ...status, text: spec.text }),
     "states only its own fields": ({ spec }) => ({ text: spec.text }),
   };
-  for (const [title, status] of Object.entries(statusOf))
-    test(`one patch writes them with a status of the reconciler that ${title}`, async () => {
-      await using server = await startPageServer();
-      const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: status(primary) }) };
-      const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
-      await using page = createPageOperator(server, options);
+  for (const [way, serverSideApply] of Object.entries({ "an apply": true, "a patch": false }))
+    for (const [title, status] of Object.entries(statusOf))
+      test(`${way} writes them with a status of the reconciler that ${title}`, async () => {
+        const space = await openSpace();
+        const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: status(primary) }) };
+        const options = { dependents: [], statusConditions: "managed" as const, serverSideApply, reconciler };
+        await using page = createPageOperator(space, options);
+        await page.operator.start();
+        await createPage(page);
+        await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+        await page.quiet();
+        assert.is(page.requests.filter(isStatusWrite).length, 1, page.requests.join("\n"));
+        const since = (await page.operator.client.get(Page, one(page)))?.status?.conditions?.[0]?.lastTransitionTime;
+        await setText(page, "second");
+        await waitFor("the new generation is observed", async () => {
+          const now = (await page.operator.client.get(Page, one(page)))?.status;
+          return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
+        });
+        await page.quiet();
+        assert.is(page.requests.filter(isStatusWrite).length, 2, page.requests.join("\n"));
+        assert.is(
+          (await page.operator.client.get(Page, one(page)))?.status?.conditions?.[0]?.lastTransitionTime,
+          since,
+        );
+        // The conditions of the write are known to be its own: a change that concerns nothing causes no reconcile.
+        const { length } = page.events;
+        await page.operator.client.mergePatch(Page, one(page), { metadata: { labels: { a: "b" } } });
+        await page.quiet();
+        assert.is(page.events.length, length);
+      });
+
+  for (const serverSideApply of [true, false]) {
+    const by = serverSideApply ? "by server-side apply" : "by patches";
+    test(`one request writes them with the status that updateErrorStatus returns, ${by}`, async () => {
+      const space = await openSpace();
+      const reconciler = {
+        reconcile() {
+          throw new TerminalError("out of order");
+        },
+        updateErrorStatus: ({ primary }: { primary: Page }) => ({ status: { text: `failed ${primary.spec.text}` } }),
+      };
+      const options = { dependents: [], statusConditions: "managed" as const, serverSideApply, reconciler };
+      await using page = createPageOperator(space, options);
       await page.operator.start();
       await createPage(page);
-      await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+      await untilConditions(page, ["Ready=False Failed: out of order"]);
       await page.quiet();
       assert.is(page.requests.filter(isStatusWrite).length, 1, page.requests.join("\n"));
-      const since = (await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime;
-      await setText(page, "second");
-      await waitFor("the new generation is observed", async () => {
-        const now = (await page.operator.client.get(Page, one))?.status;
-        return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
-      });
-      await page.quiet();
-      assert.is(page.requests.filter(isStatusWrite).length, 2, page.requests.join("\n"));
-      assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
-      // The conditions of the patch are known to be its own: a change that concerns nothing causes no reconcile.
-      const { length } = page.events;
-      await page.operator.client.mergePatch(Page, one, { metadata: { labels: { a: "b" } } });
-      await page.quiet();
-      assert.is(page.events.length, length);
+      assert.is((await page.operator.client.get(Page, one(page)))?.status?.text, "failed first");
     });
 
-  test("one patch writes them with the status that updateErrorStatus returns", async () => {
-    await using server = await startPageServer();
-    const reconciler = {
-      reconcile() {
-        throw new TerminalError("out of order");
-      },
-      updateErrorStatus: ({ primary }: { primary: Page }) => ({ status: { text: `failed ${primary.spec.text}` } }),
-    };
-    const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
-    await using page = createPageOperator(server, options);
-    await page.operator.start();
-    await createPage(page);
-    await untilConditions(page, ["Ready=False Failed: out of order"]);
-    await page.quiet();
-    assert.is(page.requests.filter(isStatusWrite).length, 1, page.requests.join("\n"));
-    assert.is((await page.operator.client.get(Page, one))?.status?.text, "failed first");
-  });
-
-  test("are written by themselves where the status of the reconciler is rejected, or stays as it is", async () => {
-    await using server = await startPageServer();
-    const reconciler = {
-      reconcile: ({ primary: { spec, status } }: { primary: Page }) => ({
-        status: { ...status, text: spec.text === "bad" ? (1 as unknown as string) : "fixed" },
-      }),
-    };
-    const options = {
-      dependents: [first],
-      statusConditions: "managed" as const,
-      serverSideApply: false,
-      reconciler,
-    };
-    await using page = createPageOperator(server, options);
-    await page.operator.start();
-    await createPage(page);
-    await waitFor("it waits", async () => (await conditionsOf(page))?.some((each) => each.startsWith("FirstReady=")));
-    await page.quiet();
-    const { length } = page.requests;
-    await label(page);
-    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
-    await page.quiet();
-    assert.is(page.requests.slice(length).filter(isStatusWrite).length, 1);
-    assert.is((await page.operator.client.get(Page, one))?.status?.text, "fixed");
-    await setText(page, "bad");
-    await waitFor("the failure shows", async () => (await conditionsOf(page))?.[0]?.startsWith("Ready=False Failed: "));
-    assert.is((await page.operator.client.get(Page, one))?.status?.text, "fixed");
-  });
+    test(`are written by themselves where the status of the reconciler is rejected, or stays as it is, ${by}`, async () => {
+      const space = await openSpace();
+      const reconciler = {
+        reconcile: ({ primary: { spec, status } }: { primary: Page }) => ({
+          status: { ...status, text: spec.text === "bad" ? (1 as unknown as string) : "fixed" },
+        }),
+      };
+      const options = { dependents: [first], statusConditions: "managed" as const, serverSideApply, reconciler };
+      await using page = createPageOperator(space, options);
+      await page.operator.start();
+      await createPage(page);
+      await waitFor("it waits", async () => (await conditionsOf(page))?.some((each) => each.startsWith("FirstReady=")));
+      await page.quiet();
+      const { length } = page.requests;
+      await label(page);
+      await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+      await page.quiet();
+      assert.is(page.requests.slice(length).filter(isStatusWrite).length, 1);
+      assert.is((await page.operator.client.get(Page, one(page)))?.status?.text, "fixed");
+      await setText(page, "bad");
+      await waitFor("the failure shows", async () =>
+        (await conditionsOf(page))?.[0]?.startsWith("Ready=False Failed: "),
+      );
+      assert.is((await page.operator.client.get(Page, one(page)))?.status?.text, "fixed");
+    });
+  }
 
   test("a reconciler that fails shows, and is forgotten when it succeeds", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     let isFailing = true;
     const reconciler = {
       reconcile() {
         if (isFailing) throw new Error("out of order");
       },
     };
-    await using page = createPageOperator(server, { dependents: [], statusConditions: "managed", reconciler });
+    await using page = createPageOperator(space, { dependents: [], statusConditions: "managed", reconciler });
     await page.operator.start();
     await createPage(page);
     await untilConditions(page, ["Ready=False Failed: out of order"]);
@@ -208,40 +217,40 @@ suite("status conditions of an operator", (test) => {
   });
 
   test("keep their times where the reconciler states a status without them", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
     const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
-    await using page = createPageOperator(server, options);
+    await using page = createPageOperator(space, options);
     const since = "2026-01-02T03:04:05Z";
     await page.operator.start();
     await createPage(page);
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
-    const { status } = (await page.operator.client.get(Page, one))!;
+    const { status } = (await page.operator.client.get(Page, one(page)))!;
     const old = status!.conditions!.map((condition) => ({ ...condition, lastTransitionTime: since }));
-    const path = "/apis/example.com/v1/namespaces/default/pages/one/status";
+    const path = `/apis/example.com/v1/namespaces/${space.namespace}/pages/one/status`;
     const patch = { contentType: "application/merge-patch+json", body: { status: { conditions: old } } };
-    await apiRequestOrThrow(server, `PATCH ${path}`, patch);
+    await apiRequestOrThrow(space, `PATCH ${path}`, patch);
     await setText(page, "second");
     await waitFor("the new generation is observed", async () => {
-      const now = (await page.operator.client.get(Page, one))?.status;
+      const now = (await page.operator.client.get(Page, one(page)))?.status;
       return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
     });
-    assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
+    assert.is((await page.operator.client.get(Page, one(page)))?.status?.conditions?.[0]?.lastTransitionTime, since);
   });
 
   test("stay where they are beside a status that is stated without them, and nothing is written twice", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
     const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
     const ready = ["Ready=True Ready: everything is as desired"];
     {
-      await using page = createPageOperator(server, options);
+      await using page = createPageOperator(space, options);
       await page.operator.start();
       await createPage(page);
       await untilConditions(page, ready);
       await page.quiet();
     }
-    await using page = createPageOperator(server, options);
+    await using page = createPageOperator(space, options);
     await page.operator.start();
     await waitFor("the page is reconciled again", () => page.events.length > 0);
     await page.quiet();
@@ -253,15 +262,15 @@ suite("status conditions of an operator", (test) => {
   });
 
   test("are false for a primary that is being deleted, and that a finalizer of others holds", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const dependents = [configMapOf("text", { deletion: "ordered" })];
-    await using page = createPageOperator(server, { dependents, statusConditions: "managed" });
+    await using page = createPageOperator(space, { dependents, statusConditions: "managed" });
     await page.operator.start();
     await createPage(page, "one", { finalizers: ["example.com/hold"] });
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
-    await page.operator.client.delete(Page, one);
+    await page.operator.client.delete(Page, one(page));
     await waitFor("the own finalizer is removed", async () => {
-      return (await page.operator.client.get(Page, one))?.metadata.finalizers?.length === 1;
+      return (await page.operator.client.get(Page, one(page)))?.metadata.finalizers?.length === 1;
     });
     await untilConditions(page, ["Ready=False Deleting: the primary is being deleted"]);
   });
@@ -290,23 +299,23 @@ suite("status conditions of an operator", (test) => {
   ];
   for (const [what, dependent, message, second] of held)
     test(`are false while ${what} is held, and true when it is gone`, async () => {
-      await using server = await startPageServer();
+      const space = await openSpace();
       const options = {
         dependents: [configMapOf("a", { deletion: "ordered", ...dependent })],
         statusConditions: "managed" as const,
       };
       const ready = ["Ready=True Ready: everything is as desired"];
-      const hold = ({ operator }: PageOperator, finalizers: readonly string[]) =>
-        operator.client.mergePatch(ConfigMap, { ...one, name: "one-a" }, { metadata: { finalizers } });
+      const hold = (page: PageOperator, finalizers: readonly string[]) =>
+        page.operator.client.mergePatch(ConfigMap, { ...one(page), name: "one-a" }, { metadata: { finalizers } });
       {
-        await using page = createPageOperator(server, options);
+        await using page = createPageOperator(space, options);
         await page.operator.start();
         await createPage(page);
         await untilConditions(page, ready);
         await hold(page, ["example.com/hold"]);
         await page.quiet();
       }
-      await using page = createPageOperator(server, { ...options, ...second });
+      await using page = createPageOperator(space, { ...options, ...second });
       await page.operator.start();
       await setText(page, "second");
       const isFalse = async () => (await conditionsOf(page))?.[0] === `Ready=False Deleting: ${message}`;
@@ -318,7 +327,7 @@ suite("status conditions of an operator", (test) => {
     });
 
   test("nothing is said of a workflow that the reconciler did not run", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const reconciler = {
       async reconcile({
         primary,
@@ -331,7 +340,7 @@ suite("status conditions of an operator", (test) => {
         if (primary.spec.text === "run") await context.workflow.reconcile();
       },
     };
-    await using page = createPageOperator(server, {
+    await using page = createPageOperator(space, {
       dependents: [configMapOf("first")],
       workflow: { invocation: "explicit" },
       statusConditions: "managed",
@@ -345,7 +354,7 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
     await setText(page, "paused");
     await page.quiet();
-    const { status } = (await page.operator.client.get(Page, one))!;
+    const { status } = (await page.operator.client.get(Page, one(page)))!;
     assert.equal([status?.conditions?.[0]?.status, status?.conditions?.[0]?.observedGeneration], ["True", 2]);
     await setText(page, "bad");
     await untilConditions(page, ["Ready=False Failed: out of order"]);
@@ -354,8 +363,8 @@ suite("status conditions of an operator", (test) => {
   });
 
   test("what somebody else wrote into the conditions stays", async () => {
-    await using server = await startPageServer();
-    await using page = createPageOperator(server, {
+    const space = await openSpace();
+    await using page = createPageOperator(space, {
       dependents: [],
       statusConditions: "managed",
       reconciler: { reconcile() {} },
@@ -370,12 +379,12 @@ suite("status conditions of an operator", (test) => {
       message: "",
       lastTransitionTime: "2026-05-04T09:00:00Z",
     } as const;
-    const object = { metadata: one, status: { conditions: [theirs] } };
+    const object = { metadata: one(page), status: { conditions: [theirs] } };
     const apply = { fieldManager: "auditor", fieldManagers: [], subresource: "status" } as const;
     await page.operator.client.apply(Page, object, apply);
     await setText(page, "changed");
     await waitFor("the new generation is observed", async () => {
-      const conditions = (await page.operator.client.get(Page, one))?.status?.conditions;
+      const conditions = (await page.operator.client.get(Page, one(page)))?.status?.conditions;
       return conditions?.some(({ type, observedGeneration }) => type === "Ready" && observedGeneration === 2);
     });
     assert.equal((await conditionsOf(page))?.sort(), [
@@ -385,11 +394,11 @@ suite("status conditions of an operator", (test) => {
   });
 
   test("a kind whose conditions nobody can share is refused", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const definition = { ...Page.definition, schema: {} };
-    const page = createPageOperator(server, { dependents: [] });
+    const page = createPageOperator(space, { dependents: [] });
     const { workflow, ...rest } = { workflow: { primary: definition, dependents: [] }, name: "page" };
-    const { createOperator } = await import("#runtime/operator.js");
+    const { createOperator } = await import("#runtime/api/operator.js");
     const failure = await failureOf(async () =>
       createOperator({ controllers: [{ ...rest, workflow, statusConditions: "managed" }] }),
     );
@@ -404,10 +413,10 @@ suite("status conditions of an operator", (test) => {
 
 suite("the conditions of a controller with another name", (test) => {
   test("replace those that it kept under the former one", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     const options = { dependents: [first, second], statusConditions: "managed" } as const;
     {
-      await using page = createPageOperator(server, options);
+      await using page = createPageOperator(space, options);
       await page.operator.start();
       await createPage(page);
       await waitFor("it waits", async () => (await conditionsOf(page))?.some((each) => each.startsWith("FirstReady=")));
@@ -415,12 +424,12 @@ suite("the conditions of a controller with another name", (test) => {
     }
     // The new version has another dependent in its place.
     const renamed = { ...options, name: "renamed", formerNames: ["page"], dependents: [configMapOf("third")] };
-    await using page = createPageOperator(server, { ...renamed, workflow: { pruning: false } });
+    await using page = createPageOperator(space, { ...renamed, workflow: { pruning: false } });
     await page.operator.start();
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
     await page.quiet();
     const { length } = page.requests;
-    await page.operator.client.mergePatch(Page, one, { metadata: { labels: { a: "b" } } });
+    await page.operator.client.mergePatch(Page, one(page), { metadata: { labels: { a: "b" } } });
     await page.quiet();
     assert.equal(
       page.requests.slice(length).filter((line) => line.includes("/status")),

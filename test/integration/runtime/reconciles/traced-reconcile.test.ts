@@ -5,7 +5,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { Transport } from "#runtime/client/transport.js";
 import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
 import { WorkflowRuns } from "#runtime/reconcile/workflow-runs.js";
-import { Dispatcher } from "#runtime/schedule/dispatch/dispatcher.js";
+import { Dispatcher } from "#runtime/queue/work-queue.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, createPage, startPageOperator, untilText } from "../page-operator.js";
@@ -22,7 +22,7 @@ function filesOnStack(): string[] {
     ([, file]) => file!,
   );
   // A loop that only calls back.
-  const callers = files.filter((file) => file !== "base/clock").reverse();
+  const callers = files.filter((file) => file !== "base/wait").reverse();
   return callers.filter((file, index) => file !== callers[index - 1]);
 }
 
@@ -61,7 +61,7 @@ suite("the way from an event to a write", (test) => {
     await waitFor("it is written", () => sent.files.length > 0);
     // No stack has the callers of a function that nobody awaits, so the way is put together from four.
     const parts = [
-      [...submitted.files, "schedule/dispatch/dispatcher"],
+      [...submitted.files, "queue/work-queue"],
       [...begun.files, "reconcile/primary-reconciler"],
       [...run.files, "reconcile/workflow-runs"],
       [...sent.files, "client/transport"],

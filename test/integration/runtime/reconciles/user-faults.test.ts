@@ -1,10 +1,10 @@
 // Nothing that the user wrote ends the process, hangs the operator, or loses an event for another: this file runs with --unhandled-rejections=strict
 // semantics, which Node has by default.
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { createOperator } from "#runtime/operator.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import { createOperator } from "#runtime/api/operator.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

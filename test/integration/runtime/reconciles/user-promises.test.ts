@@ -2,9 +2,9 @@
 // process. Loggers and keys that are none belong here, too: they fail where the user's code is not on the stack any more.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { inboundSource, timerSource } from "#runtime/sources/trigger-sources.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,10 +1,9 @@
 // Kinds that the cluster does not serve: they have no objects, and hold up nothing.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { not } from "#runtime/sources/filters.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import type { SourceCondition } from "#runtime/sources/event-source.js";
-import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { type SourceCondition, not } from "#runtime/sources/event-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import { crdPresent } from "#runtime/workflow/conditions.js";
 import { installCrd, startTestApiServer } from "../../../support/api/api-server.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -2,12 +2,12 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Backoff } from "#runtime/base/clock.js";
+import { Backoff } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ApiClient, requesterOf, type ApiClientOptions } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { runListWatch } from "#runtime/watch/list-watch.js";
+import { ListWatch } from "#runtime/watch/list-watch.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";
@@ -111,8 +111,9 @@ suite("the limits of answers", (test) => {
       10_000,
     ],
   };
-  for (const [what, [next, message, pages]] of Object.entries(endless))
-    test(
+  for (const [what, [next, message, pages]] of Object.entries(endless)) {
+    const declare = pages > 1_000 ? test.thorough : test;
+    declare(
       `end a list ${what}, in an error that names the request`,
       async () => {
         await using server = await startScripted(pagesWith(next));
@@ -123,6 +124,7 @@ suite("the limits of answers", (test) => {
       },
       { timeoutMs: 120_000 },
     );
+  }
 
   test("end the list of an operator whose token comes again, which begins anew", async () => {
     let isGood = false;
@@ -133,18 +135,16 @@ suite("the limits of answers", (test) => {
     });
     const failures: string[] = [];
     const abort = new AbortController();
-    await runListWatch(
-      {
-        ...{ definition, fieldManagers: [], requester: requesterOf(server.client), cache: new ResourceCache() },
-        backoff: new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 }),
-        onFailure: (error) => {
-          failures.push(messageOf(error));
-          isGood = true;
-        },
-        onListed: () => abort.abort(new Error("listed")),
-      },
-      abort.signal,
-    );
+    const onFailure = (error: unknown) => {
+      failures.push(messageOf(error));
+      isGood = true;
+    };
+    const context = {
+      ...{ fieldManagers: [], requester: requesterOf(server.client), cache: new ResourceCache() },
+      backoff: new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 }),
+      events: { onFailure, onListed: () => abort.abort(new Error("listed")) },
+    };
+    await new ListWatch({ definition }, context).run(abort.signal);
     assert.is(failures.length, 1);
     assert.match(failures[0] ?? "", /a continue token that an earlier page had/);
   });
@@ -173,23 +173,24 @@ suite("the limits of answers", (test) => {
       else sendForever(response, Buffer.alloc(64 * 1024, " "));
     });
     const abort = new AbortController();
-    await runListWatch(
-      {
-        ...{ definition, fieldManagers: [], requester: requesterOf(server.client), cache: new ResourceCache() },
-        backoff: new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 }),
-        onFailure: (error) => void failures.push(messageOf(error)),
-        onListed: () => abort.abort(new Error("listed")),
-      },
-      abort.signal,
-    );
+    const onFailure = (error: unknown) => void failures.push(messageOf(error));
+    const context = {
+      ...{ fieldManagers: [], requester: requesterOf(server.client), cache: new ResourceCache() },
+      backoff: new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 }),
+      events: { onFailure, onListed: () => abort.abort(new Error("listed")) },
+    };
+    await new ListWatch({ definition }, context).run(abort.signal);
     assert.is(failures.length, 1);
     assert.match(failures[0] ?? "", /was answered with an event of more than 32 MiB, the limit of the client/);
   });
 
-  test(
+  test.thorough(
     "take a list of 100,000 objects in pages of 1 MB",
     async () => {
-      const one = JSON.stringify({ metadata: { name: "a", namespace: "default" }, data: { text: "x".repeat(2_000) } });
+      const one = JSON.stringify({
+        metadata: { name: "a", namespace: "default" },
+        data: { text: "x".repeat(2_000) },
+      });
       const items = `[${Array.from({ length: 500 }, () => one).join(",")}]`;
       const next = (token: string) => (Number(token) === 199 ? undefined : String(Number(token) + 1));
       await using server = await startScripted(pagesWith(next, items));

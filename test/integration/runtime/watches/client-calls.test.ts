@@ -1,9 +1,8 @@
 // The calls of the client besides plain reads and writes: signals, selectors, watches and subresources.
 import type { ObjectRef } from "#runtime/base/kubernetes-object.js";
-import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { RequestObserver } from "#runtime/client/requester.js";
-import type { WatchedEvent } from "#runtime/client/watch-events.js";
+import { ApiClient, type WatchedEvent } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connection.js";
+import type { RequestObserver } from "#runtime/client/request.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";

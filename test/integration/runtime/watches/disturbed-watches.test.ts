@@ -15,7 +15,7 @@ import {
 } from "../page-operator.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 
 const ref = { name: "a", namespace: "default" };
 

@@ -2,14 +2,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
-import { Backoff } from "#runtime/base/clock.js";
+import { Backoff } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
-import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
+import { createConnection, type ConnectionOptions } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { runListWatch } from "#runtime/watch/list-watch.js";
+import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
+import { ListWatch } from "#runtime/watch/list-watch.js";
 import { ConfigMap } from "../page-operator.js";
 
 const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };
@@ -17,7 +17,7 @@ const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };
 /** A cache that follows the ConfigMaps of a server. */
 export function follow(
   connection: ConnectionOptions,
-  options: { quietMs?: number; answerTimeoutMs?: number; initialTimeoutMs?: number; labelSelector?: string } = {},
+  options: { quietMs?: number; answerTimeoutMs?: number; initialTimeoutMs?: number } = {},
 ) {
   const client = new ApiClient(createConnection(connection));
   const failures: string[] = [];
@@ -46,18 +46,15 @@ export function follow(
       super.observeVersion(version);
     }
   })();
-  const ended = runListWatch(
-    {
-      definition: ConfigMap.definition,
-      fieldManagers: [],
-      requester: requesterOf(client),
-      cache,
-      onFailure: (error) => void failures.push(messageOf(error)),
-      backoff: new Backoff(QUICK),
-      ...options,
-    },
-    abort.signal,
-  );
+  const context = {
+    fieldManagers: [],
+    requester: requesterOf(client),
+    cache,
+    events: { onFailure: (error: unknown) => void failures.push(messageOf(error)) },
+    backoff: new Backoff(QUICK),
+    ...options,
+  };
+  const ended = new ListWatch({ definition: ConfigMap.definition }, context).run(abort.signal);
   return {
     cache,
     client,

@@ -2,9 +2,9 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { createSafeLogger } from "#runtime/base/logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { Informer } from "#runtime/watch/informer.js";
+import { SharedInformer } from "#runtime/watch/shared-informers.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Secret, startPageServer } from "../page-operator.js";
 import { follow, write, untilText, startProxy } from "./followed-cache.js";
@@ -187,7 +187,10 @@ suite("list-watch", (test) => {
     const client = new ApiClient(createConnection(server));
     const cache = new ResourceCache();
     const logger = createSafeLogger({ debug: fail, info: fail, warn: fail, error: fail });
-    const informer = new Informer({ definition: ConfigMap.definition, fieldManagers: [], cache, client, logger });
+    const informer = new SharedInformer(
+      { definition: ConfigMap.definition },
+      { fieldManagers: [], cache, client, logger },
+    );
     try {
       await informer.start();
       assert.ok(cache.has("default/a"));

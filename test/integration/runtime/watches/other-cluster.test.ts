@@ -3,12 +3,12 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
-import type { KindOperations } from "#runtime/write/kind-operations.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { KindOperations } from "#runtime/apply/resource-operations.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,

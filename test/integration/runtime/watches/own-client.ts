@@ -1,8 +1,8 @@
 // A client of a test's own, apart from that of an operator.
 import type { ApiServer } from "#apiserver/index.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { RequesterOptions } from "#runtime/client/requester.js";
+import { createConnection } from "#runtime/client/connection.js";
+import type { RequesterOptions } from "#runtime/client/request.js";
 
 /** A client of its own, with what it was made to say. */
 export function createClient(server: ApiServer, options: RequesterOptions = {}) {

@@ -1,9 +1,9 @@
 // Objects of one kind that one controller sees through several event sources: what it writes through one of them is its own in all of them.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/informer-source.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
+import type { Context } from "#runtime/workflow/context.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

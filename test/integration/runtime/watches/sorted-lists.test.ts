@@ -1,7 +1,7 @@
 // A cache keeps objects in the order in which it learned of them; lists that functions of the user read are sorted.
 import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject, ResourceReader } from "#runtime/base/kubernetes-object.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentController } from "../../josdk/dependents/sample-dependents.js";
 import { ConfigMap, Sample } from "../../josdk/sample-kind.js";

@@ -2,15 +2,15 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Backoff } from "#runtime/base/clock.js";
+import { Backoff } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
-import { runListWatch } from "#runtime/watch/list-watch.js";
+import { ListWatch } from "#runtime/watch/list-watch.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";
 
@@ -143,9 +143,9 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
       onEvent(names.length, abort);
     }
   })();
-  const definition = ConfigMap.definition;
   const backoff = new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 });
-  await runListWatch({ definition, fieldManagers: [], requester: requesterOf(client), cache, backoff }, abort.signal);
+  const context = { fieldManagers: [], requester: requesterOf(client), cache, backoff };
+  await new ListWatch({ definition: ConfigMap.definition }, context).run(abort.signal);
   await new Promise((resolve) => setTimeout(resolve, 20));
   await client.close();
   return names;

@@ -1,7 +1,7 @@
 // Page → ConfigMap "users" → Secret: what a primary refers to stands in an object to which it refers itself.
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { configMapsWith } from "../../../support/runtime/config-maps.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -12,11 +12,12 @@ import {
   Page,
   Secret,
   setText,
-  startPageOperator,
-  startPageServer,
+  pageSpacesOf,
+  startInSpace,
   untilText,
   type DataObject,
   type PageOperator,
+  type PageOperatorOptions,
 } from "../page-operator.js";
 
 interface Found {
@@ -24,8 +25,10 @@ interface Found {
   readonly secrets: readonly DataObject[];
 }
 
-const NAMESPACE = "default";
-const keyOf = (name: string | undefined) => (name === undefined ? [] : [`${NAMESPACE}/${name}`]);
+const openSpace = pageSpacesOf();
+const start = async (options: PageOperatorOptions) => startInSpace(await openSpace(), options);
+const keyOf = ({ metadata }: Page, name: string | undefined) =>
+  name === undefined ? [] : [`${metadata.namespace}/${name}`];
 const encoded = (text: string) => Buffer.from(text).toString("base64");
 
 // What the Secret says stands in the ConfigMap of the page.
@@ -41,28 +44,28 @@ const sources = ({ isQuiet = false } = {}) => [
     name: "users",
     resource: ConfigMap,
     labelSelector: "kind=user",
-    primaryToSecondary: ({ spec }: Page) => keyOf(spec.text),
+    primaryToSecondary: (page: Page) => keyOf(page, page.spec.text),
     ...(isQuiet && { filters: { onUpdate: () => false } }),
   }),
   informerSource({
     name: "secrets",
     resource: Secret,
-    primaryToSecondary: (_: Page, { secondary }: { readonly secondary: Found }) =>
-      secondary.users.flatMap(({ data }) => keyOf(data?.["secret"])),
+    primaryToSecondary: (page: Page, { secondary }: { readonly secondary: Found }) =>
+      secondary.users.flatMap(({ data }) => keyOf(page, data?.["secret"])),
   }),
 ];
 
-const createUser = ({ operator }: PageOperator, secret: string, name = "first") =>
+const createUser = ({ operator, namespace = "" }: PageOperator, secret: string, name = "first") =>
   operator.client.create(ConfigMap, {
-    metadata: { name, namespace: NAMESPACE, labels: { kind: "user" } },
+    metadata: { name, namespace, labels: { kind: "user" } },
     data: { secret },
   });
-const createSecret = ({ operator }: PageOperator, name: string, password: string) =>
-  operator.client.create(Secret, { metadata: { name, namespace: NAMESPACE }, data: { password: encoded(password) } });
-const setPassword = ({ operator }: PageOperator, name: string, password: string) =>
-  operator.client.mergePatch(Secret, { name, namespace: NAMESPACE }, { data: { password: encoded(password) } });
-const setSecret = ({ operator }: PageOperator, secret: string) =>
-  operator.client.mergePatch(ConfigMap, { name: "first", namespace: NAMESPACE }, { data: { secret } });
+const createSecret = ({ operator, namespace = "" }: PageOperator, name: string, password: string) =>
+  operator.client.create(Secret, { metadata: { name, namespace }, data: { password: encoded(password) } });
+const setPassword = ({ operator, namespace = "" }: PageOperator, name: string, password: string) =>
+  operator.client.mergePatch(Secret, { name, namespace }, { data: { password: encoded(password) } });
+const setSecret = ({ operator, namespace = "" }: PageOperator, secret: string) =>
+  operator.client.mergePatch(ConfigMap, { name: "first", namespace }, { data: { secret } });
 
 const settings = (options?: { isQuiet?: boolean }) => ({
   dependents: [copies()],
@@ -72,7 +75,7 @@ const settings = (options?: { isQuiet?: boolean }) => ({
 
 suite("objects that a primary names through another secondary", (test) => {
   test("are its own, in whichever order they come, and their changes are reconciled", async () => {
-    await using page = await startPageOperator(settings());
+    await using page = await start(settings());
     await createPage(page);
     await untilText(page, "none", "one-copy");
     await createSecret(page, "s1", "p1");
@@ -93,7 +96,7 @@ suite("objects that a primary names through another secondary", (test) => {
   });
 
   test("are found again although a filter rejects the change that names them", async () => {
-    await using page = await startPageOperator(settings({ isQuiet: true }));
+    await using page = await start(settings({ isQuiet: true }));
     await createSecret(page, "s1", "p1");
     await createSecret(page, "s2", "q1");
     await createUser(page, "s1");
@@ -107,7 +110,7 @@ suite("objects that a primary names through another secondary", (test) => {
   });
 
   test("belong to every primary that names them", async () => {
-    await using page = await startPageOperator(settings());
+    await using page = await start(settings());
     await createSecret(page, "s1", "p1");
     await createUser(page, "s1");
     for (const name of ["one", "two"]) await createPage(page, name);
@@ -119,9 +122,9 @@ suite("objects that a primary names through another secondary", (test) => {
   });
 
   test("are found after a restart, in which the user named another one", async () => {
-    await using server = await startPageServer();
+    const space = await openSpace();
     {
-      await using page = createPageOperator(server, settings());
+      await using page = createPageOperator(space, settings());
       await page.operator.start();
       await createSecret(page, "s1", "p1");
       await createUser(page, "s1");
@@ -129,12 +132,12 @@ suite("objects that a primary names through another secondary", (test) => {
       await untilText(page, encoded("p1"), "one-copy");
       await page.quiet();
     }
-    await using other = createPageOperator(server, { ...settings(), dependents: [], eventSources: () => [] });
+    await using other = createPageOperator(space, { ...settings(), dependents: [], eventSources: () => [] });
     await other.operator.start();
     await createSecret(other, "s2", "q1");
     await setSecret(other, "s2");
     await other.operator.stop();
-    await using page = createPageOperator(server, settings());
+    await using page = createPageOperator(space, settings());
     await page.operator.start();
     await untilText(page, encoded("q1"), "one-copy");
     await setPassword(page, "s2", "q2");
@@ -146,17 +149,17 @@ suite("objects that a primary names through another secondary", (test) => {
     const secrets = informerSource({
       name: "secrets",
       resource: Secret,
-      primaryToSecondary: (_: Page, { secondary }: { readonly secondary: { readonly user?: DataObject } }) =>
-        keyOf(secondary.user?.data?.["secret"]),
+      primaryToSecondary: (page: Page, { secondary }: { readonly secondary: { readonly user?: DataObject } }) =>
+        keyOf(page, secondary.user?.data?.["secret"]),
     });
     const dependents: readonly KubernetesDependent[] = [user, copies()];
-    await using page = await startPageOperator({ ...settings(), dependents, eventSources: () => [secrets] });
+    await using page = await start({ ...settings(), dependents, eventSources: () => [secrets] });
     await createSecret(page, "s1", "p1");
     await createPage(page);
     await untilText(page, "none", "one-copy");
     await page.operator.client.mergePatch(
       ConfigMap,
-      { name: "one-user", namespace: NAMESPACE },
+      { name: "one-user", namespace: page.namespace ?? "" },
       { data: { secret: "s1" } },
     );
     await untilText(page, encoded("p1"), "one-copy");
@@ -169,11 +172,11 @@ suite("objects that a primary names through another secondary", (test) => {
       name: "chain",
       resource: Secret,
       primaryToSecondary: (
-        _: Page,
+        page: Page,
         { secondary }: { readonly secondary: Found & { readonly chain: readonly DataObject[] } },
       ) => [
         ...secondary.secrets.flatMap(({ data }) =>
-          keyOf(data?.["next"] && Buffer.from(data["next"], "base64").toString()),
+          keyOf(page, data?.["next"] && Buffer.from(data["next"], "base64").toString()),
         ),
         ...secondary.chain.flatMap(() => []),
       ],
@@ -181,7 +184,7 @@ suite("objects that a primary names through another secondary", (test) => {
     const ends = configMapsWith<Page>((_, secondary) => ({
       text: (secondary as unknown as { chain: readonly DataObject[] }).chain[0]?.data?.["password"] ?? "none",
     }))("copy");
-    await using page = await startPageOperator({
+    await using page = await start({
       ...settings(),
       dependents: [ends],
       eventSources: () => [...sources({ isQuiet: true }), chain],
@@ -191,7 +194,7 @@ suite("objects that a primary names through another secondary", (test) => {
     await createPage(page);
     await untilText(page, "none", "one-copy");
     await page.operator.client.create(Secret, {
-      metadata: { name: "s1", namespace: NAMESPACE },
+      metadata: { name: "s1", namespace: page.namespace ?? "" },
       data: { next: encoded("end") },
     });
     await untilText(page, encoded("e1"), "one-copy");

@@ -4,7 +4,7 @@ import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { requesterOf } from "#runtime/client/api-client.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
-import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { crdPresent } from "#runtime/workflow/conditions.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -58,6 +58,23 @@ const cases: readonly { readonly title: string; readonly kind: [string, string];
     },
   },
   {
+    title: "the largest int64, and others that JavaScript rounds",
+    kind: ["apps/v1", "Deployment"],
+    desired: {
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          ...template,
+          spec: {
+            ...template.spec,
+            terminationGracePeriodSeconds: 2 ** 60,
+            tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 2 ** 63 }],
+          },
+        },
+      },
+    },
+  },
+  {
     title: "a time with another zone",
     kind: ["coordination.k8s.io/v1", "Lease"],
     desired: { spec: { renewTime: "2026-01-01T02:00:00.000000+02:00" } },

@@ -1,10 +1,10 @@
 // Writes that are given up: they are cancelled, and what they do all the same is put right.
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { ConfigMap } from "#kinds/core/v1.js";
 import { assert, suite } from "../../../support/suite.js";
 import { openWatch } from "../../../support/api/watch-client.js";

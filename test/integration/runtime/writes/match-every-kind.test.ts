@@ -3,12 +3,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { objectPath } from "#runtime/client/resource-path.js";
-import { findDifferences, type Difference } from "#runtime/match/match.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
-import { withEncodedData } from "#runtime/write/send/plan.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
+import { objectPath } from "#runtime/client/request.js";
+import { findDifferences, type Difference } from "#runtime/apply/match.js";
+import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
+import { withEncodedData } from "#runtime/apply/write.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../../support/api/api-request.js";
 import { isRealApiServer, startTestApiServer } from "../../../support/api/api-server.js";
 import { ObjectGrower, randomOf, type Random } from "../../../support/kinds/grown-objects.js";

@@ -1,15 +1,19 @@
 // One object that a dependent writes, and another field manager that writes it, too: on the embedded API server or a real one.
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import {
+  type DecodedResource,
+  type JsonPatchOperation,
+  type KubernetesObject,
+  keyOf,
+} from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
-import { keyOf, type JsonPatchOperation, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { objectPath } from "#runtime/client/resource-path.js";
-import { readManagedFields } from "#runtime/write/send/rivals.js";
-import { Sender } from "#runtime/write/send/send.js";
-import type { Written } from "#runtime/write/write-method.js";
-import { Writer } from "#runtime/write/writer.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { objectPath } from "#runtime/client/request.js";
+import type { ManagedEntry } from "#runtime/apply/field-set.js";
+import { Sender, readManagedFields } from "#runtime/apply/sender.js";
+import type { ApplyResult } from "#runtime/apply/write.js";
+import { Writer } from "#runtime/apply/writer.js";
 import type { TestApiServer } from "../../../support/api/api-server.js";
 import { createView } from "../../../support/runtime/resource-view.js";
 
@@ -65,7 +69,7 @@ export async function startWriting(
       readsLive = false,
       ...options
     }: WriteOptions & { serverSideApply?: boolean },
-  ): Promise<Written> => {
+  ): Promise<ApplyResult> => {
     const live = await read();
     requests.length = 0;
     logs.length = 0;
@@ -104,7 +108,7 @@ export async function startWriting(
       } else if ("mergePatch" in change) await other.mergePatch({ definition }, place, change.mergePatch);
       else await other.jsonPatch({ definition }, place, { fieldManager, operations: change.jsonPatch });
     },
-    managers: () => readManagedFields(other, objectPath(definition, metadata)),
+    managers: (): Promise<readonly ManagedEntry[]> => readManagedFields(other, objectPath(definition, metadata)),
     async live(): Promise<AnyObject> {
       return (await read())!.object;
     },

@@ -2,9 +2,9 @@
 // of own writes; the names of the originals stand in brackets.
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
+import type { Context } from "#runtime/workflow/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   ConfigMap,

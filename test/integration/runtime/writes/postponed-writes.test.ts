@@ -1,13 +1,13 @@
 // Writes that are held back because they are made over and over: everybody who should know does, and they are made later.
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
+import type { LoopEvent } from "#runtime/operate/competing-writers.js";
 import { noUpdate, patchResource, updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { openWatch } from "../../../support/api/watch-client.js";
 import {
@@ -122,7 +122,7 @@ suite("a write that is postponed", (test) => {
     assert.is(warnings.length, 1, warnings.join("\n"));
   });
 
-  test("is never that of a finalizer, however often it is taken off", async () => {
+  test("is never that of a finalizer, however often it is taken off, and that is told once", async () => {
     await using opponent = await startOpponent<Page>(PAGES, (client, { metadata: { name, finalizers = [] } }) =>
       name === "stripped" && finalizers.length > 0
         ? client.mergePatch(Page, asOpponent(name), { metadata: { finalizers: null } })
@@ -132,6 +132,12 @@ suite("a write that is postponed", (test) => {
     await createPage(page, "stripped");
     await waitFor("it is put back ten times", () => opponent.answers() >= 10);
     assert.equal(page.loops, []);
+    const warnings = page.logs.filter((line) => line.startsWith("warn") && line.includes("stripped"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+    assert.match(
+      warnings[0]!,
+      /written 3 times although .* undoes metadata\.finalizers each time; without it objects would be left behind, so it is put back/,
+    );
   });
 });
 

@@ -2,6 +2,7 @@
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
+import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { startWriting } from "./one-object.js";
 
@@ -10,6 +11,8 @@ const Deployment = builtinDefinition("apps/v1", "Deployment");
 const ConfigMap = builtinDefinition("v1", "ConfigMap");
 const Secret = builtinDefinition("v1", "Secret");
 const ServiceAccount = builtinDefinition("v1", "ServiceAccount");
+const PersistentVolumeClaim = builtinDefinition("v1", "PersistentVolumeClaim");
+const Job = builtinDefinition("batch/v1", "Job");
 
 const server = shared(() => startTestApiServer());
 const start = async (definition: ResourceDefinition) => startWriting(await server(), definition);
@@ -209,6 +212,74 @@ suite("a PUT", (test) => {
     const live = await writing.live();
     assert.equal(live["imagePullSecrets"], [{ name: "theirs" }]);
     assert.equal(live.metadata.labels, { a: "1" });
+  });
+});
+
+suite("a PUT of an object with immutable fields that others set", (test) => {
+  const claimOf = (more: object, labels: object = {}) => ({
+    metadata: { labels },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "fast",
+      resources: { requests: { storage: "1Gi" } },
+      ...more,
+    },
+  });
+  const jobOf = (parallelism: number) => ({
+    spec: {
+      parallelism,
+      template: { spec: { restartPolicy: "Never", containers: [{ name: "main", image: "image" }] } },
+    },
+  });
+  const bind = { mergePatch: { spec: { volumeName: "volume" } } };
+
+  test("keeps the volume of a claim, says so, and is at rest", async () => {
+    await using writing = await start(PersistentVolumeClaim);
+    await writing.put(claimOf({}));
+    await writing.others(bind, "kube-controller-manager");
+    const desired = claimOf({}, { a: "1" });
+    assert.is((await writing.put(desired)).kind, "updated");
+    assert.equal(writing.requests, ["PUT 422", "PUT 200"]);
+    assert.match(
+      writing.logs.join("\n"),
+      /info kept spec.volumeMode, spec.volumeName of PersistentVolumeClaim "default\/object-\d+", which are not desired and immutable$/,
+    );
+    const live = await writing.live();
+    assert.equal([live["spec"]?.["volumeName"], live.metadata.labels], ["volume", { a: "1" }]);
+    assert.is((await writing.put(desired)).kind, "unchanged");
+  });
+
+  test("keeps the volume of a claim that another operator made", async () => {
+    await using writing = await start(PersistentVolumeClaim);
+    await writing.others({ apply: claimOf({ volumeName: "volume" }) }, "old-operator");
+    await writing.put(claimOf({}, { a: "1" }));
+    const live = await writing.live();
+    assert.equal([live["spec"]?.["volumeName"], live.metadata.labels], ["volume", { a: "1" }]);
+  });
+
+  test("keeps the selector and the labels of the Pods of a Job", async () => {
+    await using writing = await start(Job);
+    await writing.put(jobOf(1));
+    const before = await writing.specOf();
+    await writing.put(jobOf(2));
+    assert.equal(await writing.specOf(), { ...(before as object), parallelism: 2 });
+  });
+
+  test("fails while a field that was stated before would have to go", async () => {
+    for (const way of ["put", "apply"] as const) {
+      await using writing = await start(PersistentVolumeClaim);
+      await writing[way](claimOf({ volumeName: "volume" }));
+      const error = await errorOf(writing.put(claimOf({}, { a: "1" })));
+      assert.match(String(error), /422 Invalid/);
+    }
+  });
+
+  test("fails while a desired field is immutable, and names it", async () => {
+    await using writing = await start(PersistentVolumeClaim);
+    await writing.put(claimOf({}));
+    await writing.others(bind, "kube-controller-manager");
+    const error = await errorOf(writing.put(claimOf({ storageClassName: "slow" })));
+    assert.match(String(error), /immutable fields that would change: spec.storageClassName/);
   });
 });
 

@@ -1,7 +1,7 @@
 // The options of a write, and what it is written through: JOSDK's ResourceOperationsTest; the names of the originals stand in brackets.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import type { OperationOptions } from "#runtime/write/kind-operations.js";
+import type { OperationOptions } from "#runtime/apply/resource-operations.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap, Page, Secret, type DataObject } from "../page-operator.js";

@@ -1,7 +1,7 @@
 // Members of an object that other field managers or the API server set, and that keep the API server from accepting what is desired.
 import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
-import { defineResource } from "#runtime/codegen/define-resource.js";
-import type { ManagedEntry } from "#runtime/write/send/rivals.js";
+import { defineResource } from "#runtime/api/define-resource.js";
+import type { ManagedEntry } from "#runtime/apply/field-set.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failureOf } from "../../../support/runtime/failures.js";

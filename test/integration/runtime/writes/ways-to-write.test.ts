@@ -2,7 +2,7 @@
 // ResourceOperationsTest; the names of the originals stand in brackets.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ResourceWrite } from "#runtime/write/kind-operations.js";
+import type { ResourceWrite } from "#runtime/apply/resource-operations.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../page-operator.js";

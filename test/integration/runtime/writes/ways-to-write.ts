@@ -2,7 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import type { Defined } from "#runtime/base/resource-definition.js";
-import type { KindOperations } from "#runtime/write/kind-operations.js";
+import type { KindOperations } from "#runtime/apply/resource-operations.js";
 import { shared } from "../../../support/suite.js";
 import { ConfigMap, Page, startPageServer, type DataObject } from "../page-operator.js";
 import { knownIn, startWrittenKinds, type WatchedKind } from "./written-kinds.js";

@@ -1,9 +1,9 @@
 // Whatever a controller and others write at the same time: what others do is told, and what the controller knows ends as it is.
 import fc from "../../../support/fast-check.js";
-import type { DisturbedWatches } from "#apiserver/faults/faults.js";
+import type { DisturbedWatches } from "#apiserver/faults/fault-injection.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { isApiError } from "#runtime/base/errors.js";
-import type { OperationOptions } from "#runtime/write/kind-operations.js";
+import type { OperationOptions } from "#runtime/apply/resource-operations.js";
 import { runs } from "../../../support/runs.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { Page, startPageServer } from "../page-operator.js";

@@ -2,12 +2,12 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
+import type { LoopEvent } from "#runtime/operate/competing-writers.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, shared, suite } from "../../../support/suite.js";
@@ -25,6 +25,8 @@ import {
   type PageOperator,
   type PageOperatorOptions,
 } from "../page-operator.js";
+
+type Stated = NonNullable<Parameters<typeof configMapOf>[1]>;
 
 interface EventObject extends KubernetesObject {
   involvedObject: { kind: string; name: string; uid: string };
@@ -280,6 +282,62 @@ suite("dependents that are undone", (test) => {
       messageOf((failed.error as AggregateError).errors[0]),
       /untied-text \(metadata\.ownerReferences.*\) was written 3 times, and .* undoes it each time;/,
     );
+  });
+
+  const hasNone = (list: readonly string[] | undefined) => list === undefined || list.length === 0;
+  const LABEL = "gen-operator.dev/controller";
+  const undone: { readonly [title: string]: { stated: Stated; undo: (object: DataObject) => object | undefined } } = {
+    "the finalizer of an object that is held for the cleanup": {
+      stated: { heldForCleanup: true, deletion: "ordered" },
+      undo: ({ metadata }) => (hasNone(metadata.finalizers) ? undefined : { metadata: { finalizers: null } }),
+    },
+    "the label of an object that is only created": {
+      stated: { mode: "createOnly" },
+      undo: ({ metadata: { labels } }) => (labels?.[LABEL] ? { metadata: { labels: { [LABEL]: null } } } : undefined),
+    },
+    "the link of an object that is never updated": {
+      stated: { operations: { update: false } },
+      undo: ({ metadata }) => (metadata.annotations ? { metadata: { annotations: null } } : undefined),
+    },
+  };
+  for (const [title, { stated, undo }] of Object.entries(undone))
+    test(`${title} is put back three times, then after growing pauses`, async () => {
+      const name = `put-back-${Object.keys(undone).indexOf(title)}`;
+      const strip = async (client: ApiClient, object: DataObject) => {
+        const patch = undo(object);
+        if (patch) await client.mergePatch(ConfigMap, { name: `${name}-text`, namespace: "default" }, patch);
+      };
+      await using _opponent = await startOpponent(await server(), `${name}-text`, strip);
+      await using page = await startWatched({ dependents: [configMapOf("text", stated)] });
+      await createPage(page, name);
+      const loops = await waitFor("two writes of the loop", () => page.loops[1] && page.loops);
+      assert.equal(
+        loops.map(({ loop, dependent, isNew }) => [loop, dependent, isNew]),
+        [
+          ["undone", "text", true],
+          ["undone", "text", false],
+        ],
+      );
+      const stored = page.requests.filter((line) => line.startsWith("PATCH") && line.endsWith(`/${name}-text 200`));
+      assert.ok(stored.length <= 6, stored.join(", "));
+    });
+
+  test("the finalizer of an object of others that is held is put back less and less often", async () => {
+    const ref = { name: "held-login", namespace: "default" };
+    const strip = async (client: ApiClient, { metadata }: DataObject) =>
+      hasNone(metadata.finalizers) ? undefined : client.mergePatch(ConfigMap, ref, { metadata: { finalizers: null } });
+    await using _opponent = await startOpponent(await server(), ref.name, strip);
+    // The pages of other tests need nothing.
+    const name = ({ primary }: { primary: Page }) => (primary.metadata.name === "holder" ? ref.name : undefined);
+    const { desired: _, ...stated } = configMapOf("login", { mode: "readOnly", ref: { name }, heldForCleanup: true });
+    const text = configMapOf("text", { deletion: "ordered", dependsOn: ["login"] });
+    await using page = await startWatched({ dependents: [stated, text] });
+    await page.operator.client.create(ConfigMap, { metadata: ref, data: { text: "first" } });
+    await createPage(page, "holder");
+    const [loop] = await waitFor("a loop", () => page.loops[1] && page.loops);
+    assert.equal([loop?.loop, loop?.writes, loop?.paths], ["undone", 3, ["metadata.finalizers"]]);
+    const writes = writesOf(page, ref.name);
+    assert.ok(writes <= 5, `${writes} writes`);
   });
 
   test("the same again for two dependents is told of each", async () => {

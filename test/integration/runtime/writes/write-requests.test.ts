@@ -1,7 +1,7 @@
 // The writes of the client: what they send, and what is made of answers that do not come.
-import type { FaultAnswer, FaultRule } from "#apiserver/faults/faults.js";
+import type { FaultAnswer, FaultRule } from "#apiserver/faults/fault-injection.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { ConfigMap, Page, startPageServer, type DataObject } from "../page-operator.js";
 

@@ -1,7 +1,7 @@
 // The writer of dependents on an API server: whose an object is that is there already, and answers that are lost.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { Sender } from "#runtime/write/send/send.js";
-import { Writer } from "#runtime/write/writer.js";
+import { Sender } from "#runtime/apply/sender.js";
+import { Writer } from "#runtime/apply/writer.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { ConfigMap, startPageServer, type DataObject } from "../page-operator.js";
 import { FIELD_MANAGER, knownIn, startWrittenKinds, type WrittenKinds } from "./written-kinds.js";

@@ -7,8 +7,8 @@ import {
   type ResourceClass,
 } from "@gen-operator/runtime";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { DependentDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import { createConnection } from "#runtime/client/connection.js";
+import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
 import { Console } from "#external/service/console.js";
 import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../../support/api/api-server.js";

@@ -1,4 +1,4 @@
-import { duplicateFields, mayHaveDuplicates, memberCountOf } from "#apiserver/decode/duplicate-fields.js";
+import { duplicateFields, mayHaveDuplicates, memberCountOf } from "#apiserver/decode/body.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,6 +1,6 @@
-import { BodySyntaxError } from "#apiserver/decode/body-syntax-error.js";
-import { parseJson, parseObjectBody, parseYaml } from "#apiserver/decode/parse-body.js";
-import { numberTextsIn } from "#apiserver/number-texts.js";
+import { BodySyntaxError } from "#apiserver/errors/decode-errors.js";
+import { parseJson, parseObjectBody, parseYaml } from "#apiserver/decode/body.js";
+import { numberTextsIn } from "#apiserver/exact-numbers.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";

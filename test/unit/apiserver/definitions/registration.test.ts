@@ -1,13 +1,7 @@
 // CustomResourceDefinitions as kube-apiserver 1.36 answered them.
 import { readFileSync } from "node:fs";
-import {
-  acceptNames,
-  crdWarnings,
-  completeStatus,
-  defaultCrd,
-  establish,
-  validateCrd,
-} from "#apiserver/definitions/registration.js";
+import { acceptNames, establish } from "#apiserver/bootstrap/custom-resource-definitions.js";
+import { completeStatus, crdWarnings, defaultCrd, validateCrd } from "#apiserver/registry/definition-rules.js";
 import { clone, objectAt, type JsonObject } from "#apiserver/json.js";
 import { fieldErrorPath } from "#apiserver/errors/field-error.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,5 +1,5 @@
 import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
-import { swaggerProtobuf } from "#apiserver/discovery/swagger-protobuf.js";
+import { swaggerProtobuf } from "#apiserver/discovery/swagger.js";
 import { discoveryAnswer } from "#apiserver/discovery/discovery.js";
 import { isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import { statusOf } from "../../../support/api/status-message.js";

@@ -1,5 +1,5 @@
 import { forbiddenError, invalidError, notSupportedError, requiredError } from "#apiserver/errors/field-error.js";
-import { quote } from "#apiserver/errors/quote.js";
+import { quote } from "#apiserver/errors/go-format.js";
 import * as status from "#apiserver/errors/status-error.js";
 import { assert, suite } from "../../../support/suite.js";
 

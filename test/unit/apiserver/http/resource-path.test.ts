@@ -1,4 +1,4 @@
-import { parseResourcePath } from "#apiserver/http/requests/resource-path.js";
+import { parseResourcePath } from "#apiserver/http/request-info.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const cases: [path: string, want: object | undefined][] = [

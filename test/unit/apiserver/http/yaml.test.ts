@@ -1,4 +1,4 @@
-import { yamlOf } from "#apiserver/http/answer/yaml.js";
+import { yamlOf } from "#apiserver/http/representation.js";
 import fc from "../../../support/fast-check.js";
 import { parse } from "yaml";
 import type { JsonObject } from "#apiserver/json.js";

@@ -1,4 +1,4 @@
-import { Authorizer } from "#apiserver/identity/rbac/authorizer.js";
+import { Authorizer } from "#apiserver/identity/authorizer.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { Registry } from "#apiserver/registry/registry.js";
 import fc from "../../../support/fast-check.js";

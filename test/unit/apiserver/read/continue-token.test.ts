@@ -1,4 +1,4 @@
-import { readContinueToken, writeContinueToken } from "#apiserver/read/continue-token.js";
+import { readContinueToken, writeContinueToken } from "#apiserver/read/list.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -40,6 +40,27 @@ suite("misspelt input", (test) => {
     );
   });
 
+  test("an option of the wrong type is refused before anything is started", async () => {
+    for (const [options, words] of [
+      [{ port: "8080" }, "a whole number from 0 to 65535"],
+      [{ port: -1 }, "a whole number from 0 to 65535"],
+      [{ host: 5 }, "a text that is not empty"],
+      [{ tls: "no" }, "true or false"],
+      [{ clientCa: "ca.crt" }, "certificates in PEM"],
+      [{ certificateNames: "a.example.com" }, "a list of texts"],
+      [{ crds: "crds/page.yaml" }, "a list of files and objects"],
+      [{ objects: [5] }, "a list of files and objects"],
+      [{ simulate: "pods" }, "true, false, a list of controllers or options"],
+      [{ faults: 5 }, "a list of rules"],
+      [{ historyLimit: 0 }, "a whole number from 1 to 9007199254740991"],
+    ] as const) {
+      const [[name, value]] = Object.entries(options) as [[string, unknown]];
+      assert.is(await messageOf(options), `invalid value ${JSON.stringify(value)} of option ${name}: must be ${words}`);
+    }
+    assert.is(await messageOf({ token: "a\nb" }), "invalid value of option token: must be a text without spaces");
+    assert.is(await messageOf({ port: undefined, tls: undefined, users: [] }), "started");
+  });
+
   test("an unknown verb or member of a fault is refused, in the process and over HTTP", async () => {
     await using server = await startApiServer({ tls: false });
     const verbs = ["lst", ["get", "lst"]];
@@ -145,7 +166,7 @@ suite("where the API server listens", (test) => {
 });
 
 suite("a large deletecollection", (test) => {
-  test("lets other requests be answered in between", async () => {
+  test.thorough("lets other requests be answered in between", async () => {
     await using server = await startApiServer({ tls: false });
     const names = Array.from({ length: 2_000 }, (_, index) => `map-${index}`);
     for (let start = 0; start < names.length; start += 100) {

@@ -75,6 +75,27 @@ suite("the process of an API server", (test) => {
     parent.kill();
     await waitFor("the server has ended", () => !isAlive(pid));
   });
+
+  test("apiserver without it goes on when standard input ends", async () => {
+    await using parent = await startScript(`
+      import { spawn } from "node:child_process";
+      const child = spawn(process.execPath, [${JSON.stringify(COMMAND)}], { stdio: ["pipe", "pipe", "inherit"] });
+      child.stdin.end();
+      child.stdout.on("data", (text) => console.log(child.pid + " " + text));
+    `);
+    await parent.until(/^\d+ ready/);
+    const pid = Number.parseInt(parent.text(), 10);
+    const [url = ""] = /https?:\S+/.exec(parent.text()) ?? [];
+    try {
+      for (let count = 0; count < 20; count++) {
+        const failure = await fetch(`${url}/version`).catch(({ cause }: { cause: { code: string } }) => cause.code);
+        assert.is(failure, "SELF_SIGNED_CERT_IN_CHAIN");
+      }
+      assert.ok(isAlive(pid));
+    } finally {
+      process.kill(pid);
+    }
+  });
 });
 
 function isAlive(pid: number): boolean {

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
-import { readTokenFile } from "#apiserver/identity/tokens/token-file.js";
+import { readTokenFile } from "#apiserver/identity/authenticator.js";
 import { apiRequest, type ApiObject, type Connection } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

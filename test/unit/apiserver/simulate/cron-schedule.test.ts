@@ -1,4 +1,4 @@
-import { dueTimes } from "#apiserver/simulate/jobs/cron-schedule.js";
+import { dueTimes } from "#apiserver/simulate/jobs/cron-jobs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const at = (time: string) => new Date(`2026-01-05T${time}Z`);

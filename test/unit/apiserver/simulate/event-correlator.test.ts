@@ -1,4 +1,4 @@
-import { EventCorrelator } from "#apiserver/simulate/events/event-correlator.js";
+import { EventCorrelator } from "#apiserver/simulate/event-recorder.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const at = (nowMs: number, name: string) => ({ nowMs, name });

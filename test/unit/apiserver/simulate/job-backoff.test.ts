@@ -1,4 +1,4 @@
-import { JobBackoff } from "#apiserver/simulate/jobs/job-backoff.js";
+import { JobBackoff } from "#apiserver/simulate/jobs/jobs.js";
 import type { Pod } from "#apiserver/simulate/pods/pod.js";
 import { assert, suite } from "../../../support/suite.js";
 

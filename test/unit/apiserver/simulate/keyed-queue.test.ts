@@ -1,4 +1,4 @@
-import { KeyedQueue } from "#apiserver/simulate/feed/keyed-queue.js";
+import { KeyedQueue } from "#apiserver/simulate/feed/controller.js";
 import fc from "../../../support/fast-check.js";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "#apiserver/wait-for.js";

@@ -1,4 +1,4 @@
-import { ObjectCache } from "#apiserver/simulate/feed/object-cache.js";
+import { ObjectCache } from "#apiserver/simulate/feed/cluster.js";
 import type { KubernetesObject } from "#apiserver/simulate/feed/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";
 

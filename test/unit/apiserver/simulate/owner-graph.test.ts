@@ -5,7 +5,7 @@ import {
   type OwnedObject,
   OwnerGraph,
   type ReferenceState,
-} from "#apiserver/simulate/garbage/owner-graph.js";
+} from "#apiserver/simulate/garbage-collection.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { readLines } from "#apiserver/simulate/feed/read-lines.js";
+import { readLines } from "#apiserver/simulate/feed/api-client.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

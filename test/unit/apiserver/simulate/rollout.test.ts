@@ -1,7 +1,11 @@
 import fc from "../../../support/fast-check.js";
-import type { Deployment, ReplicaSet } from "#apiserver/simulate/workloads/deployment.js";
-import { rolloutLimits } from "#apiserver/simulate/workloads/deployment.js";
-import { planRollout, planScaling } from "#apiserver/simulate/workloads/rollout.js";
+import {
+  type Deployment,
+  type ReplicaSet,
+  planRollout,
+  planScaling,
+  rolloutLimits,
+} from "#apiserver/simulate/workloads/deployment.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const limits = fc.oneof(

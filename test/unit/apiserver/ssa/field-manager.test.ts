@@ -1,7 +1,7 @@
 import { objectAt, type JsonObject } from "#apiserver/json.js";
 import { applyManaged, updateManaged, type ManagedWrite } from "#apiserver/ssa/field-manager.js";
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
-import { mergeTypeOfBuiltin, mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
+import { FieldSet } from "#apiserver/ssa/field-set.js";
+import { mergeTypeOfBuiltin, mergeTypeOfCustomResource } from "#apiserver/ssa/merge-type.js";
 import { StatusError } from "#apiserver/errors/status-error.js";
 import { readFileSync } from "node:fs";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,6 +1,11 @@
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/fields/fields-v1.js";
-import { compareValues, keyElement, valueElement } from "#apiserver/ssa/fields/path-element.js";
+import {
+  FieldSet,
+  compareValues,
+  decodeFieldsV1,
+  encodeFieldsV1,
+  keyElement,
+  valueElement,
+} from "#apiserver/ssa/field-set.js";
 import type { JsonValue } from "#apiserver/json.js";
 import { assert, suite } from "../../../support/suite.js";
 

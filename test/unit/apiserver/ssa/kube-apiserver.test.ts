@@ -1,11 +1,11 @@
 // Sequences of creates, updates and applies, through the main endpoint and /status, as kube-apiserver 1.36 answered them.
 import { readFileSync } from "node:fs";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
-import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
+import { validateCustomResource } from "#apiserver/registry/custom-rules.js";
 import { clone, objectAt, type JsonObject } from "#apiserver/json.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged } from "#apiserver/ssa/field-manager.js";
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
-import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
+import { FieldSet } from "#apiserver/ssa/field-set.js";
+import { mergeTypeOfCustomResource } from "#apiserver/ssa/merge-type.js";
 import { fieldErrorText } from "#apiserver/errors/field-error.js";
 import { StatusError } from "#apiserver/errors/status-error.js";
 import { assert, suite } from "../../../support/suite.js";

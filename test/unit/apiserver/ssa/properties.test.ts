@@ -1,12 +1,9 @@
 // Laws of server-side apply over random objects and writes.
 import fc from "../../../support/fast-check.js";
 import { deepEqual, type JsonObject, type JsonValue } from "#apiserver/json.js";
-import { fieldSetOf } from "#apiserver/ssa/applied-set.js";
-import { checkValue } from "#apiserver/ssa/types/check-value.js";
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/fields/fields-v1.js";
-import { mergeValues } from "#apiserver/ssa/merge/merge.js";
-import { removeFields } from "#apiserver/ssa/merge/remove.js";
+import { checkValue, fieldSetOf } from "#apiserver/ssa/typed-value.js";
+import { FieldSet, decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/field-set.js";
+import { mergeValues, removeFields } from "#apiserver/ssa/merge.js";
 import { applyOwned, updateOwned, type Owners } from "#apiserver/ssa/updater.js";
 import { assert, suite } from "../../../support/suite.js";
 import { readFixture, typeOfSchema } from "./ssa-case.js";

@@ -1,6 +1,6 @@
 // Merge types from the schemas of structured-merge-diff, as fixtures/server-side-apply/published.jsonl has them.
-import { fieldElement } from "#apiserver/ssa/fields/path-element.js";
-import { deducedType, untypedAtomicType, type MergeType } from "#apiserver/ssa/types/type-model.js";
+import { fieldElement } from "#apiserver/ssa/field-set.js";
+import { deducedType, untypedAtomicType, type MergeType } from "#apiserver/ssa/type-model.js";
 import type { JsonValue } from "#apiserver/json.js";
 
 /** A schema, and which of its types an object has. */

@@ -1,16 +1,11 @@
 // The tests of structured-merge-diff, the library inside kube-apiserver: what they put in, and what comes out. Recorded by
 // test/control-plane/record/record-merge-cases.ts.
 import { readFileSync } from "node:fs";
-import { fieldSetOf } from "#apiserver/ssa/applied-set.js";
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
-import { decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/fields/fields-v1.js";
-import { compareValuesOf } from "#apiserver/ssa/merge/compare.js";
-import { mergeValues } from "#apiserver/ssa/merge/merge.js";
-import { reconcileWithSchema } from "#apiserver/ssa/merge/reconcile.js";
-import { removeFields } from "#apiserver/ssa/merge/remove.js";
-import { checkValue } from "#apiserver/ssa/types/check-value.js";
-import type { MergeType } from "#apiserver/ssa/types/type-model.js";
-import { applyOwned, updateOwned, type OwnedWrite, type Owners } from "#apiserver/ssa/updater.js";
+import { checkValue, compareValuesOf, fieldSetOf } from "#apiserver/ssa/typed-value.js";
+import { FieldSet, decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/field-set.js";
+import { mergeValues, removeFields } from "#apiserver/ssa/merge.js";
+import { type OwnedWrite, type Owners, applyOwned, reconcileWithSchema, updateOwned } from "#apiserver/ssa/updater.js";
+import type { MergeType } from "#apiserver/ssa/type-model.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { assert, suite } from "../../../support/suite.js";
 import { compilePublished, type PublishedSchema } from "./published-type.js";

@@ -1,5 +1,4 @@
-import type { Change, Journal } from "#apiserver/storage/journal.js";
-import { Store } from "#apiserver/storage/store.js";
+import { type Change, type Journal, Store } from "#apiserver/storage/store.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const object = { metadata: { name: "x" } };

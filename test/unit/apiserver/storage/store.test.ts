@@ -1,5 +1,4 @@
-import type { ResourceStore } from "#apiserver/storage/resource-store.js";
-import { Store } from "#apiserver/storage/store.js";
+import { type ResourceStore, Store } from "#apiserver/storage/store.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { createServingCertificate } from "#apiserver/x509/serving-certificate.js";
+import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { X509Certificate } from "node:crypto";
 import { assert, suite } from "../../../support/suite.js";
 

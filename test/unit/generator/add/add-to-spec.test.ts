@@ -1,8 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { lstat, readFile, readlink, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { addController } from "#generator/add/add-controller.js";
-import { addToSpec } from "#generator/add/add-to-spec.js";
+import { addController, addToSpec } from "#generator/add/add-to-spec.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

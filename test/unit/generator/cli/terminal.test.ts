@@ -1,4 +1,4 @@
-import { createProgressLine, painterFor, showsColours } from "#generator/cli/frame/terminal.js";
+import { createProgressLine, painterFor, showsColours } from "#generator/cli/print.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("showsColours", (test) => {

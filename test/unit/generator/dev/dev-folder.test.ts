@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { waitFor } from "#apiserver/wait-for.js";
 import { DevFolder } from "#generator/dev/dev-folder.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
@@ -78,9 +79,48 @@ suite("the folder of a dev session", (test) => {
     await mkdir(path);
     await writeFile(join(path, "main.js"), "built by the user");
     await assert.rejects(folder.restore(), "was not made by gen-operator dev");
+    await mkdir(join(path, "src"));
+    await rename(join(path, "main.js"), join(path, "src/main.js"));
+    await assert.rejects(folder.restore(), "was not made by gen-operator dev");
     await folder[Symbol.asyncDispose]();
-    assert.equal(await readdir(path), ["main.js"]);
+    assert.equal(await readdir(path), ["src"]);
+    assert.equal(await readdir(join(path, "src")), ["main.js"]);
     assert.is((await readdir(join(other.path, "moved"))).includes("pid"), true);
+  });
+
+  test("a folder that was deleted while the session wrote to it is restored, and goes when the session ends", async () => {
+    for (const gone of [["pid", ".gen-operator-dev"], [".gen-operator-dev"], ["pid"]]) {
+      await using project = await createTemporaryFolder();
+      await mkdir(join(project.path, "src/page"), { recursive: true });
+      for (const file of ["src/main.ts", "src/page/names.json"]) await writeFile(join(project.path, file), "");
+      const path = join(project.path, "dist/dev");
+      const folder = await DevFolder.open(project.path);
+      const damage = async () => {
+        for (const file of gone) await rm(join(path, file));
+        await mkdir(join(path, "src/page"), { recursive: true });
+        for (const file of ["kubeconfig", "src/main.js", "src/main.js.map", "src/page/names.json"])
+          await writeFile(join(path, file), "");
+      };
+      await damage();
+      assert.is(await folder.restore(), true);
+      assert.equal((await readdir(path)).sort(), [".gen-operator-dev", "pid"]);
+      await damage();
+      await folder[Symbol.asyncDispose]();
+      assert.equal((await readdir(project.path)).sort(), ["src"]);
+    }
+  });
+
+  test("that the folder goes is told each time, also if it goes again at once", async () => {
+    await using project = await createTemporaryFolder();
+    await using folder = await DevFolder.open(project.path);
+    let told = 0;
+    folder.watch(() => told++);
+    for (let times = 1; times <= 3; times++) {
+      await rm(join(project.path, "dist"), { recursive: true });
+      await waitFor(`the ${times}. deletion`, () => told >= times);
+      assert.is(await folder.restore(), true);
+      told = times;
+    }
   });
 
   test("a dist folder that was there before stays, even if it is empty", async () => {

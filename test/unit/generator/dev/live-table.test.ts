@@ -1,4 +1,4 @@
-import { formatLogLine } from "#generator/dev/operator/log-line.js";
+import { formatLogLine } from "#generator/dev/operator/operator-process.js";
 import { LiveTable } from "#generator/dev/live-table.js";
 import { parseMessages } from "#generator/dev/code/type-check.js";
 import { assert, suite } from "../../../support/suite.js";

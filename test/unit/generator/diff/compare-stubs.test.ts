@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareStubs } from "#generator/diff/compare-stubs.js";
+import { compareStubs } from "#generator/diff/diff-project.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

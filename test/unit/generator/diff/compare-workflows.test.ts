@@ -1,9 +1,8 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { compareWorkflows } from "#generator/diff/compare-workflows.js";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readWorkflows } from "#generator/input/read-workflows.js";
-import { loadSpecSchema } from "#generator/input/spec-schema.js";
-import { buildModel } from "#generator/model/build/build-model.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { loadSpecSchema, readWorkflows } from "#generator/read/workflows.js";
+import { buildModel } from "#generator/check/build-model.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const builtin = await readBuiltinKinds();

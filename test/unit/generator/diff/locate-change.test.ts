@@ -1,5 +1,5 @@
 import { locateChange } from "#generator/diff/change.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const text = `apiVersion: apiextensions.k8s.io/v1

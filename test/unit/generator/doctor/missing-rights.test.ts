@@ -1,6 +1,6 @@
 import type { ApiClient } from "#runtime/client/api-client.js";
-import { allows, missingRights, type ReviewedRules } from "#generator/doctor/missing-rights.js";
-import type { RequiredRight } from "#generator/output/deploy/required-rights.js";
+import { allows, missingRights, type ReviewedRules } from "#generator/doctor/check-rights.js";
+import type { RequiredRight } from "#generator/emit/deploy/emit-deploy.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const because = "dependent web of page";

@@ -1,4 +1,4 @@
-import { takenFields, valueOfFields } from "#generator/doctor/taken-fields.js";
+import { takenFields, valueOfFields } from "#generator/doctor/check-takeover.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const object = {

@@ -58,6 +58,27 @@ suite("explain", (test) => {
     assert.equal(wrong, []);
   });
 
+  test("says of each rule that a spec accepts where it is accepted, and of no other", () => {
+    const schema = readFileSync(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8");
+    const acceptable = new Map<string, string[]>();
+    const visit = (node: unknown, path: string): void => {
+      if (typeof node !== "object" || node === null) return;
+      const { accept } = node as { accept?: { items?: { properties?: { rule?: { enum?: string[] } } } } };
+      for (const rule of accept?.items?.properties?.rule?.enum ?? [])
+        acceptable.set(rule, [...(acceptable.get(rule) ?? []), path]);
+      for (const [key, child] of Object.entries(node)) visit(child, `${path}/${key}`);
+    };
+    visit(JSON.parse(schema), "");
+    for (const rule of RULE_PAGES.keys()) {
+      const explained = explainRule(rule);
+      const [, subject] = /To accept it, give (.*): accept:/.exec("text" in explained ? explained.text : "") ?? [];
+      const places = acceptable.get(rule) ?? [];
+      assert.is(subject !== undefined, places.length > 0, rule);
+      const isOfSpec = places.some((path) => path.endsWith("/spec/properties"));
+      assert.is(subject === "the spec of the controller", isOfSpec, rule);
+    }
+  });
+
   test("lists every rule, and names the nearest of a rule that there is not", () => {
     assert.is(listRules().split("\n").length, RULE_PAGES.size);
     assert.match(JSON.stringify(explainRule("unknown-dependant")), "unknown-dependent");

@@ -117,6 +117,15 @@ suite("hostile texts", (test) => {
       assert.not.match(await messagesOf('"type": "integer", "enum": [1, 18446744073709551615]'), "error");
     });
 
+  test("generated code has the number that a client reads for an integer of an enum, and the comment the int64 of a default", async () => {
+    const { text } = await typesOf(
+      "{ type: object, properties: { a: { type: integer, enum: [9223372036854775807, 1], default: 9223372036854775807 } } }",
+    );
+    assert.match(text, `enum: [${2 ** 63}, 1]`);
+    assert.match(text, `@default 9223372036854775807`);
+    assert.match(text, `a: ${2 ** 63} | 1;`);
+  });
+
   test("the deployed CRD has the very integers of the given one", async () => {
     const values = ["9007199254740993", "9223372036854775807", "-9223372036854775808"];
     const field = (value: string) =>

@@ -1,4 +1,4 @@
-import { addYamlEntry } from "#generator/input/yaml/add-yaml-entry.js";
+import { addYamlEntry } from "#generator/read/yaml/edit-yaml.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const entry = {
@@ -20,6 +20,11 @@ const CASES: readonly (readonly [before: string, after: string])[] = [
   [
     "  dependents:\n    web:\n      resource: v1/Pod\n      readyPostcondition:\n        when: a # why\n\n    # deployment:\n    #   resource: x\n",
     `  dependents:\n    web:\n      resource: v1/Pod\n      readyPostcondition:\n        when: a # why\n    ${BLOCK}\n    # deployment:\n    #   resource: x\n`,
+  ],
+  // What is commented out belongs where it is indented to.
+  [
+    "  eventSources:\n    a: { inbound: {} }\n    # b: { inbound: {} }\n  # the end\n",
+    `  eventSources:\n    a: { inbound: {} }\n    # b: { inbound: {} }\n  dependents:\n    ${INLINE}\n  # the end\n`,
   ],
   ["  dependents: { web: { resource: v1/Pod } }\n", `  dependents: { web: { resource: v1/Pod }, ${INLINE} }\n`],
   ["  dependents:\n  rbac: x\n", `  dependents:\n    ${INLINE}\n  rbac: x\n`],

@@ -1,4 +1,4 @@
-import { decodeText } from "#generator/input/decode-text.js";
+import { decodeText } from "#generator/read/project-files.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("decodeText", (test) => {

@@ -1,4 +1,4 @@
-import { setYamlField } from "#generator/input/yaml/edit-yaml.js";
+import { setYamlField } from "#generator/read/yaml/edit-yaml.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const edit = {

@@ -1,5 +1,5 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { describeJsonError, parseYaml } from "#generator/input/yaml/parse-yaml.js";
+import { describeJsonError, parseYaml } from "#generator/read/yaml/parse-yaml.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const valuesOf = (text: string) => parseYaml("a.yaml", text).documents.map(({ value }) => value);

@@ -1,5 +1,5 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
 import { hasCorpus, listCorpusProjects, readCorpusFiles } from "../../../support/kinds/corpus.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readWorkflows } from "#generator/input/read-workflows.js";
-import { loadSpecSchema } from "#generator/input/spec-schema.js";
+import { loadSpecSchema, readWorkflows } from "#generator/read/workflows.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,7 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import { stringify } from "yaml";
-import { parseYaml } from "#generator/input/yaml/parse-yaml.js";
-import { formatPath, type YamlDocument } from "#generator/input/yaml/yaml-document.js";
+import { parseYaml } from "#generator/read/yaml/parse-yaml.js";
+import { formatPath, type YamlDocument } from "#generator/read/yaml/yaml-document.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function documentOf(text: string): YamlDocument {

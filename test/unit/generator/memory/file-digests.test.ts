@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FileDigests, stampOf } from "#generator/memory/file-digests.js";
-import { digestOf } from "#generator/parts/digest.js";
+import { FileDigests, stampOf } from "#generator/memory/run-memory.js";
+import { digestOf } from "#generator/stage.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

@@ -1,6 +1,6 @@
 import type { ControllerModel, ProjectModel, ResourceModel } from "#generator/model/project-model.js";
-import { emitProject } from "#generator/output/emit-project.js";
-import { RunParts } from "#generator/parts/part-memory.js";
+import { emitProject } from "#generator/emit/emit-project.js";
+import { RunParts } from "#generator/stage.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";

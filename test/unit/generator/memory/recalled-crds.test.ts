@@ -1,9 +1,8 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RunParts } from "#generator/parts/part-memory.js";
-import { digestOf } from "#generator/parts/digest.js";
-import { readKnownFile } from "#generator/input/project-files.js";
-import { hasReadCrds, recallCrds } from "#generator/input/crd/recall-crds.js";
+import { RunParts, digestOf } from "#generator/stage.js";
+import { readKnownFile } from "#generator/read/project-files.js";
+import { hasReadCrds, recallCrds } from "#generator/read/read-project.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readCrds } from "#generator/input/crd/read-crds.js";
-import { readWorkflows } from "#generator/input/read-workflows.js";
-import { loadSpecSchema } from "#generator/input/spec-schema.js";
-import { buildModel, type BuiltModel } from "#generator/model/build/build-model.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { readCrds } from "#generator/read/crd/read-crds.js";
+import { loadSpecSchema, readWorkflows } from "#generator/read/workflows.js";
+import { buildModel, type BuiltModel } from "#generator/check/build-model.js";
 import { isKubernetes, type ControllerModel } from "#generator/model/project-model.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
-const LOADER = new URL(import.meta.resolve("#generator/model/expression/compiled-library.js")).href;
+const LOADER = new URL(import.meta.resolve("#generator/model/typescript.js")).href;
 
 suite("compiled libraries", (test) => {
   test("what was compiled of a library is used by the next process", async () => {

@@ -1,4 +1,4 @@
-import { constantValueOf } from "#generator/model/expression/constant-value.js";
+import { constantValueOf } from "#generator/model/expression.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("what an expression always comes to", (test) => {

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { findCycles, reachableFrom, sortGraph, type DependencyGraph } from "#generator/model/build/dependency-graph.js";
+import { findCycles, reachableFrom, sortGraph, type DependencyGraph } from "#generator/model/resolved-project.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const graphOf = (edges: { [name: string]: string[] }): DependencyGraph => new Map(Object.entries(edges));

@@ -1,5 +1,5 @@
-import { createExpressionParser, type ParsedExpression } from "#generator/model/expression/expression.js";
-import { RunParts } from "#generator/parts/part-memory.js";
+import { createExpressionParser, type ParsedExpression } from "#generator/model/expression.js";
+import { RunParts } from "#generator/stage.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const parse = createExpressionParser(new RunParts());

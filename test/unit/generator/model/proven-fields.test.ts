@@ -1,6 +1,6 @@
-import { createExpressionParser } from "#generator/model/expression/expression.js";
-import type { ProvenField } from "#generator/model/expression/proven-fields.js";
-import { RunParts } from "#generator/parts/part-memory.js";
+import { createExpressionParser } from "#generator/model/expression.js";
+import type { ProvenField } from "#generator/model/proven-fields.js";
+import { RunParts } from "#generator/stage.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { takesStatusCondition } from "#generator/model/schema/raw-schema.js";
+import { takesStatusCondition } from "#generator/model/schema.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const text = { type: "string" };

@@ -1,6 +1,6 @@
-import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/resource/doc-comment.js";
+import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/emit/resource/shape.js";
 import fc from "../../../support/fast-check.js";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const compiler = loadLibrary("typescript");

@@ -8,9 +8,9 @@ import {
   type RawSchema,
   type ResourceModel,
 } from "#generator/model/project-model.js";
-import { emitProject } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
-import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
+import { emitProject } from "#generator/emit/emit-project.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
+import { runtimeTypes, runtimeValues } from "#generator/emit/runtime-symbols.js";
 import { compileProject, compilers, writeProject } from "../../../support/projects/compile.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
@@ -193,19 +193,19 @@ suite("emitted project", (declareTest) => {
     for (const part of [
       'namespaces: "current"',
       "mapper: byOwnerReference(",
-      'mapper: byAnnotation(ExampleComThing, { name: "a/b", namespace: "a/c", type: "a/d" })',
+      'mapper: byAnnotation(Thing, { name: "a/b", namespace: "a/c", type: "a/d" })',
       "mapper: nodesFunctions.toThings",
       "primaryToSecondary: nodesFunctions.nodesOf",
       'cache: { paths: ["spec.unschedulable", "status.phase"] }',
       'cache: "metadata"',
-      "onUpdate: (_object: ExampleComThing, old: ExampleComThing) => old.spec?.size !== 1",
+      "onUpdate: (_object: Thing, old: Thing) => old.spec?.size !== 1",
       "onDelete: (_object: MapsResource, isFinalStateUnknown: boolean) => !isFinalStateUnknown",
       "onAdd: () => true",
       "export const hooksSource = cachingInboundSource<HooksResource>",
     ])
       assert.ok(controller.includes(part), `${part}\n${controller}`);
     const filterStubs = await contentOf(project, "src/thing/filters.ts");
-    assert.match(filterStubs, /ExampleComThingFilter & FirstFilter & MapsFilter/);
+    assert.match(filterStubs, /ThingFilter & FirstFilter & MapsFilter/);
     assert.match(filterStubs, 'throw new Error("fill in isWanted() of src/thing/filters.ts");');
     const nodes = await contentOf(project, "src/thing/event-sources/nodes.ts");
     for (const name of ["toThings", "nodesOf"])

@@ -1,8 +1,8 @@
 import { format } from "prettier";
 import type { RawSchema } from "#generator/model/project-model.js";
-import { emitResources } from "#generator/output/emit-project.js";
+import { emitResources } from "#generator/emit/emit-project.js";
 import fc from "../../../support/fast-check.js";
-import { loadLibrary } from "#generator/model/expression/library.js";
+import { loadLibrary } from "#generator/model/typescript.js";
 import { thingOf } from "../../../support/runtime/resource-models.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { initProject } from "../../../support/projects/new-project.js";
-import { mergePackage } from "#generator/output/project/merge-package.js";
+import { mergePackage } from "#generator/init/init-project.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { readNewCrdFiles } from "../../../support/kinds/new-crds.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
-import { emitKinds } from "#generator/output/kinds/emit-kinds.js";
-import { describe } from "#generator/output/kinds/describe.js";
+import { describe, emitKinds } from "#generator/emit/kinds.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { thingOf } from "../../../support/runtime/resource-models.js";

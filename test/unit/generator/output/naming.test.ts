@@ -1,6 +1,12 @@
-import { camelCase, kebabCase, NameAllocator, operatorNameOf, pascalCase } from "#generator/output/naming.js";
+import {
+  NameAllocator,
+  camelCase,
+  kebabCase,
+  nameResources,
+  operatorNameOf,
+  pascalCase,
+} from "#generator/emit/names.js";
 import type { ControllerModel, ResourceModel } from "#generator/model/project-model.js";
-import { nameResources } from "#generator/output/resource/resource-name.js";
 import { thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -56,6 +62,24 @@ suite("naming", (test) => {
       [...nameResources({ resources: kinds }).values()].map(({ localName }) => localName),
       ["NetworkingIstioIoGateway", "GatewayNetworkingK8sIoGateway", "ThingV1", "Thing", "Postgresql"],
     );
+  });
+
+  test("a primary keeps the name of its kind when a dependent of another group has it, too", () => {
+    const own = thingOf({}, { kind: "Service", group: "serving.example.com", version: "v1" });
+    const core = thingOf({}, { kind: "Service", group: "", version: "v1", isCustom: false });
+    const old = thingOf({}, { kind: "Service", group: "serving.example.com", version: "v1beta1", isStorage: false });
+    const namesWith = (resources: readonly ResourceModel[], ...primaries: readonly ResourceModel[]) => {
+      const controllers = primaries.map((primary) => ({ primary, dependents: [] }) as unknown as ControllerModel);
+      return [...nameResources({ resources, controllers }).values()].map(({ exportName }) => exportName);
+    };
+    assert.equal(namesWith([own], own), ["Service"]);
+    assert.equal(namesWith([own, core], own), ["Service", "CoreService"]);
+    assert.equal(namesWith([core, own], core), ["Service", "ServingExampleComService"]);
+    assert.equal(namesWith([own, core, old], own), ["Service", "CoreService", "ServiceV1beta1"]);
+    assert.equal(namesWith([own, core, old], old), ["ServiceV1", "CoreService", "Service"]);
+    const both = ["ServingExampleComService", "CoreService"];
+    assert.equal(namesWith([own, core], own, core), both, "two primaries");
+    assert.equal(namesWith([own, core]), both, "no primary");
   });
 
   test("a version keeps the name of the kind while a controller has it as its primary, whichever is stored", () => {

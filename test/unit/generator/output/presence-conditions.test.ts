@@ -1,10 +1,9 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readBuiltinKinds } from "#generator/input/crd/builtin-kinds.js";
-import { readWorkflows } from "#generator/input/read-workflows.js";
-import { loadSpecSchema } from "#generator/input/spec-schema.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { controllerGrants } from "#generator/output/deploy/grants.js";
-import { emitProject } from "#generator/output/emit-project.js";
+import { readBuiltinKinds } from "#generator/read/kinds.js";
+import { loadSpecSchema, readWorkflows } from "#generator/read/workflows.js";
+import { buildModel } from "#generator/check/build-model.js";
+import { controllerGrants } from "#generator/emit/deploy/rights.js";
+import { emitProject } from "#generator/emit/emit-project.js";
 import { compileProject, compilers, writeProject } from "../../../support/projects/compile.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

@@ -1,5 +1,5 @@
 import type { InformerModel, KubernetesDependentModel, ProjectModel } from "#generator/model/project-model.js";
-import { emitProject } from "#generator/output/emit-project.js";
+import { emitProject } from "#generator/emit/emit-project.js";
 import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";

@@ -1,10 +1,8 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
-import { findDuplicates } from "#generator/output/resource/deduplicate.js";
-import { emitResource } from "#generator/output/resource/emit-resource.js";
-import { inputViewOf } from "#generator/output/resource/input-view.js";
-import { minimalFieldsOf, minimalValueOf } from "#generator/output/stubs/minimal-value.js";
-import { normaliseSchema } from "#generator/output/resource/normalise.js";
-import { buildRuntimeSchema } from "#generator/output/resource/runtime-schema.js";
+import { emitResource, findDuplicates, inputViewOf } from "#generator/emit/resource/emit-resource.js";
+import { minimalFieldsOf, minimalValueOf } from "#generator/emit/stubs.js";
+import { normaliseSchema } from "#generator/emit/resource/shape.js";
+import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
 

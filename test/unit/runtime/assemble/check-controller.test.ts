@@ -1,6 +1,6 @@
-import { checkController, checkControllers, namespacesOf } from "#runtime/assemble/check-controller.js";
+import { checkController, checkControllers, namespacesOf } from "#runtime/api/controller-validation.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../workflow/graphs.js";

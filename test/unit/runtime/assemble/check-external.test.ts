@@ -1,6 +1,6 @@
 // What is said about an external dependent that cannot work, and when its primary needs a finalizer.
-import { checkController } from "#runtime/assemble/check-controller.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { checkController } from "#runtime/api/controller-validation.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "../workflow/graphs.js";
 import { finalizerOf } from "#runtime/reconcile/controller-definition.js";

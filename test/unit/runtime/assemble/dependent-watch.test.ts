@@ -1,5 +1,5 @@
-import { watchOf } from "#runtime/assemble/dependent-reconcilers.js";
-import type { KubernetesDependent, ObjectReference } from "#runtime/workflow/definition/workflow-definition.js";
+import { watchOf } from "#runtime/api/kubernetes-dependents.js";
+import type { KubernetesDependent, ObjectReference } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,5 +1,5 @@
-import { findConnection } from "#runtime/assemble/operator/find-connection.js";
 import { waitFor } from "#apiserver/wait-for.js";
+import { findConnection } from "#runtime/client/load-connection.js";
 import { join } from "node:path";
 import { writeFile } from "node:fs/promises";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";

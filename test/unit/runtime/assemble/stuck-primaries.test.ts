@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { StuckPrimaries } from "#runtime/assemble/stuck-primaries.js";
+import { StuckPrimaries } from "#runtime/reconcile/primary-events.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { checkCounts } from "#runtime/base/checks.js";
+import { checkCounts } from "#runtime/base/validation.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("checks of options", (test) => {

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { PostponableTimer } from "#runtime/base/clock.js";
+import { PostponableTimer } from "#runtime/base/wait.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 

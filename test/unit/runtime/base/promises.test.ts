@@ -1,6 +1,5 @@
 // What waits is aborted with the signals that it is given, and leaves nothing in them: they may live as long as the process.
-import { sleep } from "#runtime/base/clock.js";
-import { abortWith, untilAborted, withDeadline } from "#runtime/base/promises.js";
+import { abortWith, sleep, untilAborted, withDeadline } from "#runtime/base/wait.js";
 import { keptIn } from "../../../support/runtime/kept-in.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { Semaphore } from "#runtime/base/semaphore.js";
+import { Semaphore } from "#runtime/base/wait.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("semaphore", (test) => {

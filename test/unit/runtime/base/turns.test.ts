@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { Turns } from "#runtime/base/clock.js";
+import { Turns } from "#runtime/base/wait.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const wanted = new AbortController().signal;

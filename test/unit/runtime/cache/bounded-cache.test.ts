@@ -1,6 +1,11 @@
 // Caches that keep only some of their objects whole (JOSDK BoundedItemStore).
-import { keyOf, type KubernetesObject, type ObjectKey, type ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectMeta,
+  keyOf,
+} from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import fc from "../../../support/fast-check.js";

@@ -1,8 +1,7 @@
 // What one controller is told around its own writes (the parts of JOSDK's InformerEventSourceTest and ControllerEventSourceTest that are
 // about the cache).
-import { OwnViews } from "#runtime/cache/own-views.js";
+import { OwnViews, type ResourceView } from "#runtime/cache/resource-view.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceView } from "#runtime/cache/resource-view.js";
 import { createView, listInto } from "../../../support/runtime/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -2,7 +2,7 @@
 import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceChange } from "#runtime/cache/resource-change.js";
+import type { ResourceChange } from "#runtime/cache/resource-events.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";

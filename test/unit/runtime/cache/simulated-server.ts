@@ -1,5 +1,9 @@
-import { refOfKey, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
+  refOfKey,
+} from "#runtime/base/kubernetes-object.js";
 
 /** An object in parts: each controller writes one of them, and the last belongs to somebody else. */
 export interface Simulated extends KubernetesObject {

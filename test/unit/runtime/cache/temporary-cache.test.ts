@@ -1,5 +1,5 @@
 // JOSDK's TemporaryResourceCacheTest: the numbers are those of its cases. The watch is at version 1, the object in question has version 2.
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -1,6 +1,6 @@
 import { ConnectionError } from "#runtime/base/errors.js";
-import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
-import { ApiRequester } from "#runtime/client/requester.js";
+import { createConnection, type Connection } from "#runtime/client/connection.js";
+import { ApiRequester } from "#runtime/client/request.js";
 import { Transport } from "#runtime/client/transport.js";
 import { assert, suite } from "../../../support/suite.js";
 

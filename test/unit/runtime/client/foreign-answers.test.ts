@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type OutgoingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { ApiRequester } from "#runtime/client/requester.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { ApiRequester } from "#runtime/client/request.js";
 import { Transport } from "#runtime/client/transport.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { proxyFromEnvironment } from "#runtime/client/connect/proxy.js";
+import { proxyFromEnvironment } from "#runtime/client/connection.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const proxyOf = (server: string, env: NodeJS.ProcessEnv) => proxyFromEnvironment(server, env);

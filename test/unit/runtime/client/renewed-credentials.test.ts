@@ -1,11 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { findError } from "#runtime/base/errors.js";
 import { createLogger, messageOf } from "#runtime/base/logger.js";
-import { createRenewedCredentials, readTokenFile } from "#runtime/client/connect/renewed-credentials.js";
-import type { ReadCredentials } from "#runtime/client/connect/renewed-credentials.js";
+import { type ReadCredentials, createRenewedCredentials, readTokenFile } from "#runtime/client/credential-refresh.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,4 +1,4 @@
-import { requestOf } from "#runtime/client/write-request.js";
+import { httpRequestOf } from "#runtime/client/request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../../../support/runtime/config-maps.js";
 
@@ -10,9 +10,32 @@ suite("the body of a write", (test) => {
   test("of any characters means the same to readers of JSON and of YAML, as that of an apply is read", () => {
     const data = Object.fromEntries(CHARACTERS.map((character) => [`${character}.`, character]));
     const write = { ref: { name: "a", namespace: "home" }, body: { metadata: { name: "a" }, data } };
-    const { body = "" } = requestOf(ConfigMap.definition, { verb: "apply", ...write });
+    const { body = "" } = httpRequestOf(ConfigMap.definition, { verb: "apply", ...write });
     assert.equal(JSON.parse(body), { ...write.body, apiVersion: "v1", kind: "ConfigMap" });
     assert.equal([...body].filter((character) => !SAME_IN_YAML.test(character)).map(escape), []);
+  });
+
+  test("has each integer beyond 2^53 as the int64 that is nearest to the number, or as the bigint that it is", () => {
+    const spec = {
+      largest: 2 ** 63,
+      least: -(2 ** 63),
+      even: 2 ** 60,
+      exact: 9007199254740993n,
+      float: 1e21,
+      text: "9007199254740993",
+    };
+    for (const verb of ["apply", "mergePatch", "update"] as const) {
+      const { body = "" } = httpRequestOf(ConfigMap.definition, {
+        verb,
+        ref: { name: "a", namespace: "home" },
+        body: { spec },
+      });
+      const numbers = [
+        ...['"largest":9223372036854775807', '"least":-9223372036854775808', '"even":1152921504606846976'],
+        ...['"exact":9007199254740993', '"float":1e+21', '"text":"9007199254740993"'],
+      ];
+      for (const number of numbers) assert.match(body, number);
+    }
   });
 });
 

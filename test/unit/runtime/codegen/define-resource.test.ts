@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { asStored, untypedResource } from "#runtime/codegen/define-resource.js";
+import { asStored, untypedResource } from "#runtime/api/define-resource.js";
 import { ConfigMap, WebPage } from "#webpage/generated/index.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,9 +1,9 @@
 import fc from "../../../support/fast-check.js";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
-import { validateCustomResource } from "#apiserver/definitions/schema/validate.js";
+import { validateCustomResource } from "#apiserver/registry/custom-rules.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";
-import { parseResource, type SchemaError } from "#runtime/codegen/parse-resource.js";
+import { parseResource, type SchemaError } from "#runtime/api/define-resource.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -65,6 +65,28 @@ suite("parse", (test) => {
     ["an integer at the integral part of a minimum", { type: "number", minimum: 0.5 }, 0],
     ["a fraction above a minimum", { type: "number", minimum: 0.5 }, 0.6],
     ["an int-or-string that meets the rest", { "x-kubernetes-int-or-string": true, not: { enum: [1] } }, 2],
+    ["the largest int64, which is rounded to 2^63", { type: "integer", format: "int64" }, 2 ** 63],
+    ["the least int64", { type: "integer" }, -(2 ** 63)],
+    ["the largest int64 above a minimum", { type: "integer", minimum: 2 ** 62 }, 2 ** 63],
+    ["the largest int64 of the enum", { type: "integer", enum: [2 ** 63] }, 2 ** 63],
+    ["the largest int64 where a number or a text belongs", { "x-kubernetes-int-or-string": true }, 2 ** 63],
+    ["the least int64 where a number or a text belongs", { "x-kubernetes-int-or-string": true }, -(2 ** 63)],
+    [
+      "2^53 + 1, rounded to an excluded minimum",
+      { type: "integer", minimum: 2 ** 53, exclusiveMinimum: true },
+      2 ** 53,
+    ],
+    [
+      "-2^53 - 1, rounded to an excluded maximum",
+      { type: "integer", maximum: -(2 ** 53), exclusiveMaximum: true },
+      -(2 ** 53),
+    ],
+    ["2^53 + 1, a multiple of 3 that is rounded to none", { type: "integer", multipleOf: 3 }, 2 ** 53],
+    [
+      "items of a set that are rounded to one number",
+      { type: "array", "x-kubernetes-list-type": "set", items: { type: "integer" } },
+      [2 ** 53, 2 ** 53],
+    ],
     ["a free-form object", { type: "object", "x-kubernetes-preserve-unknown-fields": true }, { a: [{ b: null }] }],
   ];
   for (const [title, schema, value] of valid)
@@ -140,6 +162,10 @@ suite("parse", (test) => {
     ["a null of an enum", { ...text, nullable: true, enum: ["a", null] }, null, "spec"],
     ["a null of a list", { type: "array", items: text }, [null], "spec[0]"],
     ["a text without its format", { ...text, format: "date-time" }, "yesterday", "spec"],
+    ["a number beyond int64", { type: "integer" }, 2 ** 63 + 2048, "spec"],
+    ["a number below int64", { type: "integer" }, -(2 ** 63) - 2048, "spec"],
+    ["the largest int64 where an int32 belongs", { type: "integer", format: "int32" }, 2 ** 63, "spec"],
+    ["the largest int64 above a maximum", { type: "integer", maximum: 2 ** 62 }, 2 ** 63, "spec"],
     ["a number beyond int32", { type: "integer", format: "int32" }, 2 ** 31, "spec"],
     [
       "both alternatives",

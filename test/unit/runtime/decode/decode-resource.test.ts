@@ -1,6 +1,6 @@
 import fc from "../../../support/fast-check.js";
-import { isOwnedByFormer, ownedBy } from "#runtime/base/decoded-resource.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
+import { isOwnedByFormer, ownedBy } from "#runtime/base/kubernetes-object.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const MANAGER = "web-page";

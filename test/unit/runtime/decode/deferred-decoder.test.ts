@@ -1,11 +1,10 @@
 // Objects that are parsed when they are read look as if they had been parsed at once, whatever states came before them.
 import { deepStrictEqual } from "node:assert";
 import fc from "../../../support/fast-check.js";
-import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { deepFreeze } from "#runtime/cache/deep-freeze.js";
-import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
+import { type DecodedResource, type KubernetesObject, keyOf } from "#runtime/base/kubernetes-object.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
+import { deepFreeze } from "#runtime/cache/lazy-object.js";
+import { DeferredDecoder } from "#runtime/watch/deferred-decoder.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

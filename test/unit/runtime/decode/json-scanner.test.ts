@@ -1,7 +1,7 @@
 import fc from "../../../support/fast-check.js";
-import { peekIdentity } from "#runtime/decode/decode-resource.js";
-import { endOfValue, firstMember, isEndOfObject, nextMember, valueOfMember } from "#runtime/decode/json-scanner.js";
-import { itemsOf, metadataOf } from "#runtime/client/list-page.js";
+import { peekIdentity } from "#runtime/client/object-decoder.js";
+import { endOfValue, firstMember, isEndOfObject, nextMember, valueOfMember } from "#runtime/client/json-scanner.js";
+import { itemsOf, metadataOf } from "#runtime/client/pager.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

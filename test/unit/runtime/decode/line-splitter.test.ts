@@ -1,5 +1,5 @@
+import { LineSplitter } from "#runtime/client/transport.js";
 import fc from "../../../support/fast-check.js";
-import { LineSplitter } from "#runtime/decode/line-splitter.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("line splitter", (test) => {

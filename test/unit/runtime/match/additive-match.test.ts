@@ -1,9 +1,9 @@
 import fc from "../../../support/fast-check.js";
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "#runtime/base/kubernetes-object.js";
-import { findMissing, includes } from "#runtime/match/additive-match.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { findMissing, includes } from "#runtime/apply/generic-matcher.js";
+import { schemaOf } from "#runtime/apply/owned-fields.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 

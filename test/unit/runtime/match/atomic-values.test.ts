@@ -1,9 +1,8 @@
 // Inside of values that are owned as a whole no managed field tells what the server filled in or left out; what is known of it is asked here.
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { findDifferences, matches } from "#runtime/match/match.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
+import { findDifferences, matches } from "#runtime/apply/match.js";
+import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
 import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,8 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { hasForeignChange } from "#runtime/match/foreign-change.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
+import { hasForeignChange } from "#runtime/apply/match.js";
+import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

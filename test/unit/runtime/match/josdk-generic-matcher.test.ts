@@ -1,6 +1,6 @@
 // JOSDK's GenericKubernetesResourceMatcherTest, by its numbers in JOSDK.md.
 import type { Draft, KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { genericMatcher, statusMatcher, type GenericMatcherOptions } from "#runtime/match/matchers.js";
+import { genericMatcher, statusMatcher, type GenericMatcherOptions } from "#runtime/apply/generic-matcher.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,6 +1,6 @@
 // The patches that are made of two states of an object, carried out as the API server does.
 import fc from "../../../support/fast-check.js";
-import { jsonDiff } from "#runtime/match/json-diff.js";
+import { jsonDiff } from "#runtime/apply/write.js";
 import { applyJsonPatch } from "#schema/patches/json-patch.js";
 import type { JsonValue } from "#schema/values/json.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -3,16 +3,13 @@ import fc from "../../../support/fast-check.js";
 import { isDeepStrictEqual } from "node:util";
 import { applyDefaults } from "#schema/definitions/schema/structural.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
-import { FieldSet } from "#apiserver/ssa/fields/field-set.js";
+import { FieldSet } from "#apiserver/ssa/field-set.js";
 import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
-import { mergeTypeOfCustomResource } from "#apiserver/ssa/types/merge-type.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { hasForeignChange } from "#runtime/match/foreign-change.js";
-import { mergeApplied } from "#runtime/match/apply-merge.js";
-import { isPlain, plainOf } from "#runtime/match/json-value.js";
-import { findDifferences, type Difference } from "#runtime/match/match.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
+import { mergeTypeOfCustomResource } from "#apiserver/ssa/merge-type.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
+import { type Difference, findDifferences, hasForeignChange, isPlain, plainOf } from "#runtime/apply/match.js";
+import { mergeApplied } from "#runtime/apply/merge.js";
+import { extractOwned, parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
 import { customDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { FIELD_MANAGER, widgetCrd } from "../../../support/kinds/live-objects.js";
 import { runs } from "../../../support/runs.js";
@@ -182,6 +179,38 @@ suite("match, against server-side apply", (test) => {
       { numRuns: runs(1500) },
     );
     assert.ok(matches > runs(100), `only ${matches} runs compared anything`);
+  });
+
+  test("an apply of what is extracted of an object changes nothing, whatever others did to it", () => {
+    fc.assert(
+      fc.property(
+        fc.array(writes, { maxLength: 3 }),
+        writes,
+        fc.array(writes, { maxLength: 2 }),
+        (before, last, others) => {
+          const own = { ...last, kind: "apply" as const, manager: FIELD_MANAGER };
+          const after = others.map((write) => ({ ...write, manager: "other" }));
+          let live: JsonObject | undefined;
+          for (const write of [...before, own, ...after]) {
+            live = written(live, write);
+            fc.pre(!isRefused(live));
+          }
+          const { object, owned: [owned] = [] } = decode(live!);
+          fc.pre(owned !== undefined);
+          const extracted = extractOwned(object as never, parseOwnedFields(owned!.fieldsV1), schemaOf(definition));
+          const { metadata = {}, spec } = extracted as { metadata?: JsonObject; spec?: JsonObject };
+          const config = structuredClone({
+            ...{ apiVersion: "example.com/v1", kind: "Widget" },
+            metadata: { name: "one", namespace: "default", ...metadata },
+            ...(spec !== undefined && { spec }),
+          });
+          const write = { ...common, live, manager: FIELD_MANAGER, config, force: true, finish: withDefaults };
+          const again = applyManaged({ ...write, now: "2026-01-01T00:00:00Z" });
+          assert.equal(withoutTimes(again), withoutTimes(live!));
+        },
+      ),
+      { numRuns: runs(800) },
+    );
   });
 
   test("a change by others inside an own write is noticed, and an own write alone is none", () => {

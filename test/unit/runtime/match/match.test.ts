@@ -1,10 +1,9 @@
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
-import { findDifferences, type Difference } from "#runtime/match/match.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
-import { withEncodedData } from "#runtime/write/send/plan.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
+import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
+import { findDifferences, type Difference } from "#runtime/apply/match.js";
+import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
+import { applyOf, withEncodedData } from "#runtime/apply/write.js";
 import type { JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -36,7 +35,7 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
         assert.ok(differenceOf(liveObject));
         const matcher = new ApplyMatcher(FIELD_MANAGER);
         const target = { definition, cache: new ResourceView(definition) };
-        const application: Application = { target, part: "object", desired };
+        const application = applyOf(target, desired);
         const answer = decode(liveObject);
         assert.not(matcher.matches(application, answer));
         matcher.learn(application, answer);

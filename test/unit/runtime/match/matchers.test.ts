@@ -1,5 +1,5 @@
 // JOSDK's PatchMatchersTest, StatusMatchersTest and the rules of its generic matcher; the name of the original stands in brackets.
-import type { Draft, JsonValue, KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { Draft, JsonValue, KubernetesObject, ObjectBody, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import {
   genericDifferences,
   genericMatcher,
@@ -8,16 +8,18 @@ import {
   updateMatcher,
   type GenericMatcherOptions,
   type MatcherArguments,
-} from "#runtime/match/matchers.js";
+} from "#runtime/apply/generic-matcher.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { schemaOf } from "#runtime/match/schema-node.js";
-import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/send/plan.js";
+import { schemaOf } from "#runtime/apply/owned-fields.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { desiredOf, jsonPatchOf, mergePatchOf } from "#runtime/apply/write.js";
 import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = builtinDefinition("apps/v1", "Deployment");
 const widget = customDefinition(widgetCrd);
+const target = { definition, cache: new ResourceView(definition) };
 
 interface Deployment extends KubernetesObject {
   spec: { replicas?: number };
@@ -46,18 +48,18 @@ const scale = ({ spec }: Deployment) => void (spec.replicas = 5);
 
 /** Whether a JSON patch that makes `desired` of `live` would change nothing. */
 function matchesJsonPatch(desired: Deployment, live: Deployment, isStatus = false): boolean {
-  const plan = planJsonPatch(live, () => desired, isStatus);
+  const write = jsonPatchOf(target, live, () => desired, isStatus ? "status" : "object");
   return patchMatcher({
-    ...argumentsOf(plan.desiredOf(live) as Deployment, live, isStatus),
+    ...argumentsOf(desiredOf(write, live) as Deployment, live, isStatus),
     verb: "jsonPatch",
   } as MatcherArguments);
 }
 
 /** Whether an object, sent as a merge patch, would change nothing. */
 function matchesMergePatch(desired: object, live: Deployment, isStatus = false): boolean {
-  const plan = planMergePatch(desired as Stated, isStatus);
+  const write = mergePatchOf(target, desired as ObjectBody, isStatus ? "status" : "object");
   return patchMatcher({
-    ...argumentsOf(plan.desiredOf(live) as Deployment, live, isStatus),
+    ...argumentsOf(desiredOf(write, live) as Deployment, live, isStatus),
     verb: "mergePatch",
   } as MatcherArguments);
 }
@@ -103,8 +105,8 @@ suite("matcher of json patches", (test) => {
 
   test("a patch that does not fit does not match: the server says what is wrong", () => {
     const live = deployment();
-    const plan = planJsonPatch(live, [{ op: "remove", path: "/spec/nothing" }], false);
-    assert.is(plan.desiredOf(live), undefined);
+    const write = jsonPatchOf(target, live, [{ op: "remove", path: "/spec/nothing" }]);
+    assert.is(desiredOf(write, live), undefined);
   });
 });
 

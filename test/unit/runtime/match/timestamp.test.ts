@@ -1,5 +1,5 @@
 import { assert, suite } from "../../../support/suite.js";
-import { isSameTime } from "#runtime/match/json-value.js";
+import { isSameTime } from "#runtime/apply/match.js";
 
 const cases: readonly [desired: string, live: string, isSame: boolean, why: string][] = [
   ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", true, "the same text"],

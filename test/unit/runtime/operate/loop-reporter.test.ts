@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { LoopReporter, type LoopEvent } from "#runtime/operate/loop-reporter.js";
+import { LoopReporter, type LoopEvent } from "#runtime/operate/competing-writers.js";
 import type { PostponedWrite } from "#runtime/base/activity.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";

@@ -1,6 +1,6 @@
-import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
+import { ExpectationRegistry } from "#runtime/reconcile/reconcile-context.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
+import type { Context } from "#runtime/workflow/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 

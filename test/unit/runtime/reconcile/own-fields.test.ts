@@ -1,8 +1,8 @@
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { conditionTypesOf } from "#runtime/reconcile/status/condition-types.js";
-import { OwnFields } from "#runtime/reconcile/own-fields.js";
-import { Sender } from "#runtime/write/send/send.js";
+import { conditionTypesOf } from "#runtime/reconcile/status-conditions.js";
+import { OwnFields } from "#runtime/reconcile/primary-changes.js";
+import { Sender } from "#runtime/apply/sender.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";

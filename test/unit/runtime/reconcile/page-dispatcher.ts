@@ -1,29 +1,27 @@
 // A dispatcher for Pages on an embedded API server: what it asks of the server, and what it says, is recorded.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { decodeResource } from "#runtime/decode/decode-resource.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { decodeResource } from "#runtime/client/object-decoder.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceChange } from "#runtime/cache/resource-change.js";
+import type { ResourceChange } from "#runtime/cache/resource-events.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { collectionPath, objectPath } from "#runtime/client/resource-path.js";
+import { collectionPath, objectPath } from "#runtime/client/request.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/primary-reconciler.js";
-import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
-import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
+import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
+import { RunningTasks } from "#runtime/base/user-calls.js";
+import type { PrimaryOutcome, ReconcileScope } from "#runtime/queue/reconcile-run.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
-import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
+import { ExpectationRegistry, type PrimaryDependencies } from "#runtime/reconcile/reconcile-context.js";
 import { LateWrites } from "#runtime/reconcile/late-writes.js";
-import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import type {
   DependentArguments,
   DependentDefinition,
   WorkflowDefinition,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import { ResourceOperations } from "#runtime/write/resource-operations.js";
-import { Sender } from "#runtime/write/send/send.js";
+} from "#runtime/workflow/workflow-definition.js";
+import { ResourceOperations } from "#runtime/apply/resource-operations.js";
+import { Sender } from "#runtime/apply/sender.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
 import { noSecondarySources } from "../../../support/runtime/no-sources.js";
 import { shared } from "../../../support/suite.js";

@@ -2,7 +2,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { type ResourceDefinition, hasType } from "#runtime/base/resource-definition.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { type SecondarySources } from "#runtime/sources/controller-sources.js";
-import { SecondaryAccess } from "#runtime/reconcile/secondary-access.js";
+import { SecondaryAccess } from "#runtime/reconcile/reconcile-context.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configMap, dependentOf, workflowOf } from "../workflow/graphs.js";

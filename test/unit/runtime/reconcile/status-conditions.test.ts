@@ -1,9 +1,5 @@
 import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
-import {
-  hasSharedConditions,
-  statusConditionsOf,
-  type StatusFacts,
-} from "#runtime/reconcile/status/status-conditions.js";
+import { hasSharedConditions, statusConditionsOf, type StatusFacts } from "#runtime/reconcile/status-conditions.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 

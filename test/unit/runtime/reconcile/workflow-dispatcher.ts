@@ -1,7 +1,7 @@
 // A dispatcher whose dependents are in memory; the primaries are on a server.
-import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
-import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { PrimaryOutcome } from "#runtime/queue/reconcile-run.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";

@@ -1,7 +1,7 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
-import { checkController } from "#runtime/assemble/check-controller.js";
+import { checkController } from "#runtime/api/controller-validation.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Deletion } from "#runtime/workflow/definition/workflow-definition.js";
+import type { Deletion } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 import { fails, holds } from "../workflow/fake-cluster.js";

@@ -1,11 +1,10 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
-import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import { unseenDeletionOf } from "#runtime/cache/resource-change.js";
-import { Controller } from "#runtime/schedule/controller.js";
+import type { DecodedResource, KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { unseenDeletionOf } from "#runtime/cache/resource-events.js";
+import { Controller } from "#runtime/queue/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { Suspects } from "#runtime/schedule/dispatch/suspects.js";
-import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import type { Suspects } from "#runtime/queue/suspects.js";
+import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/queue/reconcile-run.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
 

@@ -2,9 +2,9 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
-import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
-import type { Retry } from "#runtime/schedule/retry.js";
-import { givenUpOf } from "#runtime/schedule/details/controller-details.js";
+import type { PrimaryOutcome } from "#runtime/queue/reconcile-run.js";
+import type { Retry } from "#runtime/queue/processor.js";
+import { givenUpOf } from "#runtime/queue/controller-details.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, KEY, SUCCESS } from "./controller-bed.js";

@@ -1,19 +1,25 @@
 // JOSDK's TimerEventSourceTest.
 import fc from "../../../support/fast-check.js";
-import { KnownPrimary } from "#runtime/schedule/known-primary.js";
-import { NEW_STATE } from "#runtime/schedule/processor-state.js";
+import { createLogger } from "#runtime/base/logger.js";
+import { NEW_STATE } from "#runtime/queue/processor.js";
+import { KnownPrimary } from "#runtime/queue/reconcile-run.js";
+import { scheduleOf } from "#runtime/queue/schedule-settings.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
+import { page } from "../workflow/graphs.js";
 
 /** Primaries on a clock that stands still, with a record of which was due when. */
 function createTimers() {
   const clock = new VirtualClock();
   const fired: [string, number][] = [];
   const primaries = new Map<string, KnownPrimary>();
+  const schedule = scheduleOf(
+    { name: "page", workflow: { primary: page }, maxReconciliationIntervalMs: 0 },
+    { clock, random: () => 0, logger: createLogger("error") },
+  );
   const primaryOf = (key: string) => {
-    const primary =
-      primaries.get(key) ?? new KnownPrimary(key, NEW_STATE, { clock, random: () => 0, resyncAfterMs: 0, onDue });
+    const primary = primaries.get(key) ?? new KnownPrimary(key, NEW_STATE, { schedule, onDue });
     primaries.set(key, primary);
     return primary;
   };

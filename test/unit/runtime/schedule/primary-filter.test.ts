@@ -1,5 +1,4 @@
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
+import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed } from "../schedule/controller-bed.js";
 

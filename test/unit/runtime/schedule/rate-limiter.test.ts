@@ -1,6 +1,6 @@
 // JOSDK's LinearRateLimiterTest.
 import fc from "../../../support/fast-check.js";
-import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/schedule/rate-limiter.js";
+import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/queue/schedule-settings.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const none = () => {};

@@ -1,4 +1,4 @@
-import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
+import { RunningTasks } from "#runtime/base/user-calls.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 

@@ -1,6 +1,6 @@
 import fc from "../../../support/fast-check.js";
 import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
-import { WorkQueue, type Queued } from "#runtime/schedule/dispatch/work-queue.js";
+import { WorkQueue, type Queued } from "#runtime/queue/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
 
 interface Work extends Queued {

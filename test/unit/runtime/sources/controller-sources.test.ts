@@ -1,10 +1,10 @@
 // The registry of one controller: JOSDK's EventSourceManagerTest and EventSourcesTest, and the part of ControllerEventSourceTest that is not about
 // filters.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import type { ExternalWatch } from "#runtime/sources/external/external-watch.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import type { ExternalWatch } from "#runtime/sources/dependent-sources.js";
 import { inboundSource } from "#runtime/sources/trigger-sources.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf, ownedBy } from "./simulated-informers.js";
 import { createSources, recordingSource } from "./controller-support.js";

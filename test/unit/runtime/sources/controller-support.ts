@@ -1,9 +1,13 @@
 // The sources of one controller over simulated informers.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
-import { OwnViews } from "#runtime/cache/own-views.js";
-import type { EventSource, EventSourceContext, SourcesListener } from "#runtime/sources/event-source.js";
-import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
+import {
+  ControllerSources,
+  type ControllerSourcesOptions,
+  type SourcesListener,
+} from "#runtime/sources/controller-sources.js";
+import { OwnViews } from "#runtime/cache/resource-view.js";
+import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
+import { createPrimarySource } from "#runtime/sources/kind-source.js";
 import { createSourceContext, page } from "./source-context.js";
 
 /** Creates the sources of a controller of pages, with what they tell and what their informers know. */

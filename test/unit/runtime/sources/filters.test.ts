@@ -1,10 +1,8 @@
-import { createEventGate } from "#runtime/sources/filters.js";
-import { allOf, anyOf, not } from "#runtime/sources/filters.js";
-import { HealthRecord } from "#runtime/sources/health-record.js";
+import { HealthRecord, allOf, anyOf, createEventGate, not } from "#runtime/sources/event-source.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext } from "./source-context.js";
-import type { EventFilters } from "#runtime/cache/resource-change.js";
+import type { EventFilters } from "#runtime/cache/resource-events.js";
 
 const isLong = (text: string) => text.length > 3;
 const hasGrown = (text: string, old: string) => text.length > old.length;

@@ -1,10 +1,10 @@
 // Index functions of the user that throw.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { OwnViews } from "#runtime/cache/own-views.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { OwnViews } from "#runtime/cache/resource-view.js";
 import { ControllerSources } from "#runtime/sources/controller-sources.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import { createPrimarySource } from "#runtime/sources/kind-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf } from "./simulated-informers.js";
 import { createSourceContext, page, primaryOf } from "./source-context.js";

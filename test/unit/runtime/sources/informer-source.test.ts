@@ -2,9 +2,9 @@
 // and the windows of own writes alone is tested beside those.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { viewOf } from "#runtime/cache/resource-view.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { createConnection } from "#runtime/client/connection.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/informer-source.js";
 import { byLabel } from "#runtime/sources/mappers.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -2,10 +2,10 @@
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { viewOf } from "#runtime/cache/resource-view.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { InformerPool } from "#runtime/watch/informer-pool.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
-import { ViewWatch } from "#runtime/sources/kind/view-watch.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { InformerPool } from "#runtime/watch/shared-informers.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/informer-source.js";
+import type { KindSource } from "#runtime/sources/kind-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { objectOf } from "./simulated-informers.js";
 import { createSourceContext, primaryOf } from "./source-context.js";
@@ -86,20 +86,19 @@ suite("what informer sources keep", (test) => {
   });
 
   test("namespaces that are watched later have what made room before they were shown in the indexes", async () => {
-    const { informers, source } = await startBounded();
+    const { context, informers, source } = await startBounded();
     const pageOf = (object: KubernetesObject) => [(object as Config).data!.page];
     viewOf(source)!.addIndex("page", pageOf);
-    const watch = new ViewWatch(viewOf(source)!, { definition });
     await source.stop();
-    const started = watch.start(informers, ["x"]);
+    const started = source.start({ ...context, namespaces: ["x"] });
     informers.of("ConfigMap", "x").sync("10");
     await started;
-    const preparing = watch.prepare(["home"]);
+    const preparing = (source as unknown as KindSource).prepare(["home"]);
     informers.of("ConfigMap", "home").sync("10", config("a", 1, "one"), config("b", 2, "two"));
     await (await preparing).commit();
     assert.equal([...viewOf(source)!.keysByIndex("page", "one")], ["home/a"]);
     assert.equal([source.get("home/a"), source.get("home/b")?.data?.page], [undefined, "two"]);
-    await watch.stop();
+    await source.stop();
   });
 
   test("a watch is shared by those who keep the same paths, in any order, and never if its cache is bounded", () => {

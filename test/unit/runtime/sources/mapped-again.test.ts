@@ -1,8 +1,8 @@
 // What an object concerns changes without the object: with the primaries that its mapper looks at, and with what primaries name.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
 import type { MapperContext } from "#runtime/sources/mappers.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/informer-source.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf } from "./simulated-informers.js";

@@ -1,6 +1,6 @@
 // JOSDK's MappersTest, and what ours promise besides.
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import { defineResource } from "#runtime/codegen/define-resource.js";
+import { defineResource } from "#runtime/api/define-resource.js";
 import {
   byAnnotation,
   byAnyLink,

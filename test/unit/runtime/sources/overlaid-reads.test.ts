@@ -2,8 +2,8 @@
 // and on objects that are known from an answer only ("ghosts").
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import { viewOf } from "#runtime/cache/resource-view.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { objectOf } from "./simulated-informers.js";
 import { createSourceContext } from "./source-context.js";

@@ -7,7 +7,7 @@ import {
   type ObjectMeta,
 } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { InformerRequest, SharedInformers } from "#runtime/watch/informer-pool.js";
+import type { InformerRequest, SharedInformers } from "#runtime/watch/shared-informers.js";
 import type { SourceHealth } from "#runtime/base/activity.js";
 import { listInto } from "../../../support/runtime/resource-view.js";
 

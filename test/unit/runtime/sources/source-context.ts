@@ -4,7 +4,7 @@ import { keyOf, refOfKey } from "#runtime/base/kubernetes-object.js";
 import type { EventSourceContext } from "#runtime/sources/event-source.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { defineResource } from "#runtime/codegen/define-resource.js";
+import { defineResource } from "#runtime/api/define-resource.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { SimulatedInformers } from "./simulated-informers.js";

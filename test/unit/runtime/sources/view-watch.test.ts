@@ -1,12 +1,12 @@
 import { refOfKey, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { ResourceChange } from "#runtime/cache/resource-change.js";
-import { ResourceView } from "#runtime/cache/resource-view.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { ViewWatch, type Namespaces } from "#runtime/sources/kind/view-watch.js";
+import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { createPrimarySource, type Namespaces } from "#runtime/sources/kind-source.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSources, recordingSource } from "./controller-support.js";
 import { keysOf, objectOf, SimulatedInformers } from "./simulated-informers.js";
+import { createSourceContext } from "./source-context.js";
 
 const { definition } = untypedResource({
   apiVersion: "v1",
@@ -43,12 +43,14 @@ function createServer() {
 function createWatch() {
   const server = createServer();
   const changes: ResourceChange[] = [];
-  const view = new ResourceView(definition);
+  const watch = createPrimarySource({ definition });
+  const { view } = watch;
   view.onChange((change) => void changes.push(change));
-  const watch = new ViewWatch(view, { definition });
   const told = () => changes.splice(0).map(({ kind, key }) => `${kind} ${key}`);
+  const start = (namespaces: Namespaces) =>
+    watch.start({ ...createSourceContext().context, informers: server.informers, namespaces });
   const switchTo = async (namespaces: Namespaces) => (await watch.prepare(namespaces)).commit();
-  return { ...server, watch, view, changes, told, switchTo };
+  return { ...server, watch, view, changes, told, start, switchTo };
 }
 
 suite("namespaces of a view", (test) => {
@@ -57,9 +59,9 @@ suite("namespaces of a view", (test) => {
       [["a"], undefined],
       [undefined, ["a"]],
     ] as const) {
-      const { change, informers, watch, view, told, switchTo } = createWatch();
+      const { start, change, view, told, switchTo } = createWatch();
       change("a/1", false);
-      await watch.start(informers, from);
+      await start(from);
       told();
       const endWrite = view.beginWrite("a/1");
       change("a/1", false);
@@ -74,11 +76,11 @@ suite("namespaces of a view", (test) => {
   });
 
   test("the view shows the namespaces that are asked for", async () => {
-    const { change, informers, watch, view, told } = createWatch();
+    const { start, change, informers, watch, view, told } = createWatch();
     change("a/1", false);
     change("b/1", false);
     change("c/1", false);
-    await watch.start(informers, ["a", "b"]);
+    await start(["a", "b"]);
     assert.equal(
       [told(), [...view.keys()]],
       [
@@ -92,9 +94,9 @@ suite("namespaces of a view", (test) => {
   });
 
   test("a namespace that comes is told, one that goes is not, and one that stays is left alone", async () => {
-    const { change, informers, watch, view, told, switchTo } = createWatch();
+    const { start, change, informers, watch, view, told, switchTo } = createWatch();
     for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
-    await watch.start(informers, ["a", "b"]);
+    await start(["a", "b"]);
     const ofB = informers.of("ConfigMap", "b");
     told();
     await switchTo(["b", "c"]);
@@ -107,9 +109,9 @@ suite("namespaces of a view", (test) => {
   });
 
   test("from some namespaces to all and back, only what was not known is told", async () => {
-    const { change, informers, watch, view, told, switchTo } = createWatch();
+    const { start, change, informers, watch, view, told, switchTo } = createWatch();
     for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
-    await watch.start(informers, ["a", "b"]);
+    await start(["a", "b"]);
     told();
     await switchTo(undefined);
     assert.equal([told(), keysOf(view.list().map(({ object }) => object))], [["added c/1"], ["a/1", "b/1", "c/1"]]);
@@ -120,9 +122,9 @@ suite("namespaces of a view", (test) => {
   });
 
   test("what happened between the two watches is told as what it is", async () => {
-    const { change, informers, watch, objects, changes, switchTo, told } = createWatch();
+    const { start, change, watch, objects, changes, switchTo, told } = createWatch();
     for (const key of ["a/1", "a/2", "a/3"]) change(key, false);
-    await watch.start(informers, ["a"]);
+    await start(["a"]);
     told();
     // The old watch lags: only the list of the new one has this.
     objects.set("a/1", objectOf("a/1", { resourceVersion: "900" }));
@@ -139,10 +141,10 @@ suite("namespaces of a view", (test) => {
   });
 
   test("nothing changes before everything is known, and a namespace that cannot be watched changes nothing", async () => {
-    const { change, informers, watch, view, told } = createWatch();
+    const { start, change, informers, watch, view, told } = createWatch();
     change("a/1", false);
     change("b/1", false);
-    await watch.start(informers, ["a"]);
+    await start(["a"]);
     told();
     const prepared = await watch.prepare(["b"]);
     assert.equal([told(), [...view.keys()]], [[], ["a/1"]]);
@@ -157,19 +159,19 @@ suite("namespaces of a view", (test) => {
   test("a cluster-scoped kind is watched whatever the namespaces (N1)", async () => {
     const informers = createServer().informers;
     const cluster = { ...definition, scope: "Cluster" as const };
-    const watch = new ViewWatch(new ResourceView(cluster), { definition: cluster });
-    await watch.start(informers, ["a"]);
+    const watch = createPrimarySource({ definition: cluster });
+    await watch.start({ ...createSourceContext().context, informers, namespaces: ["a"] });
     assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
     await watch.stop();
   });
 
   test("the health names the namespace that cannot be watched, and the others work", async () => {
-    const { informers, watch, change, view } = createWatch();
+    const { start, informers, watch, change, view } = createWatch();
     change("a/1", false);
     const sync = informers.onCreate;
     informers.onCreate = (informer) =>
       informer.request.namespace === "b" ? informer.fail("no rights in b") : sync(informer);
-    const started = watch.start(informers, ["a", "b"]);
+    const started = start(["a", "b"]);
     const namespaces = { a: { status: "synced" }, b: { status: "failing", reason: "no rights in b" } };
     const health = { status: "unhealthy", reason: "no rights in b", namespaces };
     assert.equal([watch.health, [...view.keys()]], [health, ["a/1"]]);
@@ -188,9 +190,9 @@ suite("namespaces of a view", (test) => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        const { watch, informers, objects, change, changes, switchTo, view } = createWatch();
+        const { start, watch, objects, change, changes, switchTo, view } = createWatch();
         let namespaces: Namespaces = ["a"];
-        await watch.start(informers, namespaces);
+        await start(namespaces);
         const known = new Map<ObjectKey, string>();
         for (const each of steps) {
           if ("key" in each) change(each.key, each.isDeleted);

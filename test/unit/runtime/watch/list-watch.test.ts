@@ -1,12 +1,16 @@
 // When a list-watch asks again, in virtual time; what it does with a server is tested beside a server.
-import { Backoff, turns } from "#runtime/base/clock.js";
+import { Backoff, turns } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ApiRequester } from "#runtime/client/requester.js";
-import { LineSplitter } from "#runtime/decode/line-splitter.js";
-import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
-import { runListWatch } from "#runtime/watch/list-watch.js";
-import type { ListWatchOptions } from "#runtime/watch/list-watch-options.js";
+import type { ApiRequester } from "#runtime/client/request.js";
+import {
+  LineSplitter,
+  type StreamConsumer,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from "#runtime/client/transport.js";
+import { ListWatch, type WatchContext, type WatchScope } from "#runtime/watch/list-watch.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keptIn } from "../../../support/runtime/kept-in.js";
@@ -60,7 +64,7 @@ const refused =
     response(status, body);
 const expired = refused(410, { reason: "Expired", code: 410 });
 
-type Selectors = Pick<ListWatchOptions, "labelSelector" | "fieldSelector" | "shardSelector">;
+type Selectors = Pick<WatchScope, "labelSelector" | "fieldSelector" | "shardSelector">;
 
 /** What a script has besides the answers to watches. */
 interface Script extends Selectors {
@@ -71,7 +75,7 @@ interface Script extends Selectors {
 /** Lets a list-watch meet these answers, one for each watch, and returns what it asked for and when. */
 async function meet(
   answers: readonly Answer[],
-  more: Partial<ListWatchOptions> = {},
+  more: Partial<WatchContext> = {},
   { versions = [], ...selectors }: Script = {},
 ) {
   const clock = new VirtualClock();
@@ -122,23 +126,14 @@ async function meet(
       super.endReplace(version);
     }
   })();
-  const ended = runListWatch(
-    {
-      definition: builtinDefinition("v1", "ConfigMap"),
-      ...selectors,
-      fieldManagers: [],
-      requester,
-      cache,
-      onFailure: (error, retryAfterMs) => {
-        failures.push(retryAfterMs);
-        reasons.push(messageOf(error));
-      },
-      backoff: new Backoff(BACKOFF, () => 0),
-      clock,
-      ...more,
-    },
-    abort.signal,
-  );
+  const onFailure = (error: unknown, retryAfterMs: number) => {
+    failures.push(retryAfterMs);
+    reasons.push(messageOf(error));
+  };
+  const scope = { definition: builtinDefinition("v1", "ConfigMap"), ...selectors };
+  const backoff = new Backoff(BACKOFF, () => 0);
+  const context = { fieldManagers: [], requester, cache, events: { onFailure }, backoff, clock, ...more };
+  const ended = new ListWatch(scope, context).run(abort.signal);
   let isOver = false;
   void ended.then(() => (isOver = true));
   while (!isOver) {
@@ -225,7 +220,7 @@ suite("list-watch in time", (test) => {
       throw new Error("the disk of the log is full");
     };
     const { requests, lists } = await meet([refused(500), refused(503), stream([endOfInitialEvents("5")])], {
-      onFailure,
+      events: { onFailure },
     });
     assert.is(requests.length, 4);
     assert.equal(lists, ["5"]);

@@ -1,5 +1,5 @@
 // Which list-watches know that their server was restored, and until when nothing is written from what they know.
-import { Restores } from "#runtime/watch/restores.js";
+import { Restores } from "#runtime/watch/list-watch.js";
 import { assert, suite } from "../../../support/suite.js";
 
 /** The list-watches of one server; each writes down when it is told. */
@@ -16,14 +16,14 @@ suite("restores", (test) => {
   test("what one list-watch sees is told to all others of the server, once", () => {
     const { restores, told, of } = createBed("a", "b", "c");
     assert.not(restores.isUnderWay);
-    restores.tell(of("b"));
-    restores.tell(of("a"));
+    restores.markRestored(of("b"));
+    restores.markRestored(of("a"));
     assert.equal(told, ["a", "c"]);
   });
 
   test("it is under way until each has read its kind again, failed to, or ended", () => {
     const { restores, of, leave } = createBed("a", "b", "c");
-    restores.tell(of("b"));
+    restores.markRestored(of("b"));
     restores.settle(of("a"));
     restores.settle(of("b"));
     assert.ok(restores.isUnderWay);
@@ -34,7 +34,7 @@ suite("restores", (test) => {
   test("a server that is restored again is told again", () => {
     const { restores, told, of } = createBed("a", "b");
     for (const name of ["a", "b"]) {
-      restores.tell(of(name));
+      restores.markRestored(of(name));
       restores.settle(of("a"));
       restores.settle(of("b"));
     }

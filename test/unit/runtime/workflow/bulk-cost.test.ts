@@ -7,22 +7,17 @@ import {
   linksOf,
   PRIMARY_INDEX,
 } from "#runtime/base/primary-link.js";
-import { Semaphore } from "#runtime/base/semaphore.js";
+import { Semaphore } from "#runtime/base/wait.js";
 import { ObjectIndex } from "#runtime/cache/object-index.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
-import type {
-  ExternalDependent,
-  KeptState,
-  KubernetesDependent,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import type { DependentReconciler } from "#runtime/workflow/dependents/dependent-reconciler.js";
-import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
-import { RememberedState, type Kept } from "#runtime/workflow/dependents/external-state.js";
-import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
+import { DeferredDecoder } from "#runtime/watch/deferred-decoder.js";
+import type { ExternalDependent, KeptState, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import { type DependentReconciler, ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
+import { ExternalReconciler } from "#runtime/dependents/external-reconciler.js";
+import { RememberedState, type Kept } from "#runtime/dependents/external-state.js";
+import { KubernetesReconciler } from "#runtime/dependents/kubernetes-reconciler.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -2,22 +2,22 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { createLogger } from "#runtime/base/logger.js";
-import { Semaphore } from "#runtime/base/semaphore.js";
-import type {
-  DependentReconciler,
-  DependentRun,
-  Live,
-  Wanted,
-} from "#runtime/workflow/dependents/dependent-reconciler.js";
+import { Semaphore } from "#runtime/base/wait.js";
+import {
+  type DependentReconciler,
+  type DependentRun,
+  type Live,
+  ReconcileNotes,
+  type Wanted,
+} from "#runtime/workflow/dependent-reconciler.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
   Condition,
   DependentDefinition,
   ExternalDependent,
   WorkflowDefinition,
-} from "#runtime/workflow/definition/workflow-definition.js";
+} from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";

@@ -1,7 +1,7 @@
 // Random workflows for the properties of plans and runs.
 import fc from "../../../support/fast-check.js";
-import { defineResource } from "#runtime/codegen/define-resource.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import { defineResource } from "#runtime/api/define-resource.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 
 const facts = { group: "", version: "v1", scope: "Namespaced", hasStatusSubresource: false, isCustom: false } as const;
 

@@ -1,7 +1,7 @@
 import fc from "../../../support/fast-check.js";
 import { blockersOf, buildPlan, condemnedBy, endsOf, nextSteps } from "#runtime/workflow/plan.js";
 import type { NodeState, Plan, PlanNode, Standing } from "#runtime/workflow/plan.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, workflowOf } from "./graphs.js";
 

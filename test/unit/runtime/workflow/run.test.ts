@@ -1,21 +1,16 @@
 import fc from "../../../support/fast-check.js";
-import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { Semaphore } from "#runtime/base/semaphore.js";
+import { type DecodedResource, type KubernetesObject, keyOf } from "#runtime/base/kubernetes-object.js";
+import { Semaphore } from "#runtime/base/wait.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
 import { linksOf, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
-import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { deleted, ready } from "#runtime/workflow/conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
+import { ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
-import { KubernetesReconciler } from "#runtime/workflow/dependents/kubernetes-reconciler.js";
-import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
-import type {
-  Condition,
-  DependentDefinition,
-  KubernetesDependent,
-} from "#runtime/workflow/definition/workflow-definition.js";
-import type { Writer } from "#runtime/write/writer.js";
+import { KubernetesReconciler } from "#runtime/dependents/kubernetes-reconciler.js";
+import type { KnownObjects } from "#runtime/dependents/live-objects.js";
+import type { Condition, DependentDefinition, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import type { Writer } from "#runtime/apply/writer.js";
 import { createView } from "../../../support/runtime/resource-view.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,6 +1,6 @@
 // Time, retries and slots of steps, as runs of whole workflows show them.
 import { RetryAfterError, TerminalError } from "#runtime/base/errors.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
+import type { Context } from "#runtime/workflow/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import { bulkOf, createWorkflow, FakeCluster, type FakeDependent } from "./fake-cluster.js";
 

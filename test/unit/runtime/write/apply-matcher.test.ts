@@ -1,9 +1,9 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import type { DecodedResource } from "#runtime/base/decoded-resource.js";
-import type { WriteCause } from "#runtime/write/send/postponed-write.js";
-import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
+import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
+import { type Write, type WriteCause, type WritePart, applyOf } from "#runtime/apply/write.js";
+import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { widgetCrd } from "../../../support/kinds/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -13,15 +13,15 @@ const ref = { name: "a", namespace: "x" };
 const fieldsV1 = '{"f:spec":{"f:text":{}}}';
 
 /** A matcher for which the server stores texts in capitals. */
-function createMatcher(part: Application["part"]) {
+function createMatcher(part: WritePart) {
   const watched = new ResourceCache();
   const cache = new ResourceView(definition);
   cache.attach(watched);
   const matcher = new ApplyMatcher("us");
   const target = { definition, cache };
-  const applicationOf = (spec: unknown): Application => {
+  const applicationOf = (spec: unknown): Write => {
     const desired = { metadata: ref, spec };
-    return { target, part, desired };
+    return { ...applyOf(target, desired), part };
   };
   const application = applicationOf({ text: "text" });
   const stored = (version: string, text = "TEXT"): DecodedResource => {
@@ -108,9 +108,9 @@ suite("apply matcher", (test) => {
     const learn = (version: string, text: object) => {
       const entry = stored(version);
       const answer = { ...entry, object: { ...entry.object, spec: { text } } };
-      const application = { ...applicationOf({ text: { name: "a" } }), target };
+      const application = { ...applicationOf({ text: { name: "a" } }), target, cause };
       assert.not(matcher.matches(application, answer));
-      matcher.learn(application, answer, cause);
+      matcher.learn(application, answer);
       assert.ok(matcher.matches(application, answer));
     };
     learn("1", { name: "a", kind: "Default" });

@@ -3,9 +3,10 @@
 import type { JsonObject } from "#apiserver/json.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { ownedBy, type DecodedResource } from "#runtime/base/decoded-resource.js";
-import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
-import { parseOwnedFields } from "#runtime/match/owned-fields.js";
+import { ownedBy, type DecodedResource } from "#runtime/base/kubernetes-object.js";
+import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
+import { type Write, applyOf } from "#runtime/apply/write.js";
+import { parseOwnedFields } from "#runtime/apply/owned-fields.js";
 import { builtinDefinition, type JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -20,12 +21,12 @@ function stored(object: JsonResource, fields: object): DecodedResource<JsonResou
   return { object: structuredClone(object), owned };
 }
 
-function applicationOf(desired: JsonResource): Application {
+function applicationOf(desired: JsonResource): Write {
   const definition = builtinDefinition(desired.apiVersion, desired.kind);
   const cache = new ResourceView(definition);
   cache.attach(new ResourceCache());
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = structuredClone(desired);
-  return { target: { definition, cache }, part: "object", desired: rest };
+  return applyOf({ definition, cache }, rest);
 }
 
 function matches(desired: JsonResource, live: DecodedResource | undefined): boolean {
@@ -248,7 +249,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
       const target = { definition: builtinDefinition("apps/v1", one), cache };
       const { desired } = pair([nginx()], [nginx()], one);
       const key = "x/a";
-      const found = new ApplyMatcher(FIELD_MANAGER).differences({ target, part: "object", desired }, cache.get(key), 1);
+      const found = new ApplyMatcher(FIELD_MANAGER).differences(applyOf(target, desired), cache.get(key), 1);
       assert.equal(found, [{ path: "", reason: "does not exist" }]);
     });
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
-import { genericMatcher } from "#runtime/match/matchers.js";
-import { LAST_STATED, withStatement } from "#runtime/write/last-stated.js";
+import { genericMatcher } from "#runtime/apply/generic-matcher.js";
+import { LAST_STATED, withStatement } from "#runtime/apply/update.js";
 import fc from "../../../support/fast-check.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";

@@ -1,8 +1,8 @@
 import type { JsonObject } from "#apiserver/json.js";
-import type { Stated } from "#runtime/write/send/plan.js";
+import type { ObjectBody } from "#runtime/base/kubernetes-object.js";
 import type { RetryAfterError } from "#runtime/base/errors.js";
-import { replacementOf } from "#runtime/write/put.js";
-import { checkAdoption, untyingOperations } from "#runtime/write/writer.js";
+import { replacementOf } from "#runtime/apply/update.js";
+import { checkAdoption, untyingOperations } from "#runtime/apply/writer.js";
 import { applyJsonPatch } from "#schema/patches/json-patch.js";
 import type { JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -105,7 +105,7 @@ suite("what a PUT sends", (test) => {
 
   test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
     const status = { at: "x" };
-    const desired: Stated & { data: object } = { metadata: { name: "a" }, data: {} };
+    const desired: ObjectBody & { data: object } = { metadata: { name: "a" }, data: {} };
     const ofStatus = replacementOf(live, desired, { hasStatusSubresource: false });
     assert.equal({ ...ofStatus, metadata: {} }, { metadata: {}, data: {}, status });
     const ofLink = replacementOf(live, { metadata: { name: "a" } }, { hasStatusSubresource: true });

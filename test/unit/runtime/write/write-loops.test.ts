@@ -1,5 +1,5 @@
-import { planApply } from "#runtime/write/send/plan.js";
-import { observedOf } from "#runtime/write/send/write-loops.js";
+import { applyOf } from "#runtime/apply/write.js";
+import { observedOf } from "#runtime/apply/sender.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { createView } from "../../../support/runtime/resource-view.js";
 import { pageCrd } from "../../../integration/runtime/page.js";
@@ -17,13 +17,9 @@ suite("writes that are told apart", (test) => {
   const observed = (hasStatusSubresource: boolean, generation: number, followsEvent: boolean) => {
     const definition = { ...withSubresource, hasStatusSubresource };
     const primary = pageOf(generation);
-    const plan = planApply(definition, primary, true);
     const cause = { primary, followsEvent };
-    return observedOf(
-      { target: { definition, cache }, plan, before: { object: primary }, cause },
-      "content",
-      `${generation}`,
-    );
+    const write = applyOf({ definition, cache }, primary, "status");
+    return observedOf({ ...write, before: { object: primary }, cause }, "content", `${generation}`);
   };
 
   test("a status follows from the generation of its primary, but for one whose write makes the next generation", () => {

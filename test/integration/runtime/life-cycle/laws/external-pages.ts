@@ -1,6 +1,6 @@
 // A dependent of pages that is a resource of an eventually consistent service, and what happens to it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import type { EventualService, Resource } from "./eventual-service.js";
 import type { Page } from "./kinds.js";
 

@@ -1,6 +1,6 @@
 // What anyone can write proves nothing: an id that a tenant writes where the operator keeps the ids of external resources gives no right to the
 // resource of another tenant.
-import { STATE_LABEL } from "#runtime/workflow/dependents/object-state.js";
+import { STATE_LABEL } from "#runtime/dependents/object-state.js";
 import { attempt } from "../model/world.js";
 import fc from "../../../../support/fast-check.js";
 import { EventualService } from "./eventual-service.js";

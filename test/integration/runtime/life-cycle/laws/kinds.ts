@@ -1,6 +1,6 @@
 // The kinds and the controller of these scenarios.
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { isRealApiServer } from "../../../../support/api/api-server.js";
 import { Page } from "../../page.js";
 import type { Scene } from "./scene.js";

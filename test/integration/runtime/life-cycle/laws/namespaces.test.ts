@@ -1,9 +1,13 @@
 // Failures are local: a namespace that cannot be read, or a kind in it, holds up nothing else, and what is not known there is not taken for empty.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { untypedResource } from "#runtime/api/define-resource.js";
+import { informerSource } from "#runtime/sources/informer-source.js";
+import { waitFor } from "#apiserver/wait-for.js";
+import { apiRequestOrThrow } from "../../../../support/api/api-request.js";
+import { isRealApiServer } from "../../../../support/api/api-server.js";
 import fc from "../../../../support/fast-check.js";
 import { attempt } from "../model/world.js";
+import { allowIn, forbidIn } from "../user-rights.js";
 import { ConfigMap, Page, Secret, textController, type DataObject } from "./kinds.js";
 import { declareLaw, isBroken, type Scenario } from "./law.js";
 import { scenesOf, type Scene } from "./scene.js";
@@ -13,9 +17,16 @@ const Missing = untypedResource({
   ...{ apiVersion: "missing.example.com/v1", kind: "Missing", plural: "missings", scope: "Namespaced" },
 });
 
+const RESOURCES = { Page: "pages", Secret: "secrets", ConfigMap: "configmaps" };
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "update", "patch", "delete"];
+const ALL = [{ resources: [...Object.values(RESOURCES), "pages/status", "events", "missings"], verbs: ["*"] }];
+
 interface Case {
   /** What cannot be read in the second namespace: everything, or the pages, their objects or the inputs. */
   readonly unreadable: "everything" | "Page" | "Secret" | "ConfigMap";
+  /** Why not: the server answers so, or the operator has no right to it. */
+  readonly by: "faults" | "rights";
   /** Whether the controller has an event source of a kind that the cluster lacks. */
   readonly hasMissingKind?: boolean;
   /** Whether the controller watches another namespace at first. */
@@ -50,6 +61,10 @@ class World {
   async open(): Promise<void> {
     const { scene } = this;
     await scene.createNamespace(this.other);
+    if (this.case.by === "rights") {
+      await scene.restrict();
+      for (const namespace of ["default", ...this.namespaces]) await allowIn(scene.client, scene.id, namespace, ALL);
+    }
     for (const namespace of this.namespaces)
       for (const name of INPUTS)
         await scene.client.create(ConfigMap, { metadata: { name, namespace, labels: { input: scene.id } } });
@@ -75,16 +90,51 @@ class World {
   }
 
   async hide(): Promise<void> {
+    if (this.case.by === "rights") return this.#forbid();
     const { faults, id: user } = this.scene;
     const { unreadable } = this.case;
     const scope = { user, namespace: this.other, ...(unreadable === "everything" ? {} : { kind: unreadable }) };
-    const verbs = unreadable === "everything" ? {} : { verb: ["get", "list", "watch"] };
+    const verbs = unreadable === "everything" ? {} : { verb: READ };
     this.rules.push(faults.add({ ...scope, ...verbs, forbid: true }));
     faults.endWatches(scope);
   }
 
-  show(): void {
+  async show(): Promise<void> {
     for (const rule of this.rules.splice(0)) rule.remove();
+    if (this.case.by === "faults") return;
+    await allowIn(this.scene.client, this.scene.id, this.other, ALL);
+    await this.#untilAllowed(true);
+  }
+
+  async #forbid(): Promise<void> {
+    const { scene, other, case: one } = this;
+    const { unreadable } = one;
+    if (unreadable === "everything") await forbidIn(scene.client, scene.id, other);
+    else {
+      const resource = RESOURCES[unreadable];
+      const others = ALL.map(({ resources, verbs }) => ({
+        resources: resources.filter((each) => each !== resource),
+        verbs,
+      }));
+      await allowIn(scene.client, scene.id, other, [...others, { resources: [resource], verbs: WRITE }]);
+    }
+    await this.#untilAllowed(false);
+    // A watch that was allowed once goes on.
+    scene.endWatches();
+  }
+
+  /** A server learns of a role a moment after it is stored. */
+  #untilAllowed(isAllowed: boolean): Promise<unknown> {
+    const { scene, other: namespace, case: one } = this;
+    const kind = one.unreadable === "everything" ? "Page" : one.unreadable;
+    const group = kind === "Page" ? "example.com" : "";
+    const resourceAttributes = { namespace, verb: "list", group, resource: RESOURCES[kind] };
+    const body = { spec: { user: scene.id, resourceAttributes } };
+    return waitFor(`the operator may ${isAllowed ? "" : "not "}read ${RESOURCES[kind]}`, async () => {
+      const path = "POST /apis/authorization.k8s.io/v1/subjectaccessreviews";
+      const { status } = (await apiRequestOrThrow(scene.server, path, { body })) as { status: { allowed: boolean } };
+      return status.allowed === isAllowed;
+    });
   }
 
   nextText(): string {
@@ -155,7 +205,7 @@ async function play(scene: Scene, one: Case): Promise<void> {
     await world.check(command);
     if (scene.problems.length > 0) return world.show();
   }
-  world.show();
+  await world.show();
   if (scene.operator === undefined) await world.launch();
   for (const namespace of world.namespaces) await scene.until("served in the end", () => world.differences(namespace));
   await world.check("the end");
@@ -180,10 +230,11 @@ function add(
   commands: readonly Command[],
   rest: object = {},
 ): void {
-  for (const unreadable of kinds) {
-    const one = { unreadable, ...rest, commands };
-    scenarios.push({ seed: scenarios.length + 1, title: `${title} (${unreadable})`, case: one });
-  }
+  for (const by of ["faults", "rights"] as const)
+    for (const unreadable of kinds) {
+      const one = { unreadable, by, ...rest, commands };
+      scenarios.push({ seed: scenarios.length + 1, title: `${title} (${unreadable}, by ${by})`, case: one });
+    }
 }
 add(
   "does not keep the others from being served at the start",
@@ -221,6 +272,7 @@ add(
 const cases: fc.Arbitrary<Case> = fc
   .record({
     unreadable: fc.constantFrom("everything", "Page", "Secret", "ConfigMap"),
+    by: fc.constantFrom("faults", "rights"),
     commands: fc.array(fc.constantFrom(...(Object.keys(COMMANDS) as Command[])), { minLength: 3, maxLength: 8 }),
   })
   .map(
@@ -233,7 +285,9 @@ declareLaw<Case>({
   open: scenesOf(),
   scenarios,
   play,
-  needsFaults: () => true,
+  needsFaults: ({ by }) => by === "faults",
+  // A watch that fails is tried again after a pause that grows.
+  ...(isRealApiServer && { patienceMs: 40_000 }),
   explored: {
     title: "holds up nothing else, and is not taken for empty, whenever it comes and goes",
     cases: isBroken("namespaces") ? undefined : cases,

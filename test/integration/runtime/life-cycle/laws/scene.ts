@@ -2,15 +2,16 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { Simulated } from "#apiserver/simulated.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import type { ReconcileEvent } from "#runtime/queue/reconcile-run.js";
 import { isRealApiServer, startTestApiServer, type TestApiServer } from "../../../../support/api/api-server.js";
+import { startRecordingProxy, type RecordingProxy } from "../../../../support/api/recording-proxy.js";
 import { builtinDefinition, classOf, customDefinition } from "../../../../support/kinds/kind-definitions.js";
 import { createRecordedOperator, type RecordedOperator } from "../../../../support/runtime/recorded-operator.js";
 import { shared } from "../../../../support/suite.js";
@@ -63,6 +64,9 @@ export class Scene implements AsyncDisposable {
   /** Every log line of the earlier operators. */
   readonly #logs: string[] = [];
   readonly #patienceMs: number;
+  /** Between the operator and a server that cannot end its watches. */
+  #proxy: RecordingProxy | undefined;
+  #isRestricted = false;
   #running: RecordedOperator | undefined;
   #controllers: readonly ControllerDefinition[] = [];
   #past = 0;
@@ -83,7 +87,20 @@ export class Scene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.server.faults?.endWatches({ user: this.id });
     await this.stop();
+    await this.#proxy?.[Symbol.asyncDispose]();
     await this.client.close();
+  }
+
+  /** From its next start on the operator has the rights that roles give the user `id`, and no others. */
+  async restrict(): Promise<void> {
+    this.#isRestricted = true;
+    if (this.server.faults === undefined) this.#proxy ??= await startRecordingProxy(this.server);
+  }
+
+  /** Ends the watches of the operator, which has to begin them anew; on a real server only those of a restricted one. */
+  endWatches(): void {
+    this.server.faults?.endWatches({ user: this.id });
+    this.#proxy?.cut();
   }
 
   async createNamespace(name: string): Promise<string> {
@@ -116,11 +133,10 @@ export class Scene implements AsyncDisposable {
   async launch(...controllers: readonly ControllerDefinition[]): Promise<Promise<unknown>[]> {
     await this.stop();
     if (controllers.length > 0) this.#controllers = controllers;
-    const { url, token, ca } = this.server.as?.(this.id, { groups: ["system:masters"] }) ?? this.server;
     try {
       this.#running = createRecordedOperator({
         controllers: this.#controllers,
-        connection: { url, token, ca },
+        connection: this.#connectionOfOperator(),
         observer: (event) => void this.events.push(event),
         stopTimeoutMs: 500,
       });
@@ -131,6 +147,13 @@ export class Scene implements AsyncDisposable {
     const started = this.#running.operator.start();
     started.catch(() => {});
     return [started];
+  }
+
+  #connectionOfOperator() {
+    const groups = this.#isRestricted ? [] : ["system:masters"];
+    const { url, token, ca } = this.server.as?.(this.id, { groups }) ?? this.server;
+    if (this.#proxy === undefined) return { url, token, ca };
+    return { url: this.#proxy.url, token, impersonation: { user: this.id } };
   }
 
   async stop(): Promise<void> {

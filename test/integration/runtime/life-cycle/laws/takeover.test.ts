@@ -4,7 +4,7 @@
 // client made of them later; whatever hides the object from the watch of the operator.
 import { randomBytes } from "node:crypto";
 import { CONTROLLER_LABEL, DEPENDENT_NAME } from "#runtime/base/primary-link.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import fc from "../../../../support/fast-check.js";
 import { builtinDefinition, classOf } from "../../../../support/kinds/kind-definitions.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";

@@ -1,7 +1,7 @@
 // What people, other controllers, the network and the operator itself do in the model-based tests of an operator.
 import fc from "../../../../support/fast-check.js";
 import { isThorough } from "../../../../support/runs.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { ConfigMap, Page } from "../../page-operator.js";
 import { attempt, configNameOf, NAMES, refOf, USER as user, type Config, type World } from "./world.js";

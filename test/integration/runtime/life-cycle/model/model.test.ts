@@ -3,7 +3,7 @@
 // Random interleavings of what people, other controllers, the network and the operator itself do. TEST_SEED and MODEL_RUNS give
 // other and more of them; the time between the commands is real, so a failure may need more than one attempt to come back.
 import fc from "../../../../support/fast-check.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { isThorough, seed } from "../../../../support/runs.js";
 import { suite } from "../../../../support/suite.js";

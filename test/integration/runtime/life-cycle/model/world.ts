@@ -2,9 +2,9 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { isApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { sleep } from "#runtime/base/clock.js";
+import { sleep } from "#runtime/base/wait.js";
 import { ApiClient } from "#runtime/client/api-client.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import {
   ConfigMap,

@@ -111,6 +111,7 @@ export function optionsOf(
   connection: Connection,
   accounts: Accounts,
   record: { requests: string[]; problems: string[] },
+  reconciler?: object,
 ) {
   const problem = (level: string) => (_: object, message: string) => void record.problems.push(`${level} ${message}`);
   const { url, token, ca } = connection;
@@ -120,6 +121,7 @@ export function optionsOf(
       {
         ...{ name: "page", namespaces: [NAMESPACE, OTHER_NAMESPACE], statusConditions: "managed" },
         workflow: { primary: Page.definition, dependents: dependentsOf(accounts) },
+        ...(reconciler !== undefined && { reconciler }),
         retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxRetries: -1 },
       },
     ],

@@ -1,12 +1,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readProject } from "#generator/input/read-project.js";
-import { acceptWarnings } from "#generator/model/build/accept-warnings.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { checkConditions } from "#generator/output/conditions/check-conditions.js";
-import { emitProject } from "#generator/output/emit-project.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
+import { readProject } from "#generator/read/read-project.js";
+import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
+import { checkConditions } from "#generator/code/check-conditions.js";
+import { emitProject } from "#generator/emit/emit-project.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
 import { chosenCompilers, compileProject, writeProject } from "../../../../support/projects/compile.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";

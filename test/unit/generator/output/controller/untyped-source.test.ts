@@ -2,12 +2,12 @@
 import { writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { readProject } from "#generator/input/read-project.js";
-import { buildModel } from "#generator/model/build/build-model.js";
-import { checkConditions } from "#generator/output/conditions/check-conditions.js";
-import { controllerGrants } from "#generator/output/deploy/grants.js";
-import { emitProject } from "#generator/output/emit-project.js";
-import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
+import { readProject } from "#generator/read/read-project.js";
+import { buildModel } from "#generator/check/build-model.js";
+import { checkConditions } from "#generator/code/check-conditions.js";
+import { controllerGrants } from "#generator/emit/deploy/rights.js";
+import { emitProject } from "#generator/emit/emit-project.js";
+import { suggestCaches } from "#generator/suggest/cache-suggestions.js";
 import { chosenCompilers, compileProject, writeProject } from "../../../../support/projects/compile.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";

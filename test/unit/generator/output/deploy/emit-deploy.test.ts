@@ -1,5 +1,5 @@
 import { parseAllDocuments } from "yaml";
-import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
+import { emitDeploy } from "#generator/emit/deploy/emit-deploy.js";
 import type { DependentModel, ResourceModel } from "#generator/model/project-model.js";
 import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
 import { thingOf } from "../../../../support/runtime/resource-models.js";

@@ -1,15 +1,15 @@
 import fc from "../../../../support/fast-check.js";
 import { parseAllDocuments } from "yaml";
 import {
-  controllerGrants,
   EVERYWHERE,
+  type Grant,
   OWN_NAMESPACE,
   VERBS,
-  type Grant,
   type Verb,
-} from "#generator/output/deploy/grants.js";
-import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
-import { rolesOf } from "#generator/output/deploy/roles.js";
+  controllerGrants,
+  rolesOf,
+} from "#generator/emit/deploy/rights.js";
+import { emitDeploy } from "#generator/emit/deploy/emit-deploy.js";
 import type {
   ControllerModel,
   DependentModel,

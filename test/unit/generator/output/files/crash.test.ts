@@ -2,9 +2,8 @@ import { spawnSync } from "node:child_process";
 import { chmod, cp, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { diskOperations } from "#generator/output/files/file-operations.js";
-import type { OutputFile } from "#generator/output/files/output-file.js";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { diskOperations, writeFiles } from "#generator/write/write-files.js";
+import type { OutputFile } from "#generator/emit/output-file.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { faultyOperations } from "./faulty-operations.js";
@@ -130,7 +129,7 @@ suite("writes that are cut off", (test) => {
   test("a limit of the size of files leaves no empty stub", async () => {
     await using folder = await createTemporaryFolder();
     const script =
-      `import { writeFiles } from ${JSON.stringify(import.meta.resolve("#generator/output/files/write-files.js"))};` +
+      `import { writeFiles } from ${JSON.stringify(import.meta.resolve("#generator/write/write-files.js"))};` +
       `const stub = { path: "src/stub.ts", owner: "user", content: "x".repeat(1_000_000) };` +
       `await writeFiles(${JSON.stringify(folder.path)}, [stub], { check: false });`;
     // Blocks of 512 or 1024 bytes. Without the signal, a write beyond the limit is an error.

@@ -1,4 +1,4 @@
-import { diskOperations, type FileOperations } from "#generator/output/files/file-operations.js";
+import { diskOperations, type FileOperations } from "#generator/write/write-files.js";
 
 /** Fails the operation of this number, counted from 1, and, if it is a crash, everything after it. */
 export interface Fault {

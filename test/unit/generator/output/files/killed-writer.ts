@@ -1,5 +1,5 @@
 // Writes the new version of a project and kills itself at the operation of a number: node killed-writer.js FOLDER NUMBER
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { faultyOperations } from "./faulty-operations.js";
 import { NEW } from "./two-versions.js";
 

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RememberedDependent } from "#generator/model/project-memory.js";
-import { MANIFEST_PATH, manifestOf, readManifest, renderManifest } from "#generator/output/files/manifest.js";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { MANIFEST_PATH, manifestOf, readManifest, renderManifest } from "#generator/write/manifest.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 import { faultyOperations } from "./faulty-operations.js";

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { chmod, mkdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { GENERATED_HEADER, type OutputFile } from "#generator/output/files/output-file.js";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { GENERATED_HEADER, type OutputFile } from "#generator/emit/output-file.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder, type TemporaryFolder } from "../../../../support/temporary-folder.js";
 

@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GENERATED_HEADER, type OutputFile } from "#generator/output/files/output-file.js";
+import { GENERATED_HEADER, type OutputFile } from "#generator/emit/output-file.js";
 
 const generated = (path: string, text: string): OutputFile => ({
   path,

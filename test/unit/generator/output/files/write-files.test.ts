@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GENERATED_HEADER, type OutputFile } from "#generator/output/files/output-file.js";
-import { writeFiles } from "#generator/output/files/write-files.js";
+import { GENERATED_HEADER, type OutputFile } from "#generator/emit/output-file.js";
+import { writeFiles } from "#generator/write/write-files.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 

@@ -1,8 +1,8 @@
 import type { Schema } from "@gen-operator/runtime/codegen";
 import fc from "../../../../support/fast-check.js";
 import { format } from "prettier";
-import { loadLibrary } from "#generator/model/expression/library.js";
-import { printSchema, printSchemaAlone } from "#generator/output/print/print-schema.js";
+import { loadLibrary } from "#generator/model/typescript.js";
+import { printSchema, printSchemaAlone } from "#generator/emit/resource/runtime-schema.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
 

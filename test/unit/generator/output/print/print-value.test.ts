@@ -1,4 +1,4 @@
-import { printLine, printValue } from "#generator/output/print/print-value.js";
+import { printLine, printValue } from "#generator/emit/print.js";
 import fc from "../../../../support/fast-check.js";
 import { format } from "prettier";
 import { assert, suite } from "../../../../support/suite.js";

@@ -2,7 +2,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatPosition, type Diagnostic } from "#generator/diagnostic.js";
 import { generate } from "#generator/generate.js";
-import { findFloatingPromises, mayDropPromise } from "#generator/output/promises/floating-promises.js";
+import { findFloatingPromises, mayDropPromise } from "#generator/code/floating-promises.js";
 import { repositoryRoot } from "../../../../support/repository.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";

@@ -1,6 +1,6 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "#generator/model/project-model.js";
-import { checkCode } from "#generator/output/reads/check-code.js";
+import { checkCode } from "#generator/code/check-code.js";
 import { dependentOf } from "../../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";

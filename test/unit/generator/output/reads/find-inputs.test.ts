@@ -1,5 +1,5 @@
 import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "#generator/model/project-model.js";
-import { findInputs } from "#generator/output/reads/find-inputs.js";
+import { findInputs } from "#generator/code/check-code.js";
 import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";

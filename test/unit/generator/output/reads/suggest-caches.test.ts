@@ -1,5 +1,5 @@
 import type { ControllerModel, ExpressionModel, InformerModel, ProjectModel } from "#generator/model/project-model.js";
-import { suggestCaches, type CacheSuggestion } from "#generator/output/reads/suggest-caches.js";
+import { suggestCaches, type CacheSuggestion } from "#generator/suggest/cache-suggestions.js";
 import { dependentOf, externalOf } from "../../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";

@@ -1,5 +1,5 @@
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
-import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
+import { suggestCaches } from "#generator/suggest/cache-suggestions.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 

@@ -1,6 +1,6 @@
 import fc from "../../../../support/fast-check.js";
 import type { InformerModel, ProjectModel } from "#generator/model/project-model.js";
-import { suggestCaches } from "#generator/output/reads/suggest-caches.js";
+import { suggestCaches } from "#generator/suggest/cache-suggestions.js";
 import { compileProjection } from "#runtime/cache/projection.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { runs } from "../../../../support/runs.js";

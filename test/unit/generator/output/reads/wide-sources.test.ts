@@ -1,5 +1,5 @@
 import type { ControllerModel, InformerModel, ResourceModel } from "#generator/model/project-model.js";
-import { wideSourceNotes } from "#generator/output/reads/wide-sources.js";
+import { wideSourceNotes } from "#generator/check/watches.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const pod = { kind: "Pod", isCustom: false } as ResourceModel;

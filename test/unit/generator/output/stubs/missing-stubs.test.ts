@@ -1,6 +1,6 @@
 import type { ControllerModel, ProjectModel } from "#generator/model/project-model.js";
-import { emitProject } from "#generator/output/emit-project.js";
-import { checkMissingStubs } from "#generator/output/stubs/missing-stubs.js";
+import { emitProject } from "#generator/emit/emit-project.js";
+import { checkMissingStubs } from "#generator/code/missing-stubs.js";
 import { dependentOf } from "../../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { refusalOf } from "#runtime/operate/debug/debug-access.js";
+import { refusalOf } from "#runtime/operate/debug-endpoint.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const token = "a-token-of-the-debug-endpoint";

@@ -1,5 +1,5 @@
 import fc from "../../../../support/fast-check.js";
-import { snapshotHeadroom } from "#runtime/operate/debug/heap-snapshot.js";
+import { snapshotHeadroom } from "#runtime/operate/debug-endpoint.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
 

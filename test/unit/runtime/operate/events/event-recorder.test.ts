@@ -1,6 +1,6 @@
 import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { EventRecorder } from "#runtime/operate/events/event-recorder.js";
+import { EventRecorder } from "#runtime/operate/event-recorder.js";
 import type { EventDraft } from "#runtime/base/activity.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";

@@ -1,4 +1,4 @@
-import { bindAddressOf, describeAddress, loopbackAddressOf } from "#runtime/operate/http/bind-address.js";
+import { bindAddressOf, describeAddress, loopbackAddressOf } from "#runtime/operate/http-endpoint.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 suite("a bind address", (test) => {

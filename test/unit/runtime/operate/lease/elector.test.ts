@@ -1,10 +1,9 @@
 import fc from "../../../../support/fast-check.js";
-import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
-import { LeaderElection } from "#runtime/operate/lease/leadership.js";
-import { createConnection } from "#runtime/client/connect/connection.js";
+import { LeaseLock, holderOf, termOf } from "#runtime/operate/lease-lock.js";
+import { LeaderElection } from "#runtime/operate/leader-election.js";
+import { createConnection } from "#runtime/client/connection.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ElectorOptions } from "#runtime/operate/lease/elector.js";
-import { createLeaseRequests } from "#runtime/operate/lease/lease-requests.js";
+import type { ElectorOptions } from "#runtime/operate/leader-elector.js";
 import { keptIn } from "../../../../support/runtime/kept-in.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
@@ -73,8 +72,8 @@ suite("an elector", (test) => {
   test("leaves nothing of a request in the signal of the candidacy, which may last for months", async () => {
     const { signal: ending } = new AbortController();
     const client = { get: async () => undefined } as unknown as ElectorOptions["client"];
-    const requests = createLeaseRequests({ client, terms: TERMS, clock: new VirtualClock(), ending });
-    for (let time = 0; time < 3; time++) await requests.read();
+    const lock = new LeaseLock({ client, terms: TERMS, clock: new VirtualClock(), ending });
+    for (let time = 0; time < 3; time++) await lock.read();
     assert.is(keptIn(ending), 0);
   });
 

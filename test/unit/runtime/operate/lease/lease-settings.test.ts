@@ -1,5 +1,11 @@
-import { checkLeaderElection, createIdentity, leaseTermsOf } from "#runtime/operate/lease/lease-settings.js";
-import { acquired, released, type LeaseSpec } from "#runtime/operate/lease/lease.js";
+import {
+  type LeaseSpec,
+  acquiredSpec,
+  checkLeaderElection,
+  createIdentity,
+  leaseTermsOf,
+  releasedSpec,
+} from "#runtime/operate/lease-lock.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 suite("the settings of leader election", (test) => {
@@ -58,7 +64,7 @@ suite("a Lease", (test) => {
   const now = new Date("2026-11-23T12:00:00.125Z");
   const later = new Date("2026-11-23T12:00:02.000Z");
   const acquire = (spec: LeaseSpec | undefined, identity = "a", at = now) =>
-    acquired(spec, { identity, durationMs: 15_000, now: at });
+    acquiredSpec(spec, { identity, durationMs: 15_000, now: at });
 
   test("has no transition when it is new, and one more with every other holder", () => {
     const first = acquire(undefined);
@@ -72,13 +78,13 @@ suite("a Lease", (test) => {
     const renewed = acquire(first, "a", later);
     assert.equal(renewed, { ...first, renewTime: "2026-11-23T12:00:02.000000Z" });
     assert.is(acquire(renewed, "b", later).leaseTransitions, 1);
-    assert.is(acquire(released(renewed, later), "b", later).leaseTransitions, 1);
+    assert.is(acquire(releasedSpec(renewed, later), "b", later).leaseTransitions, 1);
     assert.is(acquire({}, "b").leaseTransitions, 1);
   });
 
   test("that is released has no holder and is over in a second, and keeps what others have put there", () => {
     const spec = { ...acquire(undefined), strategy: "OldestEmulationVersion" };
-    assert.equal(released(spec, later), {
+    assert.equal(releasedSpec(spec, later), {
       ...spec,
       holderIdentity: "",
       leaseDurationSeconds: 1,

@@ -1,9 +1,8 @@
 // Replicas of an operator that share one Lease, in time that a test moves: processes that pause, networks that lose and delay, dates that jump.
-import type { Clock } from "#runtime/base/clock.js";
+import type { Clock } from "#runtime/base/wait.js";
 import { ApiError, ConnectionError } from "#runtime/base/errors.js";
-import type { Lease } from "#runtime/operate/lease/lease.js";
-import { Elector, type ElectorOptions } from "#runtime/operate/lease/elector.js";
-import { WriteFence, type Moment } from "#runtime/operate/lease/write-fence.js";
+import type { Lease } from "#runtime/operate/lease-lock.js";
+import { Elector, type ElectorOptions, type Moment, WriteFence } from "#runtime/operate/leader-elector.js";
 import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
 
 export const TERMS = {

@@ -1,5 +1,5 @@
 import fc from "../../../../support/fast-check.js";
-import { WriteFence } from "#runtime/operate/lease/write-fence.js";
+import { WriteFence } from "#runtime/operate/leader-elector.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
 

@@ -1,12 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "../../../../support/fast-check.js";
-import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, settingsOf } from "#runtime/operate/settings/setting-table.js";
-import { mergeSettings, readEnvironment, readFlags } from "#runtime/operate/settings/settings.js";
-import { parseSettings } from "#runtime/operate/settings/settings-file.js";
-import { helpOf } from "#runtime/operate/settings/settings-help.js";
-import * as types from "#runtime/operate/settings/setting-type.js";
-import type { SettingType, SettingValue } from "#runtime/operate/settings/setting-type.js";
+import {
+  CONTROLLER_SETTINGS,
+  OPERATOR_SETTINGS,
+  helpOf,
+  mergeSettings,
+  readEnvironment,
+  readFlags,
+  settingsOf,
+} from "#runtime/operate/settings.js";
+import { parseSettings } from "#runtime/operate/settings-file.js";
+import * as types from "#runtime/operate/setting-types.js";
+import type { SettingType, SettingValue } from "#runtime/operate/setting-types.js";
 import { repositoryRoot } from "../../../../support/repository.js";
 import { runs } from "../../../../support/runs.js";
 import { settingsSchema } from "../../../../support/projects/settings-schema.js";
@@ -25,13 +31,15 @@ const problemOf = async (read: () => unknown) => {
 
 /** Texts that a setting of a type can be set to, each with the value that it means. */
 function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value: SettingValue]> {
-  const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/);
+  const word = fc.stringMatching(/^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$/);
   const { type: kind, minimum: min = 0, maximum: max = 100, enum: words = [] } = type.schema as JsonSchema;
-  if (type === types.text) return word.map((each) => [each, each] as const);
+  if (type === types.namespace || type === types.objectName) return word.map((each) => [each, each] as const);
+  if (type === types.labelSelector || type === types.fieldSelector)
+    return fc.tuple(word, word).map(([key, value]) => [`${key}=${value}`, `${key}=${value}`] as const);
   if (type === types.boolean) return fc.boolean().map((each) => [String(each), each] as const);
-  if (type === types.duration)
+  if (type === types.duration || type === types.secondsOrOff)
     return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
-  if (type === types.list)
+  if (type === types.namespaces)
     return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
   if (type === types.address || type === types.localAddress)
     return fc.nat(65_535).map((port) => [`127.0.0.1:${port}`, `127.0.0.1:${port}`] as const);
@@ -136,7 +144,7 @@ suite("the settings of an operator", (test) => {
         `config.yaml:3:1: metrics is no setting; there are ${[...new Set(OPERATOR_SETTINGS.map(({ path }) => path.split(".")[0]!)), "controllers"].join(", ")}`,
         "config.yaml:5:36: controllers.page.maxConcurrentReconciles is 0, and has to be a whole number, 1 at least",
         "config.yaml:6:3: controllers.job is no controller of this operator; there are page, web-job",
-        "config.yaml:7:13: namespaces is [1], and has to be a list of texts, or texts with commas between; one at least",
+        "config.yaml:7:13: namespaces is [1], and has to be a list of namespaces, or namespaces with commas between; one at least",
         'config.yaml:8:14: stopTimeout is {"a":1}, and has to be a duration such as "500ms", "15s" or "1h30m"',
       ].join("\n"),
     );
@@ -164,6 +172,37 @@ suite("the settings of an operator", (test) => {
     }
   });
 
+  test("are refused where the API server or the operator would never take them, with the flag and what it has to be", async () => {
+    for (const [flag, value, words] of [
+      ["namespaces", "Team_a", "a list of namespaces, or namespaces with commas between; one at least"],
+      ["controllers.page.namespaces", "a,B", "a list of namespaces, or namespaces with commas between; one at least"],
+      ["controllers.page.label-selector", "a=b=c", 'a label selector such as "app=web,tier!=cache"'],
+      ["controllers.page.label-selector", "a in b", 'a label selector such as "app=web,tier!=cache"'],
+      ["controllers.page.field-selector", "metadata.name", 'a field selector such as "metadata.name!=main"'],
+      ["controllers.page.field-selector", "a=b=c", 'a field selector such as "metadata.name!=main"'],
+      ["proof-key.name", "Key", 'the name of a Kubernetes object: lower-case letters, digits, "-" and "."'],
+      ["proof-key.namespace", "a.b", 'the name of a namespace: lower-case letters, digits and "-"'],
+      ["leader-election-id", "a_b", 'the name of a Kubernetes object: lower-case letters, digits, "-" and "."'],
+      ["leader-election-namespace", "", 'the name of a namespace: lower-case letters, digits and "-"'],
+      ["watchdog-timeout", "100ms", 'a duration of 1s or more, such as "20s", or "0s" for none'],
+    ] as const)
+      assert.is(
+        await problemOf(() => readFlags(settings, [`--${flag}=${value}`])),
+        `--${flag} is ${JSON.stringify(value)}, and has to be ${words}`,
+      );
+    const taken = ["--controllers.page.label-selector=a in (b, c),!d", "--controllers.page.field-selector="];
+    assert.equal(
+      [
+        ...readFlags(settings, [
+          ...taken,
+          "--controllers.page.namespaces=all",
+          "--watchdog-timeout=0s",
+        ]).values.values(),
+      ],
+      ["a in (b, c),!d", "", ["all"], 0],
+    );
+  });
+
   test("have the JSON Schema that is published", () => {
     const published = readFileSync(join(repositoryRoot, "runtime/settings.schema.json"), "utf8");
     assert.is(published, `${JSON.stringify(settingsSchema(), undefined, 2)}\n`, "npm run golden:update writes it");
@@ -173,7 +212,7 @@ suite("the settings of an operator", (test) => {
   });
 
   test("read as nothing but what they are: a number for a text, no text for a number", () => {
-    assert.is(types.readSetting(types.text, 0), "0");
+    assert.is(types.readSetting(types.objectName, 0), "0");
     for (const given of ["", " ", "x", "1e999", true, null]) {
       let problem = "";
       try {

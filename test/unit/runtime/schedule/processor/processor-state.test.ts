@@ -1,14 +1,14 @@
 // JOSDK's ResourceStateManagerTest.
 import fc from "../../../../support/fast-check.js";
 import { priorityOf, type ReconcileReason } from "#runtime/base/reconcile-reason.js";
-import { transitionOf } from "#runtime/schedule/processor.js";
 import {
   NEW_STATE,
   type PrimaryState,
   type ProcessorEvent,
   type ProcessorSettings,
-} from "#runtime/schedule/processor-state.js";
-import { createRetry } from "#runtime/schedule/retry.js";
+  transitionOf,
+} from "#runtime/queue/processor.js";
+import { createRetry } from "#runtime/queue/schedule-settings.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const ALL_EVENTS = { onAllEvents: true } as const;
@@ -38,7 +38,7 @@ const deleted: ProcessorEvent & { kind: "deleted" } = {
 
 const finished: ProcessorEvent & { kind: "finished" } = {
   kind: "finished",
-  outcome: { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
+  outcome: { isFinalizerRemoved: false },
   isEnded: false,
   now: 1000,
   entry: deleted.entry,

@@ -1,14 +1,12 @@
 // JOSDK's ExternalResourceCachingEventSourceTest; the titles in brackets are its own.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { createEventGate } from "#runtime/sources/filters.js";
-import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
-import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
-import { pollingSource } from "#runtime/sources/external/polling-source.js";
-import { HealthRecord } from "#runtime/sources/health-record.js";
+import { HealthRecord, createEventGate } from "#runtime/sources/event-source.js";
+import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external-cache.js";
+import { cachingInboundSource } from "#runtime/sources/caching-inbound-source.js";
+import { perPrimaryPollingSource, pollingSource } from "#runtime/sources/polling-sources.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { primaryOf } from "../source-context.js";
-import type { EventFilters } from "#runtime/cache/resource-change.js";
+import type { EventFilters } from "#runtime/cache/resource-events.js";
 
 interface Sample {
   readonly name: string;
@@ -264,6 +262,12 @@ suite("external cache", (test) => {
       /primary "x" has two resources with the id "a"; idOf has to tell them apart/,
     );
     assert.equal(cache.of("x"), [a1]);
+  });
+
+  test("a resource that a list has twice counts once", () => {
+    const cache = createCache();
+    cache.replaceAll(new Map([["x", [a1, b1, { ...a1 }]]]));
+    assert.equal(cache.of("x"), [a1, b1]);
   });
 
   test("a key of a wrong type is refused, and nothing is taken", () => {

@@ -1,6 +1,6 @@
 // What is told from outside: JOSDK's SimpleInboundEventSource, CachingInboundEventSource (CachingInboundEventSourceTest) and TimerEventSource.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
+import { cachingInboundSource } from "#runtime/sources/caching-inbound-source.js";
 import { inboundSource } from "#runtime/sources/trigger-sources.js";
 import { timerSource } from "#runtime/sources/trigger-sources.js";
 import { assert, suite } from "../../../../support/suite.js";

@@ -1,6 +1,6 @@
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import { isolated } from "#runtime/sources/external/external-watch.js";
+import { cachingInboundSource } from "#runtime/sources/caching-inbound-source.js";
+import { isolated } from "#runtime/sources/dependent-sources.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { changeOf, createSourceContext, primaryOf } from "../source-context.js";
 

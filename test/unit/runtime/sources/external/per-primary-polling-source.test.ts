@@ -1,10 +1,7 @@
 // JOSDK's PerResourcePollingEventSourceTest; the titles in brackets are its own.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import {
-  perPrimaryPollingSource,
-  type PerPrimaryPollingSourceOptions,
-} from "#runtime/sources/external/per-primary-polling-source.js";
+import { perPrimaryPollingSource, type PerPrimaryPollingSourceOptions } from "#runtime/sources/polling-sources.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { changeOf, createSourceContext, primaryOf } from "../source-context.js";
 

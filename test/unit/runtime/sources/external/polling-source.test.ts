@@ -1,7 +1,7 @@
 // JOSDK's PollingEventSourceTest; the titles in brackets are its own.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { ExternalSource } from "#runtime/sources/external/external-source.js";
-import { pollingSource, type PollingSourceOptions } from "#runtime/sources/external/polling-source.js";
+import type { ExternalSource } from "#runtime/sources/external-source.js";
+import { pollingSource, type PollingSourceOptions } from "#runtime/sources/polling-sources.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createSourceContext, primaryOf } from "../source-context.js";
 

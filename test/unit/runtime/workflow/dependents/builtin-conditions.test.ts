@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { not } from "#runtime/sources/filters.js";
-import { crdPresent, kindsAskedFor } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { not } from "#runtime/sources/event-source.js";
+import { crdPresent, kindsAskedFor } from "#runtime/workflow/conditions.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { configMap } from "../graphs.js";
 

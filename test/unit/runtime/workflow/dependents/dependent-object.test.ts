@@ -1,6 +1,6 @@
 import { hasLink, linkOf } from "#runtime/base/primary-link.js";
-import { completeDesired } from "#runtime/workflow/dependents/desired-object.js";
-import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { completeDesired } from "#runtime/dependents/desired-object.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../../support/suite.js";
 

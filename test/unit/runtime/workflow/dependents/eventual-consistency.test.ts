@@ -1,12 +1,12 @@
 // Absence must be confirmed: an operator in miniature over a service whose lists are late, miss things, and over restarts and crashes.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { StartGraces } from "#runtime/assemble/start-graces.js";
-import { isolated } from "#runtime/sources/external/external-watch.js";
-import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
-import type { DependentRun, Live } from "#runtime/workflow/dependents/dependent-reconciler.js";
-import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
-import { NO_STATES, RememberedState } from "#runtime/workflow/dependents/external-state.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { StartGraces } from "#runtime/api/external-dependents.js";
+import { isolated } from "#runtime/sources/dependent-sources.js";
+import { perPrimaryPollingSource } from "#runtime/sources/polling-sources.js";
+import type { DependentRun, Live } from "#runtime/workflow/dependent-reconciler.js";
+import { ExternalReconciler } from "#runtime/dependents/external-reconciler.js";
+import { NO_STATES, RememberedState } from "#runtime/dependents/external-state.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import {
   EventualService,
   type EventualDraft,
@@ -115,7 +115,7 @@ class Process {
     const { context, primary } = this.#world;
     const { context: started } = context;
     await this.#source.start({ ...started, notify: () => void (this.#isDue = true) });
-    this.#graces.begin(() => (primary.metadata.finalizers?.includes(FINALIZER) === true ? [primary] : []));
+    if (primary.metadata.finalizers?.includes(FINALIZER) === true) this.#graces.begin(primary);
     this.#source.onPrimaryChange?.({ kind: "added", key: keyOf(primary.metadata), object: primary } as never);
     return this;
   }

@@ -1,12 +1,12 @@
 // The reconciler of external dependents over an event source and a service in memory.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { singleResource } from "#runtime/sources/external/external-cache.js";
-import type { ExternalDependentSource } from "#runtime/sources/external/external-watch.js";
-import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import type { DependentRun } from "#runtime/workflow/dependents/dependent-reconciler.js";
-import { ExternalReconciler } from "#runtime/workflow/dependents/external-reconciler.js";
-import type { RememberedState } from "#runtime/workflow/dependents/external-state.js";
-import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { singleResource } from "#runtime/sources/external-cache.js";
+import type { ExternalDependentSource } from "#runtime/sources/dependent-sources.js";
+import { cachingInboundSource } from "#runtime/sources/caching-inbound-source.js";
+import type { DependentRun } from "#runtime/workflow/dependent-reconciler.js";
+import { ExternalReconciler } from "#runtime/dependents/external-reconciler.js";
+import type { RememberedState } from "#runtime/dependents/external-state.js";
+import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { page } from "../graphs.js";
 

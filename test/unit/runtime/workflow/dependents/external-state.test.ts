@@ -1,7 +1,6 @@
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { createStatusState, RememberedState } from "#runtime/workflow/dependents/external-state.js";
+import { RememberedState, type StateProofs, StatusStateStore } from "#runtime/dependents/external-state.js";
 import { applyMergePatch } from "@gen-operator/schema";
-import type { StateProofs } from "#runtime/workflow/dependents/state-proofs.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createState, primary, primaryNamed, proofsOf, statesIn } from "./object-states.js";
 
@@ -25,7 +24,7 @@ suite("the state of an external dependent in the status", (test) => {
       object = applyMergePatch(object as never, patch as never) as unknown as KubernetesObject;
       return { kind: "updated" as const, object };
     };
-    const store = createStatusState({
+    const store = new StatusStateStore({
       ...{ path: ["ids", "account"], form: { isMap, isObject }, proofs: stated.proofs ?? proofs },
       latest: () => object,
       mergePatchStatus: (_, patch) => write({ status: patch }),

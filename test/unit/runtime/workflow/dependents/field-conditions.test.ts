@@ -1,5 +1,5 @@
-import { conditionIs, fieldEquals, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import type { Condition } from "#runtime/workflow/definition/workflow-definition.js";
+import { conditionIs, fieldEquals, ready } from "#runtime/workflow/conditions.js";
+import type { Condition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 /** Asks a condition about a live object. */

@@ -1,7 +1,7 @@
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { RememberedState } from "#runtime/workflow/dependents/external-state.js";
-import { ObjectStateStore, STATE_LABEL } from "#runtime/workflow/dependents/object-state.js";
-import type { ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
+import { RememberedState } from "#runtime/dependents/external-state.js";
+import { ObjectStateStore, STATE_LABEL } from "#runtime/dependents/object-state.js";
+import type { ObjectState } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { page } from "../graphs.js";
 import { createState, primary, primaryNamed, statesIn } from "./object-states.js";

@@ -2,10 +2,9 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { ProofKey } from "#runtime/base/proof-key.js";
-import { ObjectStateStore } from "#runtime/workflow/dependents/object-state.js";
-import type { ExternalStateStore } from "#runtime/workflow/dependents/external-state.js";
-import type { KeptState, ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
-import { StateProofs } from "#runtime/workflow/dependents/state-proofs.js";
+import { ObjectStateStore } from "#runtime/dependents/object-state.js";
+import { type ExternalStateStore, StateProofs } from "#runtime/dependents/external-state.js";
+import type { KeptState, ObjectState } from "#runtime/workflow/workflow-definition.js";
 import { page } from "../graphs.js";
 
 /** A primary of a name. */

@@ -1,7 +1,6 @@
 // Rows are those of kubectl's own tests of `rollout status` where there are any, told in our words.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { bound, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
-import { missingForReady } from "#runtime/workflow/conditions/readiness.js";
+import { bound, missingForReady, ready } from "#runtime/workflow/conditions.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 type Row = [
