@@ -90,15 +90,16 @@ const LETTERS = "bcdfghjklmnpqrstvwxz2456789";
 
 /** Names what differs from run to run by what it is. */
 function normalise(output: string): string {
+  // The hash of a pod template is a number of 32 bits in decimal digits, so that it may be short.
   const hash = `[0-9a-f${LETTERS}]`;
   return withoutEvents(output)
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "TOKEN")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, "UID")
     .replace(/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} [\d:]{8} [+-]\d{4}/g, "TIME")
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?( [+-]\d{4}( [A-Z]+)?)?/g, "TIME")
-    .replace(new RegExp(`\\b(web|agent|once|tick-now)-${hash}{8,10}-${hash}{5}\\b`, "g"), "$1-HASH-POD")
+    .replace(new RegExp(`\\b(web|agent|once|tick-now)-${hash}{5,10}-${hash}{5}\\b`, "g"), "$1-HASH-POD")
     .replace(new RegExp(`\\b(agent|once|tick-now)-${hash}{5}\\b`, "g"), "$1-POD")
-    .replace(new RegExp(`\\b(web|db|agent)-${hash}{8,10}\\b`, "g"), "$1-HASH")
+    .replace(new RegExp(`\\b(web|db|agent)-${hash}{5,10}\\b`, "g"), "$1-HASH")
     .replace(new RegExp(`(pod-template-hash|controller-revision-hash)([=:] ?)"?${hash}{5,10}"?`, "g"), "$1$2HASH")
     .replace(new RegExp(`\\bkube-api-access-${hash}{5}\\b`, "g"), "kube-api-access-HASH")
     .replace(/https:\/\/127\.0\.0\.1:\d+/g, "SERVER")
