@@ -72,7 +72,11 @@ async function run(
     if (length !== last.writes) last = { writes: length, at: performance.now() };
     return performance.now() - last.at > QUIET_MS && (await isDone());
   });
-  assert.equal(record.problems, []);
+  // A machine that gives the process no time is no fault of the operator.
+  const problems = record.problems.filter(
+    (line) => !/the event loop was blocked .* no reconcile was in progress/.test(line),
+  );
+  assert.equal(problems, []);
   return record.requests.sort();
 }
 
