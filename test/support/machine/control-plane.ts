@@ -19,6 +19,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly kubeconfig: string;
   /** Where the requests of service accounts are written down; absent unless that was asked for. */
   readonly auditLog?: string;
+  /** Where etcd listens, with what the API server stores. */
+  readonly etcdUrl: string;
   /** The process numbers, for measuring. */
   readonly pids: { etcd: number; apiserver: number };
   close(): Promise<void>;
@@ -120,6 +122,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     ...connection,
     kubeconfig,
     ...(auditLog === undefined ? {} : { auditLog }),
+    etcdUrl,
     pids: { etcd: etcd.pid, apiserver: apiserver.pid },
     close,
     [Symbol.asyncDispose]: close,
