@@ -10,6 +10,8 @@ import { assert, suite } from "../../support/suite.js";
 const INDEX = "docs/README.md";
 const FOLDER = "docs/how-to";
 const CRD = `${FOLDER}/shop.yaml`;
+/** Flags of kubectl that the text of a guide names. */
+const KUBECTL_FLAGS = ["--server-side"];
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8");
 const surface = (name: string) => read(`fixtures/surface/${name}.txt`);
@@ -68,12 +70,13 @@ suite("the how-to guides", (test) => {
     const missing = pages.flatMap(({ path, text }) => unknownWords(text).map((problem) => `${path}: ${problem}`));
     assert.equal(missing, []);
     const wrong =
-      "```sh\nnpx gen-operator generat\nnpx gen-operator diff --agains main\nnpm run built\nnpm start -- --log-levle=debug\n```\n";
+      "```sh\nnpx gen-operator generat\nnpx gen-operator diff --agains main\nnpm run built\nnpm start -- --log-levle=debug\n```\nSet `--nothing`.\n";
     assert.equal(unknownWords(wrong), [
       "gen-operator generat: no command",
       "gen-operator diff: no flag --agains",
       "npm run built: no script",
       "no setting --log-levle",
+      "no flag --nothing",
     ]);
   });
 
@@ -171,9 +174,7 @@ function unknownWords(text: string): string[] {
   return [
     ...[...lines, ...inline].flatMap(unknownInCommand),
     ...yaml.flatMap((line) => unknownSettings(/^\s*(?:- |value: )(--\S+)/.exec(line)?.[1] ?? "")),
-    ...inline.flatMap((code) =>
-      code.startsWith("--leader") || code.startsWith("--check-crds") ? unknownSettings(code) : [],
-    ),
+    ...inline.filter((code) => /^--[\w-]+$/.test(code) && !isFlag(code)).map((flag) => `no flag ${flag}`),
   ];
 }
 
@@ -204,6 +205,12 @@ function unknownInProgram(command: string): string[] {
 function unknownFlags(command: string, line: string): string[] {
   const flags = line.match(/(?<=\s)--[\w-]+/g) ?? [];
   return flags.filter((flag) => !commands.get(command)?.has(flag)).map((flag) => `${command}: no flag ${flag}`);
+}
+
+/** Whether an operator, a command of the packages or kubectl has a flag. */
+function isFlag(flag: string): boolean {
+  const isOfCommand = [...commands.values()].some((flags) => flags.has(flag));
+  return isOfCommand || unknownSettings(flag).length === 0 || KUBECTL_FLAGS.includes(flag);
 }
 
 /** Returns the flags that no operator has. */
