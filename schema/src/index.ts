@@ -2,18 +2,18 @@
 export type { Schema, ValidationRule } from "./values/schema.js";
 
 // Texts
-export { canonicalTextOf, isMapped, readAddress, type Address } from "./texts/addresses.js";
-export { exactJson, int64Json, int64Number, mayHaveLongIntegers, parseExactJson } from "./texts/exact-json.js";
-export { hasFormat, isKnownFormat } from "./texts/formats.js";
-export { generateName, NAME_CHARACTERS } from "./texts/generate-name.js";
-export { findWrongRequirements, isLabelKey, type LabelRequirement } from "./texts/label-selector.js";
-export { findPatternProblem, hasMatch } from "./texts/pattern.js";
-export { MOST_CHARACTERS, printableJson, printableLine, printableText, truncateText } from "./texts/printable.js";
-export { quote } from "./texts/quote.js";
-export { subdomainProblems } from "./texts/name-syntax.js";
-export { RESERVED_WORDS } from "./texts/reserved-words.js";
-export { parseVersion, type Version } from "./texts/version.js";
-export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./texts/quantity.js";
+export { canonicalTextOf, isMapped, readAddress, type Address } from "./strings/ip-address.js";
+export { exactJson, int64Json, int64Number, mayHaveLongIntegers, parseExactJson } from "./json/exact-json.js";
+export { hasFormat, isKnownFormat } from "./strings/formats.js";
+export { generateName, NAME_CHARACTERS } from "./strings/generate-name.js";
+export { findWrongRequirements, isLabelKey, type LabelRequirement } from "./strings/label-selector.js";
+export { findPatternProblem, hasMatch } from "./strings/pattern-part.js";
+export { MOST_CHARACTERS, printableJson, printableLine, printableText, truncateText } from "./strings/escape.js";
+export { quote } from "./strings/quote.js";
+export { subdomainProblems } from "./strings/names.js";
+export { RESERVED_WORDS } from "./cel/reserved-words.js";
+export { parseVersion, type Version } from "./strings/semver.js";
+export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./strings/quantity.js";
 
 // JSON, and the patches of it that Kubernetes takes
 export {
@@ -26,9 +26,9 @@ export {
   setMember,
   type JsonObject,
   type JsonValue,
-} from "./values/json.js";
-export { applyJsonPatch, PatchFailure, type PatchOperation } from "./patches/json-patch.js";
-export { applyMergePatch } from "./patches/merge-patch.js";
+} from "./json/json.js";
+export { applyJsonPatch, PatchFailure, type PatchOperation } from "./json/patch.js";
+export { applyMergePatch } from "./json/merge-patch.js";
 
 // Values
 export { checkMetadata, checkValue, type Place, type SchemaProblem } from "./values/check-value.js";

@@ -225,11 +225,11 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     simulated: { values: ["simulate"], types: ["x509"] },
   },
   schema: {
-    texts: { values: [] },
-    values: { values: ["texts"] },
-    patches: { values: ["values"] },
-    cel: { values: ["values", "texts"], types: ["patches"] },
+    strings: { values: [] },
+    json: { values: [] },
+    values: { values: ["json", "strings"] },
+    cel: { values: ["values", "json", "strings"] },
     // Not for operators: what becomes a part of their bundles stands in the rooms above.
-    definitions: { values: ["cel", "values", "texts"] },
+    definitions: { values: ["cel", "values", "json", "strings"] },
   },
 };

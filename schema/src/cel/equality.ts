@@ -1,34 +1,128 @@
-import type { CelValue } from "@bufbuild/cel";
-import { spend, spendText } from "./budget.js";
+// What the schema says of lists and objects that their values do not show, and how it makes them equal and joins them: `UnstructuredToVal` of
+// k8s.io/apiserver/pkg/cel/common.
+import { isDeepStrictEqual } from "node:util";
+import type { CelList, CelMap, CelValue } from "@bufbuild/cel";
 import type { Library } from "./library.js";
-import { createComparison } from "./merging-values.js";
 
-/** Tells whether two values are equal in CEL; whoever asks pays for the comparison. */
-export type Equals = (left: CelValue, right: CelValue) => boolean;
+/** What a list is whose order does not matter. */
+export type Merging = "set" | "map";
 
-let loaded: Equals | undefined;
+/** What stands for an item of a list of the type `map`: the values of its keys. */
+const itemKeys = new WeakMap<object, string>();
+const mergings = new WeakMap<object, Merging>();
+const unknowns = new WeakMap<object, ReadonlyMap<string, unknown>>();
+const NOTHING: ReadonlyMap<string, unknown> = new Map();
 
-/** Returns the equality of CEL, which the evaluator has as an operator alone. */
-export function equalityOf(library: Library): Equals {
-  return (loaded ??= createEquality(library));
+/** Says that a list is a set, or has keys. */
+export function setMerging(list: CelList, merging: Merging): void {
+  mergings.set(list, merging);
 }
 
-function createEquality(library: Library): Equals {
-  const { celEnv, isCelList, isCelMap } = library;
-  const operator = celEnv().funcs.find("_==_");
-  const weigh = (value: CelValue): void => {
-    if (typeof value === "string" || value instanceof Uint8Array) spendText(value);
-    else if (isCelList(value) || isCelMap(value)) {
-      spend(value.size);
-      for (const each of value.values()) weigh(each);
-    } else spend(1);
+/** Says what an item of a list of the type `map` is known by. */
+export function setKey(item: object, key: string): void {
+  itemKeys.set(item, key);
+}
+
+/** Says which members an object has that its schema does not know. */
+export function setUnknown(map: CelMap, members: ReadonlyMap<string, unknown>): void {
+  if (members.size > 0) unknowns.set(map, members);
+}
+
+/** Returns what compares values as the schema of the left one says; `isSame` compares what is neither a list nor a map. */
+export function createComparison(
+  library: Library,
+  isSame: (left: CelValue, right: CelValue) => boolean,
+): (left: CelValue, right: CelValue) => boolean {
+  const { isCelList, isCelMap } = library;
+  const areEqualLists = (left: CelList, right: CelList): boolean => {
+    if (left.size !== right.size) return false;
+    const merging = mergings.get(left);
+    const others = [...right];
+    if (merging === undefined) return [...left].every((item, index) => equal(item, others[index] as CelValue));
+    const index = new ItemIndex(merging, equal);
+    for (const item of left) index.add(item);
+    return others.every((item) => {
+      const found = index.find(item);
+      return found !== undefined && equal(found, item);
+    });
   };
-  const differsInSize = (left: CelValue, right: CelValue) =>
-    isCelList(left) && isCelList(right) && left.size !== right.size;
-  const compare = createComparison(library, (left, right) => operator?.call(0, undefined, [left, right]) === true);
-  return (left, right) => {
-    if (differsInSize(left, right)) return false;
-    weigh(left);
-    return compare(left, right);
+  const areEqualMaps = (left: CelMap, right: CelMap): boolean => {
+    const [own, others] = [unknowns.get(left) ?? NOTHING, unknowns.get(right) ?? NOTHING];
+    if (left.size + own.size !== right.size + others.size) return false;
+    const isKnown = [...left.entries()].every(([name, member]) => {
+      const other = right.get(name);
+      return other !== undefined && equal(member, other);
+    });
+    const isSameUnknown = (name: string, member: unknown) =>
+      !others.has(name) || isDeepStrictEqual(member, others.get(name));
+    return isKnown && [...own].every(([name, member]) => isSameUnknown(name, member));
   };
+  const equal = (left: CelValue, right: CelValue): boolean => {
+    if (isCelList(left) && isCelList(right)) return areEqualLists(left, right);
+    if (isCelMap(left) && isCelMap(right)) return areEqualMaps(left, right);
+    return isSame(left, right);
+  };
+  return equal;
+}
+
+/** The items of a list by what they stand for; of a list of the type `map` the last one with a key is found. */
+class ItemIndex {
+  readonly #merging: Merging;
+  readonly #equal: (left: CelValue, right: CelValue) => boolean;
+  readonly #items = new Map<string | undefined, CelValue[]>();
+
+  constructor(merging: Merging, equal: (left: CelValue, right: CelValue) => boolean) {
+    this.#merging = merging;
+    this.#equal = equal;
+  }
+
+  find(item: CelValue): CelValue | undefined {
+    const alike = this.#items.get(this.#keyOf(item)) ?? [];
+    return this.#merging === "map" ? alike.at(-1) : alike.find((each) => this.#equal(each, item));
+  }
+
+  add(item: CelValue): void {
+    const key = this.#keyOf(item);
+    const alike = this.#items.get(key);
+    if (alike === undefined) this.#items.set(key, [item]);
+    else alike.push(item);
+  }
+
+  #keyOf(item: CelValue): string | undefined {
+    if (this.#merging === "map") return itemKeys.get(item as object);
+    // An integer equals a number.
+    if (typeof item === "number" || typeof item === "bigint") return `number ${Number(item)}`;
+    return typeof item === "object" ? undefined : `${typeof item} ${item}`;
+  }
+}
+
+/** Joins two lists as the schema of the left one says: a set takes what it lacks, and of items with one key the right one stays. */
+export function joinLists(
+  [left, right]: readonly [CelList, CelList],
+  equal: (left: CelValue, right: CelValue) => boolean,
+): CelValue[] {
+  const merging = mergings.get(left);
+  if (merging === undefined) return [...left, ...right];
+  const index = new ItemIndex(merging, equal);
+  const places = new Map<CelValue, number>();
+  const joined: CelValue[] = [];
+  const put = (item: CelValue, at = joined.length) => {
+    joined[at] = item;
+    places.set(item, at);
+    index.add(item);
+  };
+  for (const item of left) put(item);
+  for (const item of right) {
+    const found = index.find(item);
+    if (found === undefined) put(item);
+    else if (merging === "map") put(item, places.get(found));
+  }
+  return joined;
+}
+
+/** Gives a list what the schema says of another one. */
+export function keepMerging(list: CelList, of: CelList): CelList {
+  const merging = mergings.get(of);
+  if (merging !== undefined) mergings.set(list, merging);
+  return list;
 }

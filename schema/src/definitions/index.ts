@@ -2,15 +2,15 @@
 // become a part of their bundles.
 
 // Definitions
-export { checkDefinition, checkUnchanged, defaultDefinition } from "./definition.js";
-export { checkNames, approvalState, approvalTextOf, dns1035Problem, isProtectedGroup } from "./check/check-names.js";
-export { checkExpressions, unevaluatedRules } from "./check/check-rules.js";
-export { checkStoredVersions, type DefinitionContext } from "./check/check-spec.js";
+export { checkDefinition, checkUnchanged, defaultDefinition } from "./definition-part.js";
+export { checkNames, approvalState, approvalTextOf, dns1035Problem, isProtectedGroup } from "./check-names.js";
+export { checkExpressions, unevaluatedRules } from "./validation-rules.js";
+export { checkStoredVersions, type DefinitionContext } from "./definition.js";
 
 // Objects
-export { brokenRule, wrongType } from "./check/schema-messages.js";
-export { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./schema/embedded-resource.js";
-export { evaluateRules } from "./schema/rules.js";
+export { brokenRule, wrongType } from "./schema-messages.js";
+export { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
+export { evaluateRules } from "./rules.js";
 export {
   applyDefaults,
   dropNulls,
@@ -20,19 +20,19 @@ export {
   propertiesOf,
   pruneUnknownFields,
   type StructuralSchema,
-} from "./schema/structural.js";
-export { validateSchema } from "./schema/validate-schema.js";
+} from "./structural-schema.js";
+export { validateSchema } from "./validate-schema.js";
 
 // Names, and the addresses of webhooks
-export * from "../texts/name-syntax.js";
+export * from "../strings/names.js";
 export { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "./webhook-client.js";
 
 // Messages
-export { checkText, problemLinesOf } from "./errors/expression-problem.js";
-export type { CheckedText, Variables, VariableType } from "./errors/expression-problem.js";
-export * from "./errors/field-error.js";
-export { floatText, goFormat, goTypeOf } from "./errors/go-format.js";
-export { checkOneOf, checkRequired, checkRequiredOneOf } from "./errors/required-rules.js";
+export { checkText, problemLinesOf } from "./expressions.js";
+export type { CheckedText, Variables, VariableType } from "./expressions.js";
+export * from "./field-error.js";
+export { floatText, goFormat, goTypeOf } from "./go-format.js";
+export { checkOneOf, checkRequired, checkRequiredOneOf } from "./required-rules.js";
 
 // JSON
-export * from "./json.js";
+export * from "../json/json-part.js";

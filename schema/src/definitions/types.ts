@@ -1,8 +1,8 @@
-import type { FieldError } from "./errors/field-error.js";
-import { memberOf, type JsonValue } from "./json.js";
-import { isInt64 } from "../values/number-limits.js";
-import { wrongType } from "./check/schema-messages.js";
-import type { StructuralSchema } from "./schema/structural.js";
+import type { FieldError } from "./field-error.js";
+import { memberOf, type JsonValue } from "../json/json-part.js";
+import { isInt64 } from "../values/numbers.js";
+import { wrongType } from "./schema-messages.js";
+import type { StructuralSchema } from "./structural-schema.js";
 
 /** Gives the JSON type of a value in the words of a schema; a number without fraction is an integer. */
 export function actualType(value: JsonValue): string {

@@ -1,8 +1,8 @@
 // What kube-apiserver demands of the address of a webhook, of admission and of conversion, and of the reviews that it understands.
-import { invalidError, requiredError, type FieldError } from "./errors/field-error.js";
-import { checkRequired } from "./errors/required-rules.js";
-import { objectAt, stringAt, type JsonObject, type JsonValue } from "./json.js";
-import { dns1035Problems, subdomainProblems } from "../texts/name-syntax.js";
+import { invalidError, requiredError, type FieldError } from "./field-error.js";
+import { checkRequired } from "./required-rules.js";
+import { objectAt, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { dns1035Problems, subdomainProblems } from "../strings/names.js";
 
 /** The versions of reviews that kube-apiserver sends. */
 export const REVIEW_VERSIONS = ["v1", "v1beta1"];

@@ -1,11 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  labelNameProblems,
-  labelValueProblems,
-  pathSegmentProblems,
-  qualifiedNameProblems,
-} from "../texts/name-syntax.js";
-import { isJsonObject } from "./json.js";
+import { labelNameProblems, labelValueProblems, pathSegmentProblems, qualifiedNameProblems } from "../strings/names.js";
+import { isJsonObject } from "../json/json.js";
 import type { Schema } from "./schema.js";
 
 /** The most that the keys and values of all annotations may have together. */

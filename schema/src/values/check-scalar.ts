@@ -1,7 +1,7 @@
-import { comparedLimit, fitsFormat, isInt64, isMultipleOf, isRoundedInt64 } from "./number-limits.js";
+import { comparedLimit, fitsFormat, isInt64, isMultipleOf, isRoundedInt64 } from "./numbers.js";
 import type { Schema } from "./schema.js";
-import { hasFormat } from "../texts/formats.js";
-import { hasMatch } from "../texts/pattern.js";
+import { hasFormat } from "../strings/formats.js";
+import { hasMatch } from "../strings/pattern-part.js";
 
 /** Reports a problem of a value. */
 export type Fail = (message: string) => void;

@@ -1,5 +1,5 @@
 // What the API server demands of the fields that the subresource scale of a custom resource shows, at every write of the resource.
-import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "./json.js";
+import { isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** Where the objects of a kind keep what their Scale shows, as the CRD states it: `.spec.replicas`. */
 export interface ScalePaths {

@@ -3,9 +3,9 @@ import type { Schema } from "./schema.js";
 import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
 import { followRef, memberSchema, type Definitions } from "./fill-defaults.js";
 import { checkMetadataNames, METADATA_SCHEMA } from "./check-metadata.js";
-import { isJsonObject } from "./json.js";
-import { isRoundedInt64 } from "./number-limits.js";
-import { dns1035Problems } from "../texts/name-syntax.js";
+import { isJsonObject } from "../json/json.js";
+import { isRoundedInt64 } from "./numbers.js";
+import { dns1035Problems } from "../strings/names.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
 export interface SchemaProblem {

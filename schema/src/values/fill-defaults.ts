@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "./json.js";
+import { isJsonObject, type JsonValue } from "../json/json.js";
 import type { Schema } from "./schema.js";
 
 /** The schemas that others refer to, by their names. */

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./json.js";
+import type { JsonValue } from "../json/json.js";
 
 /**
  * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of

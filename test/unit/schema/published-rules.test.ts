@@ -2,8 +2,8 @@
 // test/control-plane/record/record-rule-cases.ts.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkExpressions } from "#schema/definitions/check/check-rules.js";
-import { evaluateRules } from "#schema/definitions/schema/rules.js";
+import { checkExpressions } from "#schema/definitions/validation-rules.js";
+import { evaluateRules } from "#schema/definitions/rules.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { isThorough } from "../../support/runs.js";

@@ -1,17 +1,17 @@
 // Checks the types of an expression before it is accepted, as kube-apiserver does with cel-go.
 import { loadLibrary } from "../library.js";
-import { variableOf } from "../prepare/expand-macros.js";
+import { variableOf } from "../expression/expand-macros.js";
 import {
   OPTIONAL_ENTRY,
   OPTIONAL_FIELD,
   OPTIONAL_INDEX,
   withoutOptionalOperators,
-} from "../prepare/optional-syntax.js";
-import type { Expression } from "../prepare/prepare-expression.js";
+} from "../expression/optional-syntax.js";
+import type { Expression } from "../expression/prepare-expression.js";
 import { Bindings, isOpen, mostGeneral } from "./bindings.js";
 import { checkLiterals, patternProblemOf } from "./check-literals.js";
 import type { CheckedExpression, CheckOptions } from "./checked-expression.js";
-import { expandLoop } from "./expand-loops.js";
+import { expandLoop } from "../expression/macros.js";
 import {
   isOptionalMark,
   qualifiedName,
@@ -23,9 +23,9 @@ import {
   type MapEntry,
   type Select,
   type Struct,
-} from "./expression-parts.js";
+} from "../expression/expression-parts.js";
 import { messageNamed } from "./messages.js";
-import { overloadsOf, resultOfCall, typeNamed } from "./overloads.js";
+import { overloadsOf, resultOfCall, typeNamed } from "./declarations.js";
 import { Positions } from "./positions.js";
 import { DYN, nameOfType, type CheckedType } from "./types.js";
 

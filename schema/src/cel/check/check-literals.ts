@@ -1,10 +1,10 @@
 // What kube-apiserver checks of literals after the types of an expression are right: constants that a function refuses, lists and maps whose items
 // have several types, and what a constant text is formatted with.
-import { findPatternProblem } from "../../texts/pattern.js";
+import { findPatternProblem } from "../../strings/pattern-part.js";
 import { OBJECT_LIMIT } from "../budget.js";
-import { compileExpression } from "../compile-rule.js";
-import type { Expression } from "../prepare/prepare-expression.js";
-import { isOptionalMark, textConstant, valuesOf, type Call } from "./expression-parts.js";
+import { compileExpression } from "../compile.js";
+import type { Expression } from "../expression/prepare-expression.js";
+import { isOptionalMark, textConstant, valuesOf, type Call } from "../expression/expression-parts.js";
 import { DYN, isSameType, longNameOfType, nameOfType, type CheckedType } from "./types.js";
 
 /** What is wrong with a literal, and where. */

@@ -1,4 +1,4 @@
-import type { Expression } from "../prepare/prepare-expression.js";
+import type { Expression } from "../expression/prepare-expression.js";
 import type { CheckedType } from "./types.js";
 
 /** What is wrong with an expression, and where: an offset in its text. */

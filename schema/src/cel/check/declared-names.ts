@@ -1,5 +1,5 @@
-import { LOOP_NAMES } from "./expand-loops.js";
-import { functionNames, typeNames } from "./overloads.js";
+import { LOOP_NAMES } from "../expression/macros.js";
+import { functionNames, typeNames } from "./declarations.js";
 
 /** The names that an expression can refer to. */
 export interface DeclaredNames {

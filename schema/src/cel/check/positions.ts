@@ -1,5 +1,5 @@
-import { OPTIONAL_FIELD, OPTIONAL_INDEX, quotedAt } from "../prepare/optional-syntax.js";
-import type { Expression } from "../prepare/prepare-expression.js";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX, quotedAt } from "../expression/optional-syntax.js";
+import type { Expression } from "../expression/prepare-expression.js";
 
 // The parser says of these where their first operand begins.
 const OUTER_MARKS: { readonly [operator: string]: string } = { "_?_:_": "?", "_||_": "||", "_&&_": "&&" };

@@ -1,8 +1,8 @@
 // The types of CEL as far as a schema declares them; what is not known is dyn, and fits everywhere.
 import type { Definitions } from "../../values/fill-defaults.js";
 import type { Schema } from "../../values/schema.js";
-import { escapeName, isPlainlyNamed } from "../rules/escape-name.js";
-import { resourceFields } from "../rules/resource-fields.js";
+import { escapeName, isPlainlyNamed } from "../fields.js";
+import { resourceFields } from "../resource-fields.js";
 
 /** A type of CEL. */
 export type CheckedType =

@@ -1,15 +1,15 @@
 // What an expression can cost at most, as kube-apiserver estimates it when a definition is written. It follows cel-go's estimator in its quirks, too: what is
 // reached through a value that the schema does not know has the size of the value with the rule.
 import type { CheckedExpression } from "../check/checked-expression.js";
-import { qualifiedName } from "../check/expression-parts.js";
-import { overloadsOf } from "../check/overloads.js";
+import { qualifiedName } from "../expression/expression-parts.js";
+import { overloadsOf } from "../check/declarations.js";
 import { DYN, type CheckedType } from "../check/types.js";
-import { UNUSED } from "../prepare/expand-macros.js";
-import type { Expression } from "../prepare/prepare-expression.js";
-import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../prepare/optional-syntax.js";
+import { UNUSED } from "../expression/expand-macros.js";
+import type { Expression } from "../expression/prepare-expression.js";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../expression/optional-syntax.js";
 import { callCostOf, type Operand } from "./call-costs.js";
 import { ANY_SIZE, bounded, fixed, union, UNBOUNDED, type Range } from "./range.js";
-import type { SizedType } from "./sized-type.js";
+import type { SizedType } from "../schema-types.js";
 
 // Where a value is in the value with the rule: "none" if it is something made, "unknown" if the schema does not lead there.
 type Place = SizedType | "none" | "unknown";

@@ -2,9 +2,9 @@
 import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
 import { parseDuration, timeOf } from "../text-values.js";
-import { equalityOf } from "../equality.js";
-import { joinLists, keepMerging } from "../merging-values.js";
-import type { CelInput } from "../rules/adapt-value.js";
+import { equalityOf } from "../equality-part.js";
+import { joinLists, keepMerging } from "../equality.js";
+import type { CelInput } from "../adapt-value.js";
 import { kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;

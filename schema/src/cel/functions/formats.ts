@@ -1,5 +1,5 @@
 // Kubernetes' library of formats: the names of what the API server can validate a text as.
-import { hasFormat } from "../../texts/formats.js";
+import { hasFormat } from "../../strings/formats.js";
 import { spendText } from "../budget.js";
 import { optionalOf } from "./optional.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";

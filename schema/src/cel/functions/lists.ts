@@ -1,7 +1,7 @@
 // Kubernetes' library of lists, CEL's extension for lists without what takes a function, and CEL's extension for sets.
 import type { CelList, CelValue } from "@bufbuild/cel";
 import { spend } from "../budget.js";
-import { equalityOf } from "../equality.js";
+import { equalityOf } from "../equality-part.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
 /** What functions do with all items of a list. */

@@ -2,7 +2,7 @@
 import type { CelList, CelValue } from "@bufbuild/cel";
 import { spend } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
-import type { CelInput } from "../rules/adapt-value.js";
+import type { CelInput } from "../adapt-value.js";
 
 /** `@keys`, `@at`, `@sortBy`, `@mapOf` and `@merged`. */
 export const macroFunctions: FunctionsOf = (library) => {

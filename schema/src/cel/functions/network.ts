@@ -1,7 +1,7 @@
 // Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
 import type { CelMap } from "@bufbuild/cel";
-import { findAddressProblem, findNetworkProblem } from "../../texts/address-problem.js";
-import { quote } from "../../texts/quote.js";
+import { findAddressProblem, findNetworkProblem } from "../../strings/address-problem.js";
+import { quote } from "../../strings/quote.js";
 import { spendText } from "../budget.js";
 import {
   canonicalTextOf,
@@ -10,7 +10,7 @@ import {
   parseNetwork,
   type Address,
   type Network,
-} from "../../texts/addresses.js";
+} from "../../strings/ip-address.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const RANGES = {

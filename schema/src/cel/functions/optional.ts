@@ -1,7 +1,7 @@
 // CEL's optional values, whose operators `.?` and `[?]` became calls (optional-syntax.ts).
 import type { CelMap, CelValue } from "@bufbuild/cel";
-import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../prepare/optional-syntax.js";
-import type { CelInput } from "../rules/adapt-value.js";
+import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../expression/optional-syntax.js";
+import type { CelInput } from "../adapt-value.js";
 import type { Library } from "../library.js";
 import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 

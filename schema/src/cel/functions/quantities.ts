@@ -1,6 +1,6 @@
 // Kubernetes' library of quantities.
 import type { CelMap } from "@bufbuild/cel";
-import { canonicalQuantity, parseQuantity } from "../../texts/quantity.js";
+import { canonicalQuantity, parseQuantity } from "../../strings/quantity.js";
 import { spendText } from "../budget.js";
 import { compareVersions } from "./semver.js";
 import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";

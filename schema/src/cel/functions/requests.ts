@@ -1,6 +1,6 @@
 // What expressions about a request may ask: the variables of their policy, and Kubernetes' library of authorization.
 import type { CelMap, CelValue } from "@bufbuild/cel";
-import type { CelInput } from "../rules/adapt-value.js";
+import type { CelInput } from "../adapt-value.js";
 import { fieldOf, kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 /** What an authorizer is asked: a path, or a verb on a resource. */

@@ -1,6 +1,6 @@
 // Kubernetes' library of versions: https://semver.org
 import type { CelMap } from "@bufbuild/cel";
-import { readVersion } from "../../texts/version.js";
+import { readVersion } from "../../strings/semver.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 /** `semver`, `isSemver` and the parts of a version. */

@@ -1,6 +1,6 @@
 // Kubernetes' libraries of regular expressions and of JSON patches.
 import type { RE2JS } from "re2js";
-import { patternOrThrow, readPattern } from "../../texts/compile-pattern.js";
+import { patternOrThrow, readPattern } from "../../strings/pattern.js";
 import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 

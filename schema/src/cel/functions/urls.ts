@@ -1,5 +1,5 @@
 // Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
-import { findUrlProblem } from "../../texts/url-problem.js";
+import { findUrlProblem } from "../../strings/url-problem.js";
 import { spendText } from "../budget.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 

@@ -1,6 +1,6 @@
 // Values of every kind against one schema, as kube-apiserver 1.36 stored or refused them.
 import { readFileSync } from "node:fs";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/structural-schema.js";
 import { validateCustomResource, validateStatus } from "#apiserver/registry/custom-rules.js";
 import { clone, type JsonObject, type JsonValue } from "#apiserver/json.js";
 import { fieldErrorPath, type FieldError } from "#apiserver/errors/field-error.js";

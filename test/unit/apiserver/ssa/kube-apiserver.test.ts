@@ -1,6 +1,6 @@
 // Sequences of creates, updates and applies, through the main endpoint and /status, as kube-apiserver 1.36 answered them.
 import { readFileSync } from "node:fs";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/structural-schema.js";
 import { validateCustomResource } from "#apiserver/registry/custom-rules.js";
 import { clone, objectAt, type JsonObject } from "#apiserver/json.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged } from "#apiserver/ssa/field-manager.js";

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/schema/structural.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "#schema/definitions/structural-schema.js";
 import { validateCustomResource } from "#apiserver/registry/custom-rules.js";
 import type { JsonObject } from "#apiserver/json.js";
 import type { RawSchema } from "#generator/model/project-model.js";

@@ -1,8 +1,8 @@
 // The patches that are made of two states of an object, carried out as the API server does.
 import fc from "../../../support/fast-check.js";
 import { jsonDiff } from "#runtime/apply/write.js";
-import { applyJsonPatch } from "#schema/patches/json-patch.js";
-import type { JsonValue } from "#schema/values/json.js";
+import { applyJsonPatch } from "#schema/json/patch.js";
+import type { JsonValue } from "#schema/json/json.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const scalar = fc.oneof(fc.constantFrom("a", "b", ""), fc.integer({ min: 0, max: 2 }), fc.boolean());

@@ -1,7 +1,7 @@
 // The promises of the matcher, checked against server-side apply itself.
 import fc from "../../../support/fast-check.js";
 import { isDeepStrictEqual } from "node:util";
-import { applyDefaults } from "#schema/definitions/schema/structural.js";
+import { applyDefaults } from "#schema/definitions/structural-schema.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { FieldSet } from "#apiserver/ssa/field-set.js";
 import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";

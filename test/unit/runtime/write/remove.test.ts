@@ -3,7 +3,7 @@ import type { ObjectBody } from "#runtime/base/kubernetes-object.js";
 import type { RetryAfterError } from "#runtime/base/errors.js";
 import { replacementOf } from "#runtime/apply/update.js";
 import { checkAdoption, untyingOperations } from "#runtime/apply/writer.js";
-import { applyJsonPatch } from "#schema/patches/json-patch.js";
+import { applyJsonPatch } from "#schema/json/patch.js";
 import type { JsonResource } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 

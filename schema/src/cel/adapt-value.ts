@@ -1,0 +1,150 @@
+// What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
+import type { celList } from "@bufbuild/cel";
+import type { Schema } from "../values/schema.js";
+import { followRef, type Definitions } from "../values/fill-defaults.js";
+import { isJsonObject } from "../json/json.js";
+import { bigintOf } from "../json/exact-json.js";
+import { escapeName, isPlainlyNamed } from "./fields.js";
+import { resourceFields } from "./resource-fields.js";
+import { setKey, setMerging, setUnknown } from "./equality.js";
+import { loadLibrary } from "./library.js";
+import { decodeBase64, parseDuration, parseTime } from "./text-values.js";
+
+/** A value that a rule can work with. */
+export type CelInput = Exclude<Parameters<typeof celList>[0], { readonly add: unknown }>[number];
+
+interface Known {
+  readonly schema: Schema;
+  readonly isResource: boolean;
+  readonly adapted: CelInput | undefined;
+}
+
+/** Returns what the API server says of a value that its schema has another type for; undefined if the type fits. */
+export function misfitText(value: unknown, schema: Schema): string | undefined {
+  const { type = "" } = schema;
+  if (schema["x-kubernetes-int-or-string"] === true || value === null) return undefined;
+  const isFit = FITTING[type];
+  if (isFit === undefined || isFit(value)) return undefined;
+  const [article, expected] = EXPECTED[type] ?? ["", ""];
+  if (article !== "") return `invalid data, expected ${article} ${expected} for the provided schema with type=${type}`;
+  return `invalid data, expected ${expected}, got ${goTypeOf(value)}`;
+}
+
+const FITTING: { readonly [type: string]: (value: unknown) => boolean } = {
+  object: isJsonObject,
+  array: Array.isArray,
+  string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  integer: (value) => typeof value === "number" && Number.isInteger(value),
+  number: (value) => typeof value === "number",
+};
+
+const EXPECTED: { readonly [type: string]: readonly [article: string, expected: string] } = {
+  object: ["a", "map"],
+  array: ["an", "array"],
+  string: ["", "string"],
+  boolean: ["", "bool"],
+  integer: ["", "int"],
+  number: ["", "float"],
+};
+
+function goTypeOf(value: unknown): string {
+  if (Array.isArray(value)) return "[]interface {}";
+  if (isJsonObject(value)) return "map[string]interface {}";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return typeof value === "boolean" ? "bool" : "string";
+}
+
+/** Makes the values that rules see; each is made once, however many rules see it. */
+export class ValueAdapter {
+  readonly #definitions: Definitions;
+  readonly #known = new WeakMap<object, Known>();
+
+  constructor(definitions: Definitions) {
+    this.#definitions = definitions;
+  }
+
+  /**
+   * Returns what a rule sees of a value; undefined if its schema says too little of it.
+   *
+   * Of a resource, a rule sees the apiVersion, the kind and the names, whatever the schema says.
+   */
+  adapt(
+    value: unknown,
+    given: Schema,
+    isResource = given["x-kubernetes-embedded-resource"] === true,
+  ): CelInput | undefined {
+    const schema = followRef(given, this.#definitions);
+    if (typeof value !== "object" || value === null) return adaptScalar(value, schema);
+    const known = this.#known.get(value);
+    if (known?.schema === schema && known.isResource === isResource) return known.adapted;
+    const adapted = Array.isArray(value) ? this.#list(value, schema) : this.#object(value, schema, isResource);
+    this.#known.set(value, { schema, isResource, adapted });
+    return adapted;
+  }
+
+  #list(items: readonly unknown[], { items: schema, ...list }: Schema): CelInput | undefined {
+    if (schema === undefined) return undefined;
+    const adapted = items.map((item) => this.adapt(item ?? null, schema));
+    if (adapted.includes(undefined)) return undefined;
+    const made = loadLibrary().celList(adapted as CelInput[]);
+    const type = list["x-kubernetes-list-type"];
+    if (type === "set" || type === "map") setMerging(made, type);
+    const keys = list["x-kubernetes-list-map-keys"] ?? [];
+    if (type === "map")
+      items.forEach((item, index) => {
+        const key = isJsonObject(item) ? JSON.stringify(keys.map((name) => item[name])) : undefined;
+        if (key !== undefined) setKey(adapted[index] as object, key);
+      });
+    return made;
+  }
+
+  #object(value: object, schema: Schema, isResource: boolean): CelInput | undefined {
+    const { properties, additionalProperties } = schema;
+    const fields = isResource ? resourceFields(properties) : properties;
+    const values = typeof additionalProperties === "object" ? additionalProperties : undefined;
+    if (!isJsonObject(value)) return undefined;
+    if (fields === undefined && values === undefined && schema["x-kubernetes-preserve-unknown-fields"] !== true)
+      return undefined;
+    const entries = new Map<string, CelInput>();
+    const unknown = new Map<string, unknown>();
+    for (const [name, member] of Object.entries(value)) {
+      if (values === undefined && !Object.hasOwn(fields ?? {}, name)) unknown.set(name, member);
+      const inner = fields === undefined ? values : Object.hasOwn(fields, name) ? fields[name] : undefined;
+      // A field that is null counts as absent; a key of a map does not.
+      if (inner === undefined || member === undefined || (fields !== undefined && member === null)) continue;
+      const key = fields === undefined ? name : escapeName(name);
+      const adapted = this.adapt(member, inner);
+      if (key !== undefined && adapted !== undefined) entries.set(key, adapted);
+      if (values === undefined && adapted === undefined) unknown.set(name, member);
+      if (fields !== undefined && isPlainlyNamed(name) && adapted !== undefined) entries.set(name, adapted);
+    }
+    const made = loadLibrary().celMap(entries);
+    setUnknown(made, unknown);
+    return made;
+  }
+}
+
+function adaptScalar(value: unknown, schema: Schema): CelInput | undefined {
+  if (value === null) return null;
+  if (typeof value === "boolean") return value;
+  if (typeof value === "number") return adaptNumber(value, schema);
+  if (typeof value !== "string") return undefined;
+  if (schema.type !== "string") return schema["x-kubernetes-int-or-string"] === true ? value : undefined;
+  switch (schema.format) {
+    case "byte":
+      return decodeBase64(value);
+    case "duration":
+      return parseDuration(value);
+    case "date":
+    case "date-time":
+      return parseTime(value);
+    default:
+      return value;
+  }
+}
+
+function adaptNumber(value: number, { type, ...schema }: Schema): CelInput | undefined {
+  if (type === "number") return value;
+  return type === "integer" || schema["x-kubernetes-int-or-string"] === true ? bigintOf(value) : undefined;
+}

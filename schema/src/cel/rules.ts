@@ -1,0 +1,209 @@
+// Walks through an object and evaluates the rules of its schema, in the order and within the budget of the API server.
+import { isDeepStrictEqual } from "node:util";
+import { followRef, memberSchema, type Definitions } from "../values/fill-defaults.js";
+import { isJsonObject } from "../json/json.js";
+import type { Schema, ValidationRule } from "../values/schema.js";
+import { misfitText, ValueAdapter, type CelInput } from "./adapt-value.js";
+import { OBJECT_LIMIT, RULE_LIMIT, TOO_COSTLY } from "./budget.js";
+import { compileExpression } from "./compile.js";
+import { optionalOf } from "./functions/optional.js";
+import { loadLibrary } from "./library.js";
+import { parseFieldPath, type Step } from "./field-path.js";
+import { hasRules } from "../values/has-rules.js";
+import { messageOf } from "./rule-message.js";
+
+/** A rule that a value does not meet. */
+export interface RuleFailure {
+  /** The way to the value; to the field that the rule names if the rule is broken. */
+  readonly steps: readonly Step[];
+  readonly value: unknown;
+  /** The type of the value, as the schema has it. */
+  readonly type: string;
+  readonly rule: ValidationRule;
+  /**
+   * `broken`: the rule is false, and `message` is its message. `error`: it failed. `limit`: it costs more than a rule may cost. `budget`: the rules
+   * of the object cost too much together. After the last two no other rule is evaluated.
+   */
+  readonly kind: "broken" | "error" | "limit" | "budget";
+  readonly message: string;
+  /** Whether an update left the value as it was, and the rule does not look at the old one: the API server only warns then. */
+  readonly isForgiven: boolean;
+}
+
+/** An object and what is known of it; `old` is what it replaces. */
+export interface CheckedObject {
+  readonly object: Record<string, unknown>;
+  readonly old?: Record<string, unknown> | undefined;
+  readonly schema: Schema;
+  readonly definitions: Definitions;
+}
+
+/** Returns the rules that an object of a custom kind does not meet. What cannot be evaluated is left out. */
+export function findFailures({ object, old, schema, definitions }: CheckedObject): readonly RuleFailure[] {
+  if (!hasRules(schema, definitions)) return [];
+  const walk = new RuleWalk(definitions);
+  const twins: Twins = old === undefined ? {} : { current: { value: object, old } };
+  walk.visit({ value: object, old }, schema, { node: schema, steps: [], isResource: true, twins });
+  return walk.failures;
+}
+
+interface Pair {
+  readonly value: unknown;
+  readonly old: unknown;
+}
+
+/** What a value is compared with to forgive it: its own old value, or that of the nearest value around it that has one. */
+interface Twins {
+  readonly current?: Pair;
+  readonly nearest?: Pair;
+}
+
+/** Where a value stands; `node` has its structure if the rules come from a branch of `allOf`. */
+interface Place {
+  readonly node: Schema;
+  readonly steps: readonly Step[];
+  readonly isResource?: boolean;
+  readonly twins: Twins;
+}
+
+interface Selves {
+  readonly self: CelInput;
+  readonly oldSelf: CelInput | undefined;
+}
+
+class RuleWalk {
+  readonly failures: RuleFailure[] = [];
+  readonly #definitions: Definitions;
+  readonly #adapter: ValueAdapter;
+  #left = OBJECT_LIMIT;
+
+  constructor(definitions: Definitions) {
+    this.#definitions = definitions;
+    this.#adapter = new ValueAdapter(definitions);
+  }
+
+  visit({ value, old }: Pair, given: Schema, place: Place): void {
+    if (value === null || value === undefined || this.#left < 0) return;
+    const [schema, node] = [followRef(given, this.#definitions), followRef(place.node, this.#definitions)];
+    if (!hasRules(schema, this.#definitions)) return;
+    const isWhole = place.isResource ?? node["x-kubernetes-embedded-resource"] === true;
+    const here = { ...place, node, isResource: isWhole };
+    this.#checkAll({ value, old }, schema["x-kubernetes-validations"] ?? [], here);
+    for (const branch of schema.allOf ?? [])
+      this.visit({ value, old }, branch, { ...here, twins: nearestOf(place.twins) });
+    if (Array.isArray(value)) this.#visitItems({ value, old }, schema, here);
+    else if (isJsonObject(value)) this.#visitMembers({ value, old }, schema, here);
+  }
+
+  #visitItems({ value, old }: Pair & { value: readonly unknown[] }, { items }: Schema, place: Place): void {
+    if (items === undefined) return;
+    const { node, steps, twins } = place;
+    const twinOf = itemTwins(node, old);
+    value.forEach((item, index) => {
+      const twin = twinOf(item);
+      this.visit({ value: item, old: twin }, items, {
+        node: node.items ?? {},
+        steps: [...steps, { kind: "index", index }],
+        twins: below(twins, twin === undefined ? undefined : { value: item, old: twin }),
+      });
+    });
+  }
+
+  #visitMembers({ value, old }: Pair & { value: Record<string, unknown> }, schema: Schema, place: Place): void {
+    const { node, steps, twins } = place;
+    for (const [name, member] of Object.entries(value)) {
+      const inner = memberSchema(schema, name);
+      if (inner === undefined) continue;
+      const twin = isJsonObject(old) && Object.hasOwn(old, name) ? old[name] : undefined;
+      const isField = schema.properties !== undefined && Object.hasOwn(schema.properties, name);
+      // Both are of one type, so these never changed.
+      const isTypeMeta = steps.length === 0 && (name === "apiVersion" || name === "kind");
+      this.visit({ value: member, old: twin }, inner, {
+        node: memberSchema(node, name) ?? {},
+        steps: [...steps, { kind: isField ? "field" : "key", name }],
+        twins: isTypeMeta ? {} : below(twins, twin === undefined ? undefined : { value: member, old: twin }),
+      });
+    }
+  }
+
+  #checkAll({ value, old }: Pair, rules: readonly ValidationRule[], place: Place): void {
+    if (rules.length === 0) return;
+    const misfit = misfitText(value, place.node);
+    if (misfit !== undefined) return this.#failAll({ value, misfit }, rules, place);
+    const self = this.#adapter.adapt(value, place.node, place.isResource);
+    if (self === undefined) return;
+    const oldSelf = this.#oldSelf(old, place);
+    for (const rule of rules) if (this.#left >= 0) this.#check(rule, { self, oldSelf }, { ...place, value });
+  }
+
+  // What is of another type than its schema has was there before, or the rules would not be looked at.
+  #failAll(of: { value: unknown; misfit: string }, rules: readonly ValidationRule[], { steps, node }: Place): void {
+    const { value, misfit: message } = of;
+    const type = node.type ?? "";
+    for (const rule of rules)
+      this.failures.push({ steps, value, type, rule, isForgiven: false, kind: "error", message });
+  }
+
+  // An old value of another type fails where a rule looks at it.
+  #oldSelf(old: unknown, { node, isResource }: Place): CelInput | undefined {
+    if (old === undefined || old === null) return undefined;
+    const misfit = misfitText(old, node);
+    return misfit === undefined
+      ? this.#adapter.adapt(old, node, isResource)
+      : (loadLibrary().celError(misfit) as unknown as CelInput);
+  }
+
+  #check(rule: ValidationRule, { self, oldSelf }: Selves, place: Place & { value: unknown }): void {
+    const compilation = compileExpression(rule.rule);
+    // Whoever accepted the rule has said that it is not evaluated.
+    if ("problem" in compilation) return;
+    const { usesOldSelf, evaluate } = compilation.expression;
+    const isOptional = rule.optionalOldSelf === true;
+    if (usesOldSelf && oldSelf === undefined && !isOptional) return;
+    const bindings = !usesOldSelf
+      ? { self }
+      : { self, oldSelf: isOptional ? optionalOf(loadLibrary(), oldSelf) : oldSelf! };
+    const outcome = evaluate(bindings, Math.min(this.#left, RULE_LIMIT));
+    const limit = this.#left;
+    this.#left = outcome.kind === "budget" ? -1 : this.#left - outcome.cost;
+    if (outcome.kind === "value" && outcome.value === true) return;
+    const { steps, value, node, twins } = place;
+    const failure = { steps, value, type: node.type ?? "", rule, isForgiven: false };
+    if (outcome.kind === "budget") {
+      const kind = limit < RULE_LIMIT ? "budget" : "limit";
+      this.failures.push({ ...failure, kind, message: TOO_COSTLY });
+    } else if (outcome.kind === "error") this.failures.push({ ...failure, kind: "error", message: outcome.message });
+    else {
+      const { message, cost } = messageOf(rule, bindings, this.#left);
+      this.#left -= cost;
+      const isForgiven = !usesOldSelf && isUnchanged(twins);
+      const field = [...steps, ...(parseFieldPath(rule.fieldPath?.trim() ?? "", node) ?? [])];
+      this.failures.push({ ...failure, steps: field, kind: "broken", message, isForgiven });
+    }
+  }
+}
+
+function isUnchanged({ current, nearest }: Twins): boolean {
+  const pair = current ?? nearest;
+  return pair !== undefined && isDeepStrictEqual(pair.value, pair.old);
+}
+
+function nearestOf({ nearest }: Twins): Twins {
+  return nearest === undefined ? {} : { nearest };
+}
+
+function below(twins: Twins, pair: Pair | undefined): Twins {
+  const { current } = twins;
+  if (current === undefined) return twins;
+  return pair === undefined ? { nearest: current } : { current: pair, nearest: current };
+}
+
+// Only an item of a list with keys is known again.
+function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
+  const keys = node["x-kubernetes-list-map-keys"];
+  if (node["x-kubernetes-list-type"] !== "map" || keys === undefined || !Array.isArray(old)) return () => undefined;
+  const keyOf = (item: unknown) =>
+    isJsonObject(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined;
+  const known = new Map<string | undefined, unknown>(old.map((item: unknown) => [keyOf(item), item]));
+  return (item) => (isJsonObject(item) ? known.get(keyOf(item)) : undefined);
+}

@@ -1,0 +1,140 @@
+// The rules for structural schemas: every field has one declared shape, and only values are constrained by anyOf and the like.
+import { findPatternProblem } from "../strings/pattern-part.js";
+import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
+import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
+import { checkCompleteness, checkJunctorSchemas, schemasInJunctors } from "./check-junctors.js";
+
+const INCONVERTIBLE = ["id", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"] as const;
+const EMPTY_AT = {
+  root: "must not be empty at the root",
+  field: "must not be empty for specified object fields",
+  item: "must not be empty for specified array items",
+};
+const EMBEDDED = "x-kubernetes-embedded-resource";
+const INT_OR_STRING = "x-kubernetes-int-or-string";
+const PRESERVING = "x-kubernetes-preserve-unknown-fields";
+const ONLY_NAMES = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+
+/** Whether a schema can be a structural one at all, and why not where no other check says so. */
+export interface Conversion {
+  readonly isPossible: boolean;
+  readonly problem?: string | undefined;
+}
+
+/** Tells whether a schema has only what a structural one can express. */
+export function conversionOf(schema: JsonValue | undefined): Conversion {
+  if (!isObject(schema)) return { isPossible: true };
+  const isOdd = INCONVERTIBLE.some((keyword) => schema[keyword] !== undefined) || Array.isArray(schema["items"]);
+  if (isOdd || schema[PRESERVING] === false) return { isPossible: false };
+  if ((stringAt(schema, "$schema") ?? "") !== "")
+    return { isPossible: false, problem: "OpenAPIV3Schema 'schema' is not supported" };
+  const children = [schema["items"], schema["additionalProperties"], ...Object.values(propertiesOf(schema))];
+  const all = [...children, ...schemasInJunctors(schema, "").map((branch) => branch.schema)].map(conversionOf);
+  return all.find(({ isPossible }) => !isPossible) ?? { isPossible: true };
+}
+
+/** Checks that a schema is structural. */
+export function checkStructure(schema: StructuralSchema, path: string): FieldError[] {
+  return [...checkNode(schema, { path, level: "root" }), ...checkCompleteness(schema, path)];
+}
+
+interface Node {
+  readonly path: string;
+  readonly level: keyof typeof EMPTY_AT;
+}
+
+function checkNode(schema: StructuralSchema, { path, level }: Node): FieldError[] {
+  const below = (child: JsonValue | undefined, name: string, at: Node["level"] = "field"): FieldError[] =>
+    isObject(child) ? checkNode(child, { path: `${path}.${name}`, level: at }) : [];
+  const isEmpty = schema["type"] === "array" && !isObject(memberOf(schema, "items"));
+  return [
+    ...(isEmpty ? [requiredError(`${path}.items`, "must be specified")] : []),
+    ...(level === "root" || schema[EMBEDDED] === true ? checkTypeMeta(schema, path) : []),
+    ...below(memberOf(schema, "items"), "items", "item"),
+    ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) => below(child, `properties[${name}]`)),
+    ...below(memberOf(schema, "additionalProperties"), "additionalProperties"),
+    ...checkRest(schema, { path, level }),
+    ...checkJunctorSchemas(schema, path),
+    ...[{ schema, path }, ...schemasInJunctors(schema, path)].flatMap(checkPattern),
+    ...checkEmbedded(schema, path),
+    ...checkOwnType(schema, { path, level }),
+    ...checkIntOrString(schema, path),
+    ...(level === "root" ? checkMetadata(schema, path) : []),
+  ];
+}
+
+function checkRest(schema: StructuralSchema, { path, level }: Node): FieldError[] {
+  if (memberOf(schema, "additionalProperties") === undefined) return [];
+  const field = `${path}.additionalProperties`;
+  if (level === "root") return [forbiddenError(field, "must not be used at the root")];
+  return schema[EMBEDDED] === true ? [forbiddenError(field, `must not be used if ${EMBEDDED} is set`)] : [];
+}
+
+function checkIntOrString(schema: StructuralSchema, path: string): FieldError[] {
+  if (schema[INT_OR_STRING] !== true) return [];
+  return [EMBEDDED, PRESERVING].flatMap((member) =>
+    schema[member] === true
+      ? [invalidError(`${path}.${member}`, true, `must be false if ${INT_OR_STRING} is true`)]
+      : [],
+  );
+}
+
+function checkPattern({ schema, path }: { schema: JsonObject; path: string }): FieldError[] {
+  const pattern = stringAt(schema, "pattern") ?? "";
+  const problem = findPatternProblem(pattern);
+  if (problem === undefined) return [];
+  const text = `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`;
+  return [invalidError(`${path}.pattern`, pattern, text)];
+}
+
+function checkOwnType(schema: StructuralSchema, { path, level }: Node): FieldError[] {
+  const type = stringAt(schema, "type") ?? "";
+  const field = `${path}.type`;
+  if (schema[EMBEDDED] === true && type !== "object") {
+    const text = `must be object if ${EMBEDDED} is true`;
+    return [type === "" ? requiredError(field, text) : invalidError(field, type, text)];
+  }
+  if (type !== "")
+    return level === "root" && type !== "object" ? [invalidError(field, type, "must be object at the root")] : [];
+  const isFree = schema[INT_OR_STRING] === true || schema[PRESERVING] === true;
+  return isFree ? [] : [requiredError(field, EMPTY_AT[level])];
+}
+
+function checkTypeMeta(schema: StructuralSchema, path: string): FieldError[] {
+  const properties = propertiesOf(schema);
+  const errors = ["kind", "apiVersion"].flatMap((name) => {
+    const property = memberOf(properties, name);
+    const type = isObject(property) ? (stringAt(property, "type") ?? "") : "string";
+    return type === "string" ? [] : [invalidError(`${path}.properties[${name}].type`, type, "must be string")];
+  });
+  const metadata = memberOf(properties, "metadata");
+  if (!isObject(metadata)) return errors;
+  const field = `${path}.properties[metadata]`;
+  const type = stringAt(metadata, "type") ?? "";
+  if (type !== "object") errors.push(invalidError(`${field}.type`, type, "must be object"));
+  return errors;
+}
+
+function checkMetadata(schema: StructuralSchema, path: string): FieldError[] {
+  const metadata = memberOf(propertiesOf(schema), "metadata");
+  const isOdd = isObject(metadata) && saysMore(metadata);
+  return isOdd ? [forbiddenError(`${path}.properties[metadata]`, ONLY_NAMES)] : [];
+}
+
+// Its default is refused elsewhere.
+function saysMore(metadata: JsonObject): boolean {
+  const free = ["type", "default", "properties"];
+  const names = Object.keys(propertiesOf(metadata));
+  return Object.keys(metadata).some((member) => !free.includes(member)) || names.some((name) => !isName(name));
+}
+
+function isName(field: string): boolean {
+  return field === "name" || field === "generateName";
+}
+
+function checkEmbedded(schema: StructuralSchema, path: string): FieldError[] {
+  if (schema[EMBEDDED] !== true || schema[PRESERVING] === true || Object.keys(propertiesOf(schema)).length > 0)
+    return [];
+  return [requiredError(`${path}.properties`, `must not be empty if ${EMBEDDED} is true without ${PRESERVING}`)];
+}

@@ -1,0 +1,71 @@
+import {
+  checkExpression,
+  compileExpression,
+  findSyntaxProblems,
+  longNameOfType,
+  type CheckedExpression,
+  type CheckedType,
+  type CheckOptions,
+  type SyntaxProblem,
+} from "../cel/index.js";
+
+/** The type of a variable of an expression. */
+export type VariableType = CheckedType;
+
+/** The types of the variables of an expression. */
+export type Variables = { readonly [name: string]: VariableType };
+
+/** An expression that kube-apiserver compiles, or why it cannot, in its words. `unread`: the parser here cannot read it, and it is taken as right. */
+export type CheckedText =
+  | { readonly checked: CheckedExpression; readonly type: string }
+  | { readonly problem: string }
+  | { readonly unread: true };
+
+const PREFIX = "compilation failed: ";
+
+/** Checks an expression. */
+export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
+  const syntax = findSyntaxProblems(text);
+  if (syntax.length > 0) return { problem: `${PREFIX}${linesOf(text, syntax)}` };
+  const compilation = compileExpression(text);
+  // The evaluator reads less than cel-go.
+  if ("problem" in compilation && !compilation.isRead) return { unread: true };
+  const checked = checkExpression(text, variables, options);
+  const { type, problems } = checked;
+  if (problems.length === 0) return { checked, type: longNameOfType(type) };
+  return { problem: `${PREFIX}${linesOf(text, problems)}` };
+}
+
+/** Returns what is wrong with an expression, in the same words; undefined for nothing. */
+export function problemLinesOf(text: string, variables: Variables): string | undefined {
+  const checked = checkText(text, variables);
+  return "problem" in checked ? checked.problem.slice(PREFIX.length) : undefined;
+}
+
+function linesOf(text: string, problems: readonly SyntaxProblem[]): string {
+  return problems.map(({ offset, message }) => shown(text, positionOf(text, offset), message)).join("\n");
+}
+
+interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+function positionOf(text: string, offset: number): Position {
+  const before = text.slice(0, offset).split("\n");
+  return { line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
+}
+
+function shown(text: string, { line, column }: Position, message: string): string {
+  if (text === "") return `ERROR: <input>:1:0: ${message}`;
+  const source = text.split("\n")[line - 1] ?? "";
+  const characters = [...source];
+  const before = characters.slice(0, column - 1).map((character) => (isWide(character) ? "．" : "."));
+  const mark = isWide(characters[column - 1] ?? "") ? "＾" : "^";
+  return `ERROR: <input>:${line}:${column}: ${message}\n | ${source.replaceAll("\t", " ")}\n | ${before.join("")}${mark}`;
+}
+
+// kube-apiserver takes every character beyond ASCII for a wide one.
+function isWide(character: string): boolean {
+  return character > "\u007f";
+}

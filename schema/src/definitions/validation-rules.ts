@@ -1,0 +1,185 @@
+// What a definition may say in x-kubernetes-validations.
+import type { Schema } from "../values/schema.js";
+import { compileExpression, parseFieldPath, typeOfSchema } from "../cel/index.js";
+import { checkText, type CheckedText } from "./expressions.js";
+import { internalError, invalidError, notSupportedError, requiredError, type FieldError } from "./field-error.js";
+import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { copiesBelow, RuleCosts } from "./rule-costs.js";
+import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
+
+const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+const LINE_BREAK = /[\n\r]/;
+const LINE_BREAKS = "must not contain line breaks";
+const UNTYPED =
+  "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+const EMPTY = "must be non-empty if specified";
+
+/** Checks the members of the rules of one schema. */
+export function checkRuleFields(schema: StructuralSchema, path: string): FieldError[] {
+  return rulesOf(schema).flatMap((rule, index) => checkFields(rule, { schema, path: rulePath(path, index) }));
+}
+
+/** Where a schema stands in another one. */
+interface Place {
+  readonly path: string;
+  /** The list around it whose items are not known again. */
+  readonly uncorrelated?: string | undefined;
+  readonly isRoot: boolean;
+  /** What has the structure if the rules are those of a branch of `allOf`. */
+  readonly node: StructuralSchema;
+  /** How many values of the schema one object can have; undefined if nothing bounds them. */
+  readonly copies: number | undefined;
+  readonly costs: RuleCosts;
+  /** What is wrong with the whole schema besides: where that is, or around it, expressions have no types. */
+  readonly known: readonly FieldError[];
+}
+
+/** Checks the expressions of all rules in a schema with a structure, but for those of parts in which something else is wrong. */
+export function checkExpressions(
+  schema: StructuralSchema,
+  { path, errors: known }: { path: string; errors: readonly FieldError[] },
+): FieldError[] {
+  const costs = new RuleCosts();
+  const errors = checkBelow(schema, { path, isRoot: true, node: schema, copies: 1, costs, known });
+  return [...errors, ...costs.check(path)];
+}
+
+function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
+  const { path, uncorrelated, node } = place;
+  // Items are known again in a list with keys alone.
+  const isCut = uncorrelated === undefined && node["x-kubernetes-list-type"] !== "map";
+  const copies = copiesBelow(node, place.copies);
+  const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
+    isObject(child)
+      ? checkBelow(child, {
+          ...place,
+          uncorrelated,
+          copies,
+          path: `${path}.${name}`,
+          isRoot: false,
+          node: child,
+          ...more,
+        })
+      : [];
+  return [
+    ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
+      inner(child, `properties[${name}]`, { node: memberSchema(node, name) ?? {} }),
+    ),
+    ...inner(memberOf(schema, "additionalProperties"), "additionalProperties"),
+    ...inner(memberOf(schema, "items"), "items", {
+      uncorrelated: isCut ? path : uncorrelated,
+      node: itemSchema(node) ?? {},
+    }),
+    ...(arrayAt(schema, "allOf") ?? []).flatMap((child, index) =>
+      inner(child, `allOf[${index}]`, { node, isRoot: place.isRoot, copies: place.copies }),
+    ),
+    ...(place.known.some(({ field }) => field.startsWith(path)) ? [] : checkOwnRules(schema, place)),
+  ];
+}
+
+/** Names the expressions of a schema that are valid, and that the server cannot evaluate: objects are accepted without them. */
+export function unevaluatedRules(schema: JsonValue | undefined): string[] {
+  if (!isObject(schema)) return [];
+  const children = [
+    memberOf(schema, "additionalProperties"),
+    memberOf(schema, "items"),
+    ...Object.values(propertiesOf(schema)),
+  ];
+  const own = rulesOf(schema).flatMap((rule) => {
+    const compilation = compileExpression(stringAt(rule, "rule") ?? "");
+    return "problem" in compilation ? [`${stringAt(rule, "rule") ?? ""}: ${compilation.problem}`] : [];
+  });
+  return [...own, ...[...children, ...(arrayAt(schema, "allOf") ?? [])].flatMap(unevaluatedRules)];
+}
+
+function checkOwnRules(schema: StructuralSchema, place: Place): FieldError[] {
+  const { node, isRoot, path } = place;
+  const rules = rulesOf(schema);
+  const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (isOpen && rules.length > 0 && typeOfSchema(node as Schema, {}, { isRoot }) === undefined)
+    return [internalError(`${path}.x-kubernetes-validations`, UNTYPED)];
+  return rules.flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) }));
+}
+
+function rulesOf(schema: StructuralSchema): JsonObject[] {
+  return (arrayAt(schema, "x-kubernetes-validations") ?? []).filter(isObject);
+}
+
+function rulePath(path: string, index: number): string {
+  return `${path}.x-kubernetes-validations[${index}]`;
+}
+
+function checkFields(given: JsonObject, { schema, path }: { schema: StructuralSchema; path: string }): FieldError[] {
+  const [rule, message, reason] = [stringAt(given, "rule") ?? "", stringAt(given, "message") ?? "", given["reason"]];
+  const [expression, field] = [stringAt(given, "messageExpression") ?? "", stringAt(given, "fieldPath") ?? ""];
+  const errors: FieldError[] = [];
+  if (rule.trim() === "") errors.push(requiredError(`${path}.rule`, "rule is not specified"));
+  else if (message !== "" && message.trim() === "") errors.push(invalidError(`${path}.message`, message, EMPTY));
+  else if (LINE_BREAK.test(message.trim())) errors.push(invalidError(`${path}.message`, message, LINE_BREAKS));
+  else if (LINE_BREAK.test(rule.trim()) && message === "")
+    errors.push(requiredError(`${path}.message`, "message must be specified if rule contains line breaks"));
+  if (expression !== "" && expression.trim() === "")
+    errors.push(requiredError(`${path}.messageExpression`, "messageExpression must be non-empty if specified"));
+  if (typeof reason === "string" && !REASONS.includes(reason))
+    errors.push(notSupportedError(`${path}.reason`, reason, REASONS));
+  if (field !== "" && field.trim() === "") errors.push(invalidError(`${path}.fieldPath`, field, EMPTY));
+  if (LINE_BREAK.test(field)) errors.push(invalidError(`${path}.fieldPath`, field, LINE_BREAKS));
+  if (field !== "" && parseFieldPath(field, schema as Schema) === undefined)
+    errors.push(invalidError(`${path}.fieldPath`, field, "must be a valid path"));
+  return errors;
+}
+
+function checkExpression(rule: JsonObject, place: Place): FieldError[] {
+  const { path, uncorrelated, isRoot, node, copies } = place;
+  const [text, message] = [stringAt(rule, "rule") ?? "", stringAt(rule, "messageExpression") ?? ""];
+  const optional = rule["optionalOldSelf"];
+  const self = typeOfSchema(node as Schema, {}, { isRoot }) ?? { kind: "dyn" };
+  const variables = { self, oldSelf: optional === true ? ({ kind: "optional", element: self } as const) : self };
+  const asked = { node, isRoot, copies };
+  const wrong = (member: string, words: string) => [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
+  const checked = checkText(text, variables);
+  const problem = problemOf(checked, "bool", "cel expression");
+  const ofRule = "checked" in checked ? checked.checked : undefined;
+  const errors: FieldError[] = [];
+  if (problem !== undefined) errors.push(...wrong("rule", problem));
+  else if (ofRule !== undefined) errors.push(...place.costs.checkRule(`${path}.rule`, ofRule, asked));
+  // Of a rule that is wrong nobody looks at the message.
+  if (problem === undefined && message !== "") {
+    const found = checkText(message, variables);
+    const words = problemOf(found, "string", "messageExpression");
+    if (words !== undefined) errors.push(...wrong("messageExpression", words));
+    else if ("checked" in found)
+      errors.push(...place.costs.checkMessage(`${path}.messageExpression`, found.checked, asked));
+  }
+  if ("unread" in checked) return errors;
+  if (!(ofRule?.usesOldSelf ?? false)) {
+    if (typeof optional === "boolean")
+      errors.push(invalidError(`${path}.optionalOldSelf`, optional, "may not be set if oldSelf is not used in rule"));
+  } else if (uncorrelated !== undefined) {
+    const words = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`;
+    errors.push(invalidError(`${path}.rule`, text, words));
+  }
+  return errors;
+}
+
+function problemOf(checked: CheckedText, type: "bool" | "string", name: string): string | undefined {
+  const ofMessage = type === "string" ? `${name} ` : "";
+  if ("problem" in checked) return `${ofMessage}${checked.problem}`;
+  if ("unread" in checked) return undefined;
+  if (checked.type !== type) return `${name} must evaluate to a ${type}`;
+  const { programProblem } = checked.checked;
+  if (programProblem === undefined) return undefined;
+  return `${ofMessage || "program "}instantiation failed: ${programProblem}`;
+}
+
+// The server shows a rule as its own type has it.
+function goRuleOf(rule: JsonObject): JsonObject {
+  return {
+    Rule: rule["rule"] ?? "",
+    Message: rule["message"] ?? "",
+    MessageExpression: rule["messageExpression"] ?? "",
+    Reason: rule["reason"] ?? null,
+    FieldPath: rule["fieldPath"] ?? "",
+    OptionalOldSelf: rule["optionalOldSelf"] ?? null,
+  };
+}

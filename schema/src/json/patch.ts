@@ -1,0 +1,191 @@
+// JSON patch (RFC 6902) as Kubernetes 1.36 applies it. It deviates from the RFC: `replace` of a missing member adds it, a missing
+// member equals null in `test` and `copy`, negative indexes count from the end, and what stands before the first slash is ignored.
+import { clone, deepEqual, isTooDeep, memberOf, setMember, type JsonObject, type JsonValue } from "./json.js";
+
+/** As much as the operations "copy" of one patch may copy together (the server's JSONPatchMaxCopyBytes). */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024;
+
+/** One operation of a patch. */
+export interface PatchOperation {
+  readonly op?: string;
+  readonly path?: string;
+  readonly from?: string;
+  /** Any JSON. */
+  readonly value?: unknown;
+}
+
+/** Says why a patch does not apply, in the words of the server's own library. */
+export class PatchFailure extends Error {
+  override readonly name = "PatchFailure";
+  /** Whether it is an operation `test` that does not hold. */
+  readonly isTest: boolean;
+
+  constructor(message: string, { isTest = false }: { isTest?: boolean } = {}) {
+    super(message);
+    this.isTest = isTest;
+  }
+}
+
+/** Applies the operations of a JSON patch to a copy of `object`; throws a PatchFailure if one of them does not apply. */
+export function applyJsonPatch(object: JsonValue, operations: readonly PatchOperation[]): JsonValue {
+  let result = clone(object);
+  let copied = 0;
+  for (const operation of operations) {
+    if (operation.op === "copy") copied += sizeOf(copyOf(result, operation));
+    if (copied > MAX_COPIED_BYTES) throw new PatchFailure("the operations copy too much");
+    if (operation.op === "replace" && operation.path === "") result = wholeOf(operation.value);
+    else applyOperation(result, operation);
+  }
+  return result;
+}
+
+// The whole document can be replaced by another one.
+function wholeOf(value: unknown): JsonValue {
+  if (typeof value === "object" && value !== null) return clone(value as JsonObject);
+  throw new PatchFailure("replace operation hit impossible case");
+}
+
+function sizeOf(value: JsonValue): number {
+  // A value that copies of itself have made too deep is too large, as well.
+  if (isTooDeep(value)) throw new PatchFailure("the operations copy too much");
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function applyOperation(root: JsonValue, operation: PatchOperation): void {
+  const { op, path = "" } = operation;
+  const value = (operation.value ?? null) as JsonValue;
+  switch (op) {
+    case "add": {
+      const target = locate(root, path) ?? missing(`add operation does not apply: doc is missing path: "${path}"`);
+      return within(`error in add for path: '${path}'`, () => add(target, clone(value)));
+    }
+    case "remove": {
+      const target = locate(root, path) ?? missing(`remove operation does not apply: doc is missing path: "${path}"`);
+      return within(`error in remove for path: '${path}'`, () => remove(target));
+    }
+    case "replace": {
+      const words = "replace operation does not apply: doc is missing";
+      const target = locate(root, path) ?? missing(`${words} path: ${path}`);
+      if (Array.isArray(target.parent) && indexOf(target.key, target.parent.length) === undefined)
+        missing(`${words} key: ${path}`);
+      return replace(target, clone(value));
+    }
+    case "test": {
+      const target = locate(root, path) ?? missing(`test operation does not apply: is missing path: ${path}`);
+      const live = within(`error in test for path: '${path}'`, () => read(target));
+      if (deepEqual(live, value)) return;
+      throw new PatchFailure(`testing value ${path} failed: test failed`, { isTest: true });
+    }
+    case "copy": {
+      const copy = clone(copyOf(root, operation));
+      const words = "error while adding value during copy";
+      return within(words, () => add(destinationOf(root, operation), copy));
+    }
+    case "move": {
+      const source = sourceOf(root, operation);
+      const moved = within(`error in move for path: '${source.key}'`, () => {
+        const value = read(source);
+        remove(source);
+        return value;
+      });
+      // The target is found again: removing the source may have shifted it.
+      return within(`error in move for path: '${path}'`, () => add(destinationOf(root, operation), moved));
+    }
+    default:
+      throw new PatchFailure(`Unexpected kind: ${op ?? "unknown"}`);
+  }
+}
+
+interface Location {
+  readonly parent: JsonObject | JsonValue[];
+  readonly key: string;
+}
+
+/** Finds where a path leads to; undefined if what should hold it is not there. */
+function locate(root: JsonValue, path: string | undefined): Location | undefined {
+  const [, ...keys] = (path ?? "")
+    .split("/")
+    .map((key) => key.replace(/~[01]/g, (code) => (code === "~0" ? "~" : "/")));
+  const last = keys.pop();
+  if (last === undefined) return undefined;
+  let parent: JsonValue = root;
+  for (const key of keys) {
+    if (typeof parent !== "object" || parent === null) return undefined;
+    const index: number | undefined = Array.isArray(parent) ? indexOf(key, parent.length) : undefined;
+    if (Array.isArray(parent)) parent = index === undefined ? null : (parent[index] as JsonValue);
+    else parent = memberOf(parent, key) ?? null;
+  }
+  return typeof parent !== "object" || parent === null ? undefined : { parent, key: last };
+}
+
+function sourceOf(root: JsonValue, { op = "", from = "" }: PatchOperation): Location {
+  return locate(root, from) ?? missing(`${op} operation does not apply: doc is missing from path: ${from}`);
+}
+
+function copyOf(root: JsonValue, operation: PatchOperation): JsonValue {
+  return within(`error in copy for from: '${operation.from ?? ""}'`, () => read(sourceOf(root, operation)));
+}
+
+function destinationOf(root: JsonValue, { op = "", path = "" }: PatchOperation): Location {
+  return locate(root, path) ?? missing(`${op} operation does not apply: doc is missing destination path: ${path}`);
+}
+
+function missing(words: string): never {
+  throw new PatchFailure(`${words}: missing value`);
+}
+
+// What finds no place is said as it is, what fails there with the operation.
+function within<Result>(words: string, change: () => Result): Result {
+  try {
+    return change();
+  } catch (error) {
+    if (!(error instanceof PatchFailure) || / operation does not apply: /.test(error.message)) throw error;
+    throw new PatchFailure(words === "" ? error.message : `${words}: ${error.message}`);
+  }
+}
+
+function read({ parent, key }: Location): JsonValue {
+  if (!Array.isArray(parent)) return memberOf(parent, key) ?? null;
+  return parent[indexOrThrow(key, parent.length)] as JsonValue;
+}
+
+function add({ parent, key }: Location, value: JsonValue): void {
+  if (!Array.isArray(parent)) setMember(parent, key, value);
+  else if (key === "-") parent.push(value);
+  else
+    parent.splice(
+      within(/^[+-]?\d+$/.test(key) ? "" : `value was not a proper array index: '${key}'`, () =>
+        indexOrThrow(key, parent.length + 1),
+      ),
+      0,
+      value,
+    );
+}
+
+function replace({ parent, key }: Location, value: JsonValue): void {
+  if (!Array.isArray(parent)) setMember(parent, key, value);
+  else parent[indexOrThrow(key, parent.length)] = value;
+}
+
+function remove({ parent, key }: Location): void {
+  if (Array.isArray(parent)) {
+    parent.splice(indexOrThrow(key, parent.length), 1);
+    return;
+  }
+  if (!Object.hasOwn(parent, key)) missing(`Unable to remove nonexistent key: ${key}`);
+  delete parent[key];
+}
+
+function indexOf(text: string, length: number): number | undefined {
+  const given = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
+  const index = given < 0 ? given + length : given;
+  return index >= 0 && index < length ? index : undefined;
+}
+
+function indexOrThrow(text: string, length: number): number {
+  const index = indexOf(text, length);
+  if (index !== undefined) return index;
+  if (/^[+-]?\d+$/.test(text))
+    throw new PatchFailure(`Unable to access invalid index: ${Number(text)}: invalid index referenced`);
+  throw new PatchFailure(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`);
+}
