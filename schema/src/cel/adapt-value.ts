@@ -1,9 +1,7 @@
 // What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
 import type { celList } from "@bufbuild/cel";
-import type { Schema } from "../values/schema.js";
-import { followRef, type Definitions } from "../values/fill-defaults.js";
-import { isJsonObject } from "../json/json.js";
-import { bigintOf } from "../json/exact-json.js";
+import { followRef, type Definitions, type Schema } from "../values/schema.js";
+import { bigintOf, isJsonObject } from "../json/json.js";
 import { escapeName, isPlainlyNamed } from "./fields.js";
 import { resourceFields } from "./resource-fields.js";
 import { setKey, setMerging, setUnknown } from "./equality.js";

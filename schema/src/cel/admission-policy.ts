@@ -4,7 +4,7 @@ import { RULE_LIMIT } from "./budget.js";
 import { compileExpression, type Bindings } from "./compile.js";
 import { authorizerOf, withSurroundings, type AccessQuestion, type RequestSurroundings } from "./functions/requests.js";
 import { loadLibrary } from "./library.js";
-import { bigintOf } from "../json/exact-json.js";
+import { bigintOf } from "../json/json.js";
 import type { CelInput } from "./adapt-value.js";
 
 /** What came of an expression. */

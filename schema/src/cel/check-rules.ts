@@ -1,6 +1,5 @@
-import type { Schema, ValidationRule } from "../values/schema.js";
+import type { Definitions, Schema, ValidationRule } from "../values/schema.js";
 import { join, type SchemaProblem } from "../values/check-value.js";
-import type { Definitions } from "../values/fill-defaults.js";
 import { findFailures, type RuleFailure } from "./rules.js";
 
 /** Checks an object of a custom kind against the rules of its schema, as the API server does when the object is created. */

@@ -1,5 +1,4 @@
-import { memberSchema } from "../values/fill-defaults.js";
-import type { Schema } from "../values/schema.js";
+import { memberSchema, type Schema } from "../values/schema.js";
 
 /** One step of the way to a value: to a declared field, to an entry of a map, or to an item of a list. */
 export type Step =

@@ -17,7 +17,7 @@ export { canonicalExpression } from "./syntax/canonical-expression.js";
 export { findSyntaxProblems, type SyntaxProblem } from "./syntax/find-problems.js";
 export { findFailures, type CheckedObject, type RuleFailure } from "./rules.js";
 export { parseFieldPath, type Step } from "./field-path.js";
-export { hasRules } from "../values/has-rules.js";
+export { hasRules } from "../values/schema.js";
 
 /** Returns why an expression cannot be evaluated, such as "the function sortBy is not supported"; undefined if it can. */
 export function findExpressionProblem(expression: string): string | undefined {

@@ -2,9 +2,8 @@
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { KIND, kindOf } from "./kubernetes-value.js";
 import { loadLibrary } from "./library.js";
-import { int64Number } from "../json/exact-json.js";
+import { int64Number, type JsonObject, type JsonValue } from "../json/json.js";
 import type { PatchOperation } from "../json/patch.js";
-import type { JsonObject, JsonValue } from "../json/json.js";
 
 /** Returns what an expression of an apply configuration came to; throws if its types are not those of its fields. */
 export function applyConfigurationOf(value: CelValue): JsonObject {

@@ -1,15 +1,20 @@
 // Walks through an object and evaluates the rules of its schema, in the order and within the budget of the API server.
 import { isDeepStrictEqual } from "node:util";
-import { followRef, memberSchema, type Definitions } from "../values/fill-defaults.js";
+import {
+  followRef,
+  hasRules,
+  memberSchema,
+  type Definitions,
+  type Schema,
+  type ValidationRule,
+} from "../values/schema.js";
 import { isJsonObject } from "../json/json.js";
-import type { Schema, ValidationRule } from "../values/schema.js";
 import { misfitText, ValueAdapter, type CelInput } from "./adapt-value.js";
 import { OBJECT_LIMIT, RULE_LIMIT, TOO_COSTLY } from "./budget.js";
 import { compileExpression } from "./compile.js";
 import { optionalOf } from "./functions/optional.js";
 import { loadLibrary } from "./library.js";
 import { parseFieldPath, type Step } from "./field-path.js";
-import { hasRules } from "../values/has-rules.js";
 import { messageOf } from "./rule-message.js";
 
 /** A rule that a value does not meet. */

@@ -1,6 +1,5 @@
 // How large the values of a schema can be, if a request has nothing else (k8s.io/apiserver/pkg/cel/common).
-import { followRef, type Definitions } from "../values/fill-defaults.js";
-import type { Schema } from "../values/schema.js";
+import { followRef, type Definitions, type Schema } from "../values/schema.js";
 import { escapeName, isPlainlyNamed } from "./fields.js";
 import { resourceFields } from "./resource-fields.js";
 

@@ -1,6 +1,6 @@
 // What the defaults of a structural schema may be: values that an object of the schema may have.
 import { fieldErrorText, invalidError, type FieldError } from "./field-error.js";
-import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { clone, deepEqual, isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 import { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
 import { itemSchema, propertiesOf, pruneUnknownFields, type StructuralSchema } from "./structural-schema.js";
 import { evaluateRules } from "./rules.js";
@@ -28,7 +28,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   const isResource = schema[EMBEDDED] === true && !isMeta;
   const objectOf = isResource ? resourceWith : place.objectOf;
   const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
-    isObject(child) ? checkBelow(child, { objectOf, isMeta, metadata, ...more, path: `${path}.${name}` }) : [];
+    isJsonObject(child) ? checkBelow(child, { objectOf, isMeta, metadata, ...more, path: `${path}.${name}` }) : [];
   return [
     ...checkDefault(schema, place),
     ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
@@ -79,7 +79,7 @@ function checkRules(schema: StructuralSchema, field: string, value: JsonValue): 
 
 function withoutIntOrString<Value extends JsonValue>(value: Value): Value {
   if (Array.isArray(value)) return value.map(withoutIntOrString) as Value;
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   const entries = Object.entries(value as JsonObject).filter(([name]) => name !== "x-kubernetes-int-or-string");
   return Object.fromEntries(entries.map(([name, member]) => [name, withoutIntOrString(member)])) as Value;
 }
@@ -93,5 +93,5 @@ function problemOfMeta(resource: JsonObject, metadata: MetadataRules): string | 
 }
 
 function resourceWith(value: JsonValue): JsonObject {
-  return { apiVersion: "validation/v1", kind: "Validation", ...(isObject(value) ? value : {}) };
+  return { apiVersion: "validation/v1", kind: "Validation", ...(isJsonObject(value) ? value : {}) };
 }

@@ -1,6 +1,6 @@
 // Inside anyOf, oneOf, allOf and not a schema may constrain values but not declare anything.
 import { forbiddenError, requiredError, type FieldError } from "./field-error.js";
-import { deepEqual, isObject, memberOf, type JsonObject } from "../json/json-part.js";
+import { deepEqual, isJsonObject, memberOf, type JsonObject } from "../json/json.js";
 import { itemSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
 const DECLARING = [
@@ -18,7 +18,7 @@ const DECLARING = [
   ["x-kubernetes-map-type", "undefined"],
   ["x-kubernetes-validations", "empty"],
 ] as const;
-const INT_OR_STRING = [{ type: "integer" }, { type: "string" }];
+const INTEGER_AND_STRING = [{ type: "integer" }, { type: "string" }];
 
 /** A schema inside a junctor, with its path. */
 export interface Branch {
@@ -31,13 +31,17 @@ export function checkJunctorSchemas(schema: StructuralSchema, path: string): Fie
   // The one way to declare an integer or string that older tools understand.
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   return branchesOf(schema, path).flatMap((branch) => {
-    if (isIntOrString && branch.path.startsWith(`${path}.anyOf`) && deepEqual(schema["anyOf"] ?? null, INT_OR_STRING)) {
+    if (
+      isIntOrString &&
+      branch.path.startsWith(`${path}.anyOf`) &&
+      deepEqual(schema["anyOf"] ?? null, INTEGER_AND_STRING)
+    ) {
       return [];
     }
     if (
       isIntOrString &&
       branch.path === `${path}.allOf[0]` &&
-      deepEqual(branch.schema["anyOf"] ?? null, INT_OR_STRING)
+      deepEqual(branch.schema["anyOf"] ?? null, INTEGER_AND_STRING)
     ) {
       return [];
     }
@@ -73,10 +77,10 @@ function checkBranch({ schema, path }: Branch): FieldError[] {
 function missingIn(outer: Branch, branch: Branch): FieldError[] {
   const declared = propertiesOf(outer.schema);
   const inProperties = Object.entries(propertiesOf(branch.schema)).flatMap(([name, property]) => {
-    const at = { schema: isObject(property) ? property : {}, path: `${branch.path}.properties[${name}]` };
+    const at = { schema: isJsonObject(property) ? property : {}, path: `${branch.path}.properties[${name}]` };
     const field = `${outer.path}.properties[${name}]`;
     const own = memberOf(declared, name);
-    if (!isObject(own)) return [requiredError(field, `because it is defined in ${at.path}`)];
+    if (!isJsonObject(own)) return [requiredError(field, `because it is defined in ${at.path}`)];
     return missingIn({ schema: own, path: field }, at);
   });
   const nested = branchesOf(branch.schema, branch.path).flatMap((inner) => missingIn(outer, inner));
@@ -87,7 +91,7 @@ function innerOf({ schema, path }: Branch): Branch[] {
   const items = itemSchema(schema);
   return [
     ...Object.entries(propertiesOf(schema)).flatMap(([name, property]) =>
-      isObject(property) ? [{ schema: property, path: `${path}.properties[${name}]` }] : [],
+      isJsonObject(property) ? [{ schema: property, path: `${path}.properties[${name}]` }] : [],
     ),
     ...(items === undefined ? [] : [{ schema: items, path: `${path}.items` }]),
     ...branchesOf(schema, path),
@@ -98,9 +102,9 @@ function branchesOf(schema: StructuralSchema, path: string): Branch[] {
   const listed = (["allOf", "anyOf", "oneOf"] as const).flatMap((junctor) => {
     const branches = memberOf(schema, junctor);
     return (Array.isArray(branches) ? branches : []).flatMap((branch, index) =>
-      isObject(branch) ? [{ schema: branch, path: `${path}.${junctor}[${index}]` }] : [],
+      isJsonObject(branch) ? [{ schema: branch, path: `${path}.${junctor}[${index}]` }] : [],
     );
   });
   const not = memberOf(schema, "not");
-  return isObject(not) ? [...listed, { schema: not, path: `${path}.not` }] : listed;
+  return isJsonObject(not) ? [...listed, { schema: not, path: `${path}.not` }] : listed;
 }

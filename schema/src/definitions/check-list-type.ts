@@ -1,5 +1,5 @@
 import { forbiddenError, invalidError, notSupportedError, requiredError, type FieldError } from "./field-error.js";
-import { arrayAt, isObject, memberOf, stringAt } from "../json/json-part.js";
+import { arrayAt, isJsonObject, memberOf, stringAt } from "../json/json.js";
 import { itemSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
 const KEYS = "x-kubernetes-list-map-keys";
@@ -93,7 +93,7 @@ function checkKeys(schema: StructuralSchema, path: string): FieldError[] {
 
 function checkKey(items: StructuralSchema, { key, path }: { key: string; path: string }): FieldError[] {
   const property = memberOf(propertiesOf(items), key);
-  if (!isObject(property)) return [];
+  if (!isJsonObject(property)) return [];
   const field = `${path}.items.properties[${key}]`;
   const type = stringAt(property, "type") ?? "";
   const errors: FieldError[] = [];

@@ -1,7 +1,7 @@
 // The names that a definition gives its kind, and the approval that those in Kubernetes' own groups need.
-import { dns1035Problems } from "../strings/names.js";
+import { dns1035Problem } from "../strings/names.js";
 import { invalidError, requiredError, type FieldError } from "./field-error.js";
-import { arrayAt, objectAt, stringAt, type JsonObject } from "../json/json-part.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json/json.js";
 
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 
@@ -11,12 +11,6 @@ const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
 /** True for the groups that Kubernetes keeps for itself. */
 export function isProtectedGroup(group: string): boolean {
   return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
-}
-
-/** Tells what keeps a text from being a DNS-1035 label, in Kubernetes' words. */
-export function dns1035Problem(text: string): string | undefined {
-  const problems = dns1035Problems(text);
-  return problems.length === 0 ? undefined : problems.join(",");
 }
 
 /** Checks the names that a definition must give. */

@@ -1,6 +1,6 @@
 // What the schema of a version may say, in the order in which kube-apiserver 1.36 looks at it.
 import { forbiddenError, invalidError, type FieldError } from "./field-error.js";
-import { stringAt } from "../json/json-part.js";
+import { stringAt } from "../json/json.js";
 import { internalSchema, setFields } from "./go-structs.js";
 import type { MetadataRules } from "./embedded-resource.js";
 import type { StructuralSchema } from "./structural-schema.js";

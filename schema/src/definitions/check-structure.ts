@@ -1,7 +1,7 @@
 // The rules for structural schemas: every field has one declared shape, and only values are constrained by anyOf and the like.
-import { findPatternProblem } from "../strings/pattern-part.js";
+import { findPatternProblem } from "../strings/pattern.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
 import { checkCompleteness, checkJunctorSchemas, schemasInJunctors } from "./check-junctors.js";
 
@@ -24,7 +24,7 @@ export interface Conversion {
 
 /** Tells whether a schema has only what a structural one can express. */
 export function conversionOf(schema: JsonValue | undefined): Conversion {
-  if (!isObject(schema)) return { isPossible: true };
+  if (!isJsonObject(schema)) return { isPossible: true };
   const isOdd = INCONVERTIBLE.some((keyword) => schema[keyword] !== undefined) || Array.isArray(schema["items"]);
   if (isOdd || schema[PRESERVING] === false) return { isPossible: false };
   if ((stringAt(schema, "$schema") ?? "") !== "")
@@ -46,8 +46,8 @@ interface Node {
 
 function checkNode(schema: StructuralSchema, { path, level }: Node): FieldError[] {
   const below = (child: JsonValue | undefined, name: string, at: Node["level"] = "field"): FieldError[] =>
-    isObject(child) ? checkNode(child, { path: `${path}.${name}`, level: at }) : [];
-  const isEmpty = schema["type"] === "array" && !isObject(memberOf(schema, "items"));
+    isJsonObject(child) ? checkNode(child, { path: `${path}.${name}`, level: at }) : [];
+  const isEmpty = schema["type"] === "array" && !isJsonObject(memberOf(schema, "items"));
   return [
     ...(isEmpty ? [requiredError(`${path}.items`, "must be specified")] : []),
     ...(level === "root" || schema[EMBEDDED] === true ? checkTypeMeta(schema, path) : []),
@@ -105,11 +105,11 @@ function checkTypeMeta(schema: StructuralSchema, path: string): FieldError[] {
   const properties = propertiesOf(schema);
   const errors = ["kind", "apiVersion"].flatMap((name) => {
     const property = memberOf(properties, name);
-    const type = isObject(property) ? (stringAt(property, "type") ?? "") : "string";
+    const type = isJsonObject(property) ? (stringAt(property, "type") ?? "") : "string";
     return type === "string" ? [] : [invalidError(`${path}.properties[${name}].type`, type, "must be string")];
   });
   const metadata = memberOf(properties, "metadata");
-  if (!isObject(metadata)) return errors;
+  if (!isJsonObject(metadata)) return errors;
   const field = `${path}.properties[metadata]`;
   const type = stringAt(metadata, "type") ?? "";
   if (type !== "object") errors.push(invalidError(`${field}.type`, type, "must be object"));
@@ -118,7 +118,7 @@ function checkTypeMeta(schema: StructuralSchema, path: string): FieldError[] {
 
 function checkMetadata(schema: StructuralSchema, path: string): FieldError[] {
   const metadata = memberOf(propertiesOf(schema), "metadata");
-  const isOdd = isObject(metadata) && saysMore(metadata);
+  const isOdd = isJsonObject(metadata) && saysMore(metadata);
   return isOdd ? [forbiddenError(`${path}.properties[metadata]`, ONLY_NAMES)] : [];
 }
 

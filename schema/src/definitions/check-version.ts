@@ -1,5 +1,5 @@
 import { duplicateError, invalidError, requiredError, tooManyError, type FieldError } from "./field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
@@ -102,7 +102,7 @@ function schemaAt(schema: StructuralSchema, names: readonly string[]): Structura
   let at: StructuralSchema | undefined = schema;
   for (const name of names) {
     const next: JsonValue | undefined = memberOf(propertiesOf(at), name) ?? memberOf(at, "additionalProperties");
-    if (!isObject(next)) return undefined;
+    if (!isJsonObject(next)) return undefined;
     at = next;
   }
   return at;

@@ -1,7 +1,7 @@
 // What kube-apiserver demands of a CustomResourceDefinition, and what it fills in first.
 import { checkSpec, isEstablished, type DefinitionContext } from "./definition.js";
 import { invalidError, type FieldError } from "./field-error.js";
-import { objectAt, stringAt, type JsonObject } from "../json/json-part.js";
+import { objectAt, stringAt, type JsonObject } from "../json/json.js";
 
 /** Sets the defaults of a definition, in the definition itself: names and conversion. */
 export function defaultDefinition(crd: JsonObject): void {

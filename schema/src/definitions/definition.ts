@@ -1,23 +1,23 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
 import { checkRequiredOneOf } from "./required-rules.js";
 import { checkClientConfig, checkReviewVersions } from "./webhook-client.js";
-import { subdomainProblems } from "../strings/names.js";
+import { dns1035Problem, subdomainProblems } from "../strings/names.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
 import {
   arrayAt,
   deepEqual,
-  isObject,
+  isJsonObject,
   memberOf,
   objectAt,
   stringAt,
   type JsonObject,
   type JsonValue,
-} from "../json/json-part.js";
+} from "../json/json.js";
 import type { MetadataRules } from "./embedded-resource.js";
 import { checkVersionSchema } from "./check-schema.js";
 import { checkColumns, checkDeprecation, checkScale, checkSelectableFields } from "./check-version.js";
 import { internalVersion } from "./go-structs.js";
-import { checkApproval, checkMissingNames, checkNames, dns1035Problem } from "./check-names.js";
+import { checkApproval, checkMissingNames, checkNames } from "./check-names.js";
 
 const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
@@ -49,7 +49,7 @@ export function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: 
 
 /** Tells whether objects of a definition can exist. */
 export function isEstablished(crd: JsonObject | undefined): boolean {
-  const conditions = (arrayAt(objectAt(crd, "status"), "conditions") ?? []).filter(isObject);
+  const conditions = (arrayAt(objectAt(crd, "status"), "conditions") ?? []).filter(isJsonObject);
   return conditions.some(({ type, status }) => type === "Established" && status === "True");
 }
 
@@ -112,7 +112,7 @@ function checkVersionParts(spec: JsonObject, metadata: MetadataRules): FieldErro
     return schema === undefined ? [requiredError(`spec.versions[${index}].schema.openAPIV3Schema`)] : [];
   });
   const schemas = placedParts(spec, "schema", "validation").flatMap(({ part, path, version }) => {
-    const schema = isObject(part) ? objectAt(part, "openAPIV3Schema") : undefined;
+    const schema = isJsonObject(part) ? objectAt(part, "openAPIV3Schema") : undefined;
     const holders = isShared(spec, "schema") ? versions : [version];
     const hasStatus = holders.some((holder) => objectAt(objectAt(holder, "subresources"), "status") !== undefined);
     return schema === undefined
@@ -120,18 +120,18 @@ function checkVersionParts(spec: JsonObject, metadata: MetadataRules): FieldErro
       : checkVersionSchema(schema, { path: `${path}.openAPIV3Schema`, hasStatus, metadata });
   });
   const subresources = placedParts(spec, "subresources", "subresources").flatMap(({ part, path }) => {
-    const scale = isObject(part) ? objectAt(part, "scale") : undefined;
+    const scale = isJsonObject(part) ? objectAt(part, "scale") : undefined;
     return scale === undefined ? [] : checkScale(scale, `${path}.scale`);
   });
   const columns = placedParts(spec, "additionalPrinterColumns", "additionalPrinterColumns").flatMap(({ part, path }) =>
-    Array.isArray(part) ? checkColumns(part.filter(isObject), path) : [],
+    Array.isArray(part) ? checkColumns(part.filter(isJsonObject), path) : [],
   );
   const fields = placedParts(spec, "selectableFields", "selectableFields").flatMap(({ part, path, version }) => {
     const isWithoutSchema = !isShared(spec, "schema") || objectAt(version, "schema") === undefined;
     if (isShared(spec, "selectableFields") && isWithoutSchema)
       return [invalidError(path, "", "may only be set when validations.schema is included")];
     const schema = objectAt(objectAt(version, "schema"), "openAPIV3Schema") ?? {};
-    return Array.isArray(part) ? checkSelectableFields(part.filter(isObject), { schema, path }) : [];
+    return Array.isArray(part) ? checkSelectableFields(part.filter(isJsonObject), { schema, path }) : [];
   });
   return [...missing, ...schemas, ...subresources, ...columns, ...fields];
 }
@@ -187,7 +187,7 @@ function checkPreserve(spec: JsonObject): FieldError[] {
 
 /** Whether a schema or one below it has a default. */
 function hasDefault(schema: JsonValue | undefined): boolean {
-  if (!isObject(schema)) return false;
+  if (!isJsonObject(schema)) return false;
   if (memberOf(schema, "default") !== undefined) return true;
   const below = ["items", "additionalProperties", "not"].map((keyword) => memberOf(schema, keyword));
   const lists = ["allOf", "anyOf", "oneOf"].flatMap((keyword) => arrayAt(schema, keyword) ?? []);
@@ -236,5 +236,5 @@ function checkConvertible(spec: JsonObject): FieldError[] {
 }
 
 function versionsOf(spec: JsonObject): JsonObject[] {
-  return (arrayAt(spec, "versions") ?? []).filter(isObject);
+  return (arrayAt(spec, "versions") ?? []).filter(isJsonObject);
 }

@@ -1,6 +1,6 @@
 import { invalidError, requiredError, type FieldError } from "./field-error.js";
-import { isObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../json/json-part.js";
-import { dns1035Problem } from "./check-names.js";
+import { isJsonObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../json/json.js";
+import { dns1035Problem } from "../strings/names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural-schema.js";
 
 /** What ObjectMeta may be, which this package does not know. */
@@ -29,7 +29,7 @@ export function checkEmbeddedResources(
       ? value.flatMap((item, index) => checkEmbeddedResources(items, item, { path: `${path}[${index}]`, metadata }))
       : [];
   }
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   const own = schema["x-kubernetes-embedded-resource"] === true ? checkTypeMeta(value, path, metadata) : [];
   const below = Object.keys(value).flatMap((name) => {
     const inner = memberSchema(schema, name);
@@ -53,7 +53,7 @@ export function misfitOfEmbedded(
       firstDefined(value, (item, index) => misfitOfEmbedded(items, item, { path: `${path}[${index}]`, metadata }))
     );
   }
-  if (!isObject(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const own =
     schema["x-kubernetes-embedded-resource"] === true ? misfitOf(schema, value, { path, metadata }) : undefined;
   return (

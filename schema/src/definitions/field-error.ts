@@ -1,6 +1,6 @@
-import type { JsonValue } from "../json/json-part.js";
+import type { JsonValue } from "../json/json.js";
 import { floatText } from "./go-format.js";
-import { quote } from "../strings/quote.js";
+import { quote } from "../strings/escape.js";
 
 /** The kinds of field errors, in the words of a Status cause. */
 export type FieldErrorReason =

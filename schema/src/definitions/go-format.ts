@@ -1,4 +1,4 @@
-import { compareText, isObject, type JsonValue } from "../json/json-part.js";
+import { compareText, isJsonObject, type JsonValue } from "../json/json.js";
 
 /** Names a JSON value's type as Go's decoder does in its messages. */
 export function goTypeOf(value: unknown): string {
@@ -18,7 +18,7 @@ export function floatText(value: number): string {
 export function goFormat(value: JsonValue): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(goFormat).join(" ")}]`;
-  if (!isObject(value)) return String(value);
+  if (!isJsonObject(value)) return String(value);
   const keys = Object.keys(value).sort(compareText);
   return `map[${keys.map((key) => `${key}:${goFormat(value[key] as JsonValue)}`).join(" ")}]`;
 }

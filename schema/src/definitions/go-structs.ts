@@ -1,5 +1,5 @@
 // How the Go types behind a definition print in a message: every field by its Go name, in the order of the struct, absent ones too.
-import { isObject, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** What a field of a Go struct holds: how an absent value prints, and how a present one does. */
 interface Field {
@@ -18,7 +18,7 @@ function field(name: string, absent: JsonValue, print: Field["print"] = asGiven)
 }
 
 function printStruct(struct: Struct, value: JsonValue): JsonValue {
-  const given = isObject(value) ? value : {};
+  const given = isJsonObject(value) ? value : {};
   return Object.fromEntries(
     Object.entries(struct).map(([member, { name, absent, print }]) => {
       const own = given[member] ?? null;
@@ -33,7 +33,7 @@ function printList(value: JsonValue, print: Field["print"]): JsonValue {
 
 // Go writes the keys of a map sorted.
 function printMap(value: JsonValue, print: Field["print"]): JsonValue {
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.keys(value)
       .sort()

@@ -3,7 +3,7 @@
 
 // Definitions
 export { checkDefinition, checkUnchanged, defaultDefinition } from "./definition-part.js";
-export { checkNames, approvalState, approvalTextOf, dns1035Problem, isProtectedGroup } from "./check-names.js";
+export { checkNames, approvalState, approvalTextOf, isProtectedGroup } from "./check-names.js";
 export { checkExpressions, unevaluatedRules } from "./validation-rules.js";
 export { checkStoredVersions, type DefinitionContext } from "./definition.js";
 
@@ -24,7 +24,18 @@ export {
 export { validateSchema } from "./validate-schema.js";
 
 // Names, and the addresses of webhooks
-export * from "../strings/names.js";
+export {
+  configKeyProblems,
+  dns1035Problem,
+  dns1035Problems,
+  labelNameProblems,
+  labelValueProblems,
+  pathSegmentProblems,
+  portNameProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+  underscoredProblems,
+} from "../strings/names.js";
 export { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "./webhook-client.js";
 
 // Messages
@@ -35,4 +46,20 @@ export { floatText, goFormat, goTypeOf } from "./go-format.js";
 export { checkOneOf, checkRequired, checkRequiredOneOf } from "./required-rules.js";
 
 // JSON
-export * from "../json/json-part.js";
+export {
+  arrayAt,
+  canonicalJson,
+  clone,
+  compareText,
+  deepEqual,
+  isJsonObject as isObject,
+  memberOf,
+  objectAt,
+  setMember,
+  sortedJson,
+  sortedPairs,
+  stringAt,
+  type JsonObject,
+  type JsonValue,
+  type MemberPair,
+} from "../json/json.js";

@@ -1,5 +1,5 @@
-import { quote } from "../strings/quote.js";
-import { isObject, memberOf, type JsonObject } from "../json/json-part.js";
+import { quote } from "../strings/escape.js";
+import { isJsonObject, memberOf, type JsonObject } from "../json/json.js";
 import { unattributed, type SchemaResult } from "./schema-messages.js";
 import type { StructuralSchema } from "./structural-schema.js";
 
@@ -18,7 +18,7 @@ export function checkJunctors(
     checkAllOf(path, branchesOf(schema, "allOf").map(check)),
   ];
   const not = memberOf(schema, "not");
-  if (isObject(not) && check(not).errors.length === 0) {
+  if (isJsonObject(not) && check(not).errors.length === 0) {
     parts.push({ errors: [unattributed(`${quote(path)} must not validate the schema (not)`)], matches: 0 });
   }
   return {
@@ -29,14 +29,14 @@ export function checkJunctors(
 
 function checkAnyOf(path: string, results: SchemaResult[]): SchemaResult {
   const best = bestFailure(results);
-  if (best === undefined || results.some(isValid)) return NOTHING;
+  if (best === undefined || results.some(isValid)) return NO_ERRORS;
   const message = `${quote(path)} must validate at least one schema (anyOf)`;
   return { errors: [unattributed(message), ...best.errors], matches: best.matches };
 }
 
 function checkOneOf(path: string, results: SchemaResult[]): SchemaResult {
   const valid = results.filter(isValid).length;
-  if (results.length === 0 || valid === 1) return NOTHING;
+  if (results.length === 0 || valid === 1) return NO_ERRORS;
   const found = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
   const message = `${quote(path)} must validate one and only one schema (oneOf). ${found}`;
   const best = valid === 0 ? bestFailure(results) : undefined;
@@ -52,7 +52,7 @@ function checkAllOf(path: string, results: SchemaResult[]): SchemaResult {
   return { errors: [...errors, unattributed(`${quote(path)} must validate all the schemas (allOf)${none}`)], matches };
 }
 
-const NOTHING: SchemaResult = { errors: [], matches: 0 };
+const NO_ERRORS: SchemaResult = { errors: [], matches: 0 };
 
 function isValid(result: SchemaResult): boolean {
   return result.errors.length === 0;
@@ -69,5 +69,5 @@ function bestFailure(results: SchemaResult[]): SchemaResult | undefined {
 
 function branchesOf(schema: StructuralSchema, junctor: "anyOf" | "oneOf" | "allOf"): JsonObject[] {
   const branches = memberOf(schema, junctor);
-  return Array.isArray(branches) ? branches.filter(isObject) : [];
+  return Array.isArray(branches) ? branches.filter(isJsonObject) : [];
 }

@@ -1,6 +1,6 @@
 import { invalidError, type FieldError } from "./field-error.js";
 import { floatText } from "./go-format.js";
-import { memberOf } from "../json/json-part.js";
+import { memberOf } from "../json/json.js";
 import { brokenNumberRule, brokenRule, unattributed } from "./schema-messages.js";
 import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "../values/numbers.js";
 import type { Schema } from "../values/schema.js";

@@ -1,6 +1,6 @@
 // What every schema in a definition may say, wherever it stands, before anybody asks whether it is structural.
 import { forbiddenError, invalidError, textNotSupportedError, type FieldError } from "./field-error.js";
-import { isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
 import { checkListType } from "./check-list-type.js";
 import { checkRuleFields } from "./validation-rules.js";
@@ -26,7 +26,7 @@ interface Place {
 export function checkOpenApi(schema: StructuralSchema, place: Place): FieldError[] {
   const { path, isRoot = false, isMeta = false, noDefaults } = place;
   const below = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
-    isObject(child) ? checkOpenApi(child, { isMeta, noDefaults, ...more, path: `${path}.${name}` }) : [];
+    isJsonObject(child) ? checkOpenApi(child, { isMeta, noDefaults, ...more, path: `${path}.${name}` }) : [];
   const belowMap = (name: string): FieldError[] =>
     Object.entries(objectOf(schema, name)).flatMap(([key, child]) => below(child, `${name}[${key}]`));
   const belowList = (name: string): FieldError[] =>
@@ -79,7 +79,7 @@ function checkPreserving(schema: StructuralSchema, path: string): FieldError[] {
 
 function objectOf(schema: StructuralSchema, name: string): JsonObject {
   const value = memberOf(schema, name);
-  return isObject(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }
 
 function listOf(schema: StructuralSchema, name: string): readonly JsonValue[] {

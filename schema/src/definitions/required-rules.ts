@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/json-part.js";
+import type { JsonValue } from "../json/json.js";
 import { notSupportedError, requiredError, type FieldError } from "./field-error.js";
 
 /** Demands that text is there. */

@@ -2,7 +2,7 @@
 import type { Schema } from "../values/schema.js";
 import { estimateCost, LARGEST_REQUEST, sizedTypeOf, type CheckedExpression } from "../cel/index.js";
 import { forbiddenError, type FieldError } from "./field-error.js";
-import { memberOf, type JsonObject } from "../json/json-part.js";
+import { memberOf, type JsonObject } from "../json/json.js";
 
 const EXPRESSION_LIMIT = 10_000_000;
 const TOTAL_LIMIT = 100_000_000;

@@ -10,7 +10,7 @@ import {
   withoutValue,
   type FieldError,
 } from "./field-error.js";
-import type { JsonObject, JsonValue } from "../json/json-part.js";
+import type { JsonObject, JsonValue } from "../json/json.js";
 import type { StructuralSchema } from "./structural-schema.js";
 
 /** What the rules of a schema find wrong with an object: errors, and warnings of what an update left as it was. */
@@ -19,7 +19,7 @@ export interface RuleFindings {
   readonly warnings: string[];
 }
 
-const NOTHING: RuleFindings = { errors: [], warnings: [] };
+const NO_FINDINGS: RuleFindings = { errors: [], warnings: [] };
 const NO_MORE = "no further validation rules will be run";
 const NOT_CHECKED =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
@@ -39,7 +39,7 @@ export function evaluateRules(
   { object, old, found }: { object: JsonObject; old?: JsonObject | undefined; found: readonly FieldError[] },
 ): RuleFindings {
   const schema = given as Schema;
-  if (!hasRules(schema, {})) return NOTHING;
+  if (!hasRules(schema, {})) return NO_FINDINGS;
   if (found.some(({ reason }) => BLOCKING.has(reason)))
     return { errors: [invalidError("", null, NOT_CHECKED)], warnings: [] };
   const failures = findFailures({ object, old, schema, definitions: {} });

@@ -1,7 +1,7 @@
 // Validation results in the words of kube-openapi: what fails inside a schema names its path twice, in the cause and in the text.
 import { invalidError, typeInvalidError, type FieldError } from "./field-error.js";
-import { quote } from "../strings/quote.js";
-import type { JsonValue } from "../json/json-part.js";
+import { quote } from "../strings/escape.js";
+import type { JsonValue } from "../json/json.js";
 
 /** What a schema makes of a value; `matches` counts the checks, by which Kubernetes picks the best of several branches. */
 export interface SchemaResult {

@@ -1,5 +1,5 @@
 // What a CRD's schema does to an object before anything is validated: unknown fields go, nulls go, defaults come.
-import { clone, isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { clone, isJsonObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** The openAPIV3Schema of a CRD version, or a part of it. */
 export type StructuralSchema = JsonObject;
@@ -42,9 +42,9 @@ export function applyDefaults(schema: StructuralSchema, object: JsonObject): voi
 /** Gives the schema of a member: its own, or that of additionalProperties. */
 export function memberSchema(schema: StructuralSchema, name: string): StructuralSchema | undefined {
   const own = memberOf(propertiesOf(schema), name);
-  if (isObject(own)) return own;
+  if (isJsonObject(own)) return own;
   const rest = memberOf(schema, "additionalProperties");
-  return isObject(rest) ? rest : undefined;
+  return isJsonObject(rest) ? rest : undefined;
 }
 
 /** Gives the path of a member: of a field by its name, of a key of a map in brackets. */
@@ -56,13 +56,13 @@ export function memberPathOf(schema: StructuralSchema, path: string, name: strin
 /** Gives the declared properties of a schema. */
 export function propertiesOf(schema: StructuralSchema): JsonObject {
   const properties = memberOf(schema, "properties");
-  return isObject(properties) ? properties : {};
+  return isJsonObject(properties) ? properties : {};
 }
 
 /** Gives the schema of a list's items. */
 export function itemSchema(schema: StructuralSchema): StructuralSchema | undefined {
   const items = memberOf(schema, "items");
-  return isObject(items) ? items : undefined;
+  return isJsonObject(items) ? items : undefined;
 }
 
 interface Pruning {
@@ -90,7 +90,7 @@ function prune(schema: StructuralSchema | undefined, value: JsonValue, pruning: 
         metadataPath: `${pruning.metadataPath}[${index}]`,
       }),
     );
-  } else if (isObject(value)) pruneObject(schema, value, pruning);
+  } else if (isJsonObject(value)) pruneObject(schema, value, pruning);
 }
 
 function pruneObject(
@@ -102,7 +102,7 @@ function pruneObject(
   const isResource = schema?.["x-kubernetes-embedded-resource"] === true;
   const rest = memberOf(schema, "additionalProperties");
   // What additionalProperties: false forbids is kept until it is refused.
-  const isOpen = isObject(rest) || typeof rest === "boolean";
+  const isOpen = isJsonObject(rest) || typeof rest === "boolean";
   for (const name of Object.keys(object)) {
     const memberPath = path === "" ? name : `${path}.${name}`;
     const innerPath = memberPathOf(schema ?? {}, metadataPath, name);
@@ -118,9 +118,9 @@ function pruneObject(
       continue;
     }
     const property = memberOf(properties, name);
-    if (isObject(property)) prune(property, value, { path: memberPath, metadataPath: innerPath, ...lists });
+    if (isJsonObject(property)) prune(property, value, { path: memberPath, metadataPath: innerPath, ...lists });
     else if (isOpen)
-      prune(isObject(rest) ? rest : undefined, value, { path: memberPath, metadataPath: innerPath, ...lists });
+      prune(isJsonObject(rest) ? rest : undefined, value, { path: memberPath, metadataPath: innerPath, ...lists });
     else if (schema?.["x-kubernetes-preserve-unknown-fields"] !== true) {
       delete object[name];
       lists.dropped.push(memberPath);
@@ -129,7 +129,7 @@ function pruneObject(
 }
 
 function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "path" | "dropped">): void {
-  if (!isObject(metadata)) return;
+  if (!isJsonObject(metadata)) return;
   for (const name of Object.keys(metadata)) {
     // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.
     const isKept =
@@ -147,7 +147,7 @@ function pruneMetadata(metadata: JsonValue, { path, dropped }: Pick<Pruning, "pa
 
 function emptyTextForNull(texts: JsonValue): void {
   if (Array.isArray(texts)) texts.forEach((text, index) => (texts[index] = text ?? ""));
-  else if (isObject(texts))
+  else if (isJsonObject(texts))
     for (const [key, value] of Object.entries(texts)) if (value === null) setMember(texts, key, "");
 }
 
@@ -155,7 +155,7 @@ function pruneOwners(owners: JsonValue, { path, dropped }: Pick<Pruning, "path" 
   for (const [index, owner] of Array.isArray(owners) ? owners.entries() : []) {
     // An owner is a struct: there is no null of it.
     if (owner === null) (owners as JsonValue[])[index] = { apiVersion: "", kind: "", name: "", uid: "" };
-    if (!isObject(owner)) continue;
+    if (!isJsonObject(owner)) continue;
     for (const flag of ["controller", "blockOwnerDeletion"]) if (owner[flag] === null) delete owner[flag];
     for (const member of Object.keys(owner).filter((each) => !OWNER_FIELDS.has(each))) {
       delete owner[member];
@@ -174,7 +174,7 @@ function dropNullsBelow(schema: StructuralSchema | undefined, value: JsonValue):
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
     for (const item of value) dropNullsBelow(items, item);
-  } else if (isObject(value)) {
+  } else if (isJsonObject(value)) {
     for (const name of Object.keys(value)) {
       const inner = memberSchema(schema, name);
       const member = value[name] as JsonValue;
@@ -192,12 +192,12 @@ function defaultBelow(schema: StructuralSchema | undefined, value: JsonValue): v
       if (item === null && items !== undefined) value[index] = defaultOfNull(items);
       defaultBelow(items, value[index] as JsonValue);
     });
-  } else if (isObject(value)) defaultMembers(schema, value);
+  } else if (isJsonObject(value)) defaultMembers(schema, value);
 }
 
 function defaultMembers(schema: StructuralSchema, object: JsonObject): void {
   for (const [name, property] of Object.entries(propertiesOf(schema))) {
-    if (!isObject(property) || defaultOf(property) === undefined) continue;
+    if (!isJsonObject(property) || defaultOf(property) === undefined) continue;
     const value = memberOf(object, name);
     if (value === undefined || (value === null && !isNullable(property))) {
       setMember(object, name, clone(defaultOf(property) as JsonValue));

@@ -1,5 +1,5 @@
 import type { FieldError } from "./field-error.js";
-import { memberOf, type JsonValue } from "../json/json-part.js";
+import { memberOf, type JsonValue } from "../json/json.js";
 import { isInt64 } from "../values/numbers.js";
 import { wrongType } from "./schema-messages.js";
 import type { StructuralSchema } from "./structural-schema.js";
@@ -24,7 +24,7 @@ export function checkType(schema: StructuralSchema, path: string, value: JsonVal
   if (typeof format === "string" && format !== "") {
     const isTextOrList = typeof value === "string" || Array.isArray(value);
     // What Kubernetes does with a formatted schema: texts and lists pass as anything but a number, others show their format.
-    if (!isTextOrList) return [wrongType(path, format, goFormat(value))];
+    if (!isTextOrList) return [wrongType(path, format, goNumberType(value))];
     if (!isNumeric) return [];
   }
   return [wrongType(path, types.join(","), actual)];
@@ -36,7 +36,7 @@ function typesOf(schema: StructuralSchema): string[] {
   return typeof type === "string" && type !== "" ? [type] : [];
 }
 
-function goFormat(value: JsonValue): string {
+function goNumberType(value: JsonValue): string {
   if (typeof value !== "number") return "";
   return isInt64(value) ? "int64" : "float64";
 }

@@ -1,6 +1,6 @@
 // Validates one value against one schema node, in the order in which Kubernetes runs its checks.
 import { hasFormat } from "../strings/formats.js";
-import { hasMatch } from "../strings/pattern-part.js";
+import { hasMatch } from "../strings/pattern.js";
 import {
   invalidError,
   notSupportedError,
@@ -10,7 +10,7 @@ import {
   tooManyError,
   type FieldError,
 } from "./field-error.js";
-import { deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { deepEqual, isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 import { brokenRule, wrongType, type SchemaResult } from "./schema-messages.js";
 import { checkType } from "./types.js";
 import { checkJunctors } from "./junctors.js";
@@ -44,7 +44,7 @@ function validateAll(schema: StructuralSchema, validated: Validated): SchemaResu
     checkShape(schema, validated),
     { errors: checkEnum(schema, path, value), matches: 1 },
   ];
-  if (isObject(value)) parts.push(checkObject(schema, { ...validated, value }));
+  if (isJsonObject(value)) parts.push(checkObject(schema, { ...validated, value }));
   return mergeResults(parts);
 }
 
@@ -100,8 +100,10 @@ function correlatedItems(
   const keys = memberOf(schema, "x-kubernetes-list-map-keys");
   if (!Array.isArray(old) || schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(keys)) return () => undefined;
   return (item) =>
-    isObject(item)
-      ? old.find((other) => isObject(other) && keys.every((key) => deepEqual(item[String(key)], other[String(key)])))
+    isJsonObject(item)
+      ? old.find(
+          (other) => isJsonObject(other) && keys.every((key) => deepEqual(item[String(key)], other[String(key)])),
+        )
       : undefined;
 }
 
@@ -113,7 +115,7 @@ function checkObject(schema: StructuralSchema, { path, value, old }: Validated &
     errors.push(brokenRule(path, count, `should have at least ${minProperties} properties`));
   if (typeof maxProperties === "number" && count > maxProperties) errors.push(tooManyError(path, count, maxProperties));
   errors.push(...forbiddenMembers(schema, path, value));
-  const oldObject = isObject(old) ? old : undefined;
+  const oldObject = isJsonObject(old) ? old : undefined;
   const parts = memberNames(schema, value).map((name) => {
     const inner = memberSchema(schema, name) as StructuralSchema;
     const memberPath = path === "" ? name : `${path}.${name}`;
@@ -135,7 +137,7 @@ function forbiddenMembers(schema: StructuralSchema, path: string, object: JsonOb
 /** Lists the members that have a schema: undeclared ones first, then the declared ones in the schema's order. */
 function memberNames(schema: StructuralSchema, object: JsonObject): string[] {
   const properties = propertiesOf(schema);
-  const others = isObject(memberOf(schema, "additionalProperties"))
+  const others = isJsonObject(memberOf(schema, "additionalProperties"))
     ? Object.keys(object).filter((name) => !Object.hasOwn(properties, name))
     : [];
   return [...others, ...Object.keys(properties).filter((name) => Object.hasOwn(object, name))];

@@ -3,7 +3,7 @@ import type { Schema } from "../values/schema.js";
 import { compileExpression, parseFieldPath, typeOfSchema } from "../cel/index.js";
 import { checkText, type CheckedText } from "./expressions.js";
 import { internalError, invalidError, notSupportedError, requiredError, type FieldError } from "./field-error.js";
-import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json-part.js";
+import { arrayAt, isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
@@ -50,7 +50,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
   const isCut = uncorrelated === undefined && node["x-kubernetes-list-type"] !== "map";
   const copies = copiesBelow(node, place.copies);
   const inner = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
-    isObject(child)
+    isJsonObject(child)
       ? checkBelow(child, {
           ...place,
           uncorrelated,
@@ -79,7 +79,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
 
 /** Names the expressions of a schema that are valid, and that the server cannot evaluate: objects are accepted without them. */
 export function unevaluatedRules(schema: JsonValue | undefined): string[] {
-  if (!isObject(schema)) return [];
+  if (!isJsonObject(schema)) return [];
   const children = [
     memberOf(schema, "additionalProperties"),
     memberOf(schema, "items"),
@@ -102,7 +102,7 @@ function checkOwnRules(schema: StructuralSchema, place: Place): FieldError[] {
 }
 
 function rulesOf(schema: StructuralSchema): JsonObject[] {
-  return (arrayAt(schema, "x-kubernetes-validations") ?? []).filter(isObject);
+  return (arrayAt(schema, "x-kubernetes-validations") ?? []).filter(isJsonObject);
 }
 
 function rulePath(path: string, index: number): string {

@@ -73,3 +73,158 @@ function childrenOf(value: JsonValue): JsonValue[] {
   const children = Array.isArray(value) ? value : Object.values(value);
   return children.filter((child) => typeof child === "object" && child !== null);
 }
+
+/** Gives the member `key` if it is an object. */
+export function objectAt(object: JsonObject | undefined, key: string): JsonObject | undefined {
+  const value = memberOf(object, key);
+  return isJsonObject(value) ? value : undefined;
+}
+
+/** Gives the member `key` if it is an array. */
+export function arrayAt(object: JsonObject | undefined, key: string): JsonValue[] | undefined {
+  const value = memberOf(object, key);
+  return Array.isArray(value) ? value : undefined;
+}
+
+/** Gives the member `key` if it is a string. */
+export function stringAt(object: JsonObject | undefined, key: string): string | undefined {
+  const value = memberOf(object, key);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Orders strings by their UTF-8 bytes, as Go does. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const x = a.charCodeAt(index);
+    const y = b.charCodeAt(index);
+    if (x === y) continue;
+    // Surrogates stand for code points above every other UTF-16 unit.
+    return codePointRank(x) - codePointRank(y);
+  }
+  return a.length - b.length;
+}
+
+function codePointRank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** A member of an object. */
+export type MemberPair = [name: string, value: JsonValue];
+
+/** Lists the members of an object, sorted by name. */
+export function sortedPairs(object: JsonObject): MemberPair[] {
+  const names = Object.keys(object);
+  if (names.length > 1) names.sort(compareText);
+  return names.map((name) => [name, object[name] as JsonValue]);
+}
+
+/** Copies a value with the members of all its objects in order, as Go writes a map. */
+export function sortedJson(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sortedJson);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(sortedPairs(value).map(([name, member]) => [name, sortedJson(member)]));
+}
+
+/** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value === "string") return jsonText(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = sortedPairs(value).map(([name, member]) => `${jsonText(name)}:${canonicalJson(member)}`);
+  return `{${members.join(",")}}`;
+}
+
+const PLAIN = /^[\w ./:-]*$/;
+
+function jsonText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escape);
+}
+
+// JSON with the integers that an int64 holds and a number of JavaScript does not. A Go program reads and writes them exactly.
+const INT64_LIMIT = 2n ** 63n;
+const LARGEST_INT64_NUMBER = 2 ** 63 - 1024;
+// Whether a look at each token is needed: 2^53 has 16 digits.
+const MAY_BE_LONG = /(?:^|[:[,\s])-?\d{16}/;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const MARK = `\u0000${crypto.randomUUID()}:`;
+const MARKED = new RegExp(`"${JSON.stringify(MARK).slice(1, -1).replaceAll("\\", "\\\\")}(-?\\d+)"`, "g");
+
+/** Tells whether a JSON text may have an integer that JavaScript rounds; false is certain. */
+export function mayHaveLongIntegers(json: string): boolean {
+  return MAY_BE_LONG.test(json);
+}
+
+/** Returns the int64 that a token of JSON is if JavaScript may round it; undefined for every other token, an integer beyond int64 included. */
+function longIntegerOf(token: string): bigint | undefined {
+  if (token.length < 16 || !/^-?\d+$/.test(token) || Number.isSafeInteger(Number(token))) return undefined;
+  // No int64 has more digits.
+  if (token.length > 20) return undefined;
+  const value = BigInt(token);
+  return value >= -INT64_LIMIT && value < INT64_LIMIT ? value : undefined;
+}
+
+/** Parses JSON; an int64 that JavaScript may round is a bigint. Throws a SyntaxError for what is no JSON. */
+export function parseExactJson(json: string): unknown {
+  if (!mayHaveLongIntegers(json)) return JSON.parse(json);
+  // What is no JSON is reported as it is, without marks.
+  const rounded: unknown = JSON.parse(json);
+  let isLong = false;
+  const marked = json.replace(TOKEN, (token) => {
+    if (longIntegerOf(token) === undefined) return token;
+    isLong = true;
+    return JSON.stringify(MARK + token);
+  });
+  if (!isLong) return rounded;
+  return JSON.parse(marked, (_key, value: unknown) =>
+    typeof value === "string" && value.startsWith(MARK) ? BigInt(value.slice(MARK.length)) : value,
+  );
+}
+
+/** Returns the number within int64 that is nearest to an int64: the nearest of all may be beyond, as that of 2^63 - 1 is. */
+export function int64Number(value: bigint): number {
+  return Math.min(Math.max(Number(value), -LARGEST_INT64_NUMBER), LARGEST_INT64_NUMBER);
+}
+
+/** Returns a value as JSON; each bigint in it becomes the very integer. */
+export function exactJson(value: unknown, indent?: number): string {
+  return jsonWith(value, (each) => (typeof each === "bigint" ? each : undefined), indent);
+}
+
+/**
+ * Returns a value as JSON in which a bigint is the very integer, and a number beyond 2^53 the int64 that is nearest to it: what JavaScript prints
+ * for 2^63, to which it rounds the largest int64, is none.
+ */
+export function int64Json(value: unknown): string {
+  return jsonWith(value, (each) =>
+    typeof each === "bigint" ? each : typeof each === "number" ? nearestInt64(each) : undefined,
+  );
+}
+
+function nearestInt64(number: number): bigint | undefined {
+  const isRounded = Number.isInteger(number) && !Number.isSafeInteger(number) && Math.abs(number) <= 2 ** 63;
+  return isRounded ? bigintOf(number) : undefined;
+}
+
+/** Returns an integer as a bigint, and for 2^63, to which JavaScript rounds the largest int64, that one. */
+export function bigintOf(integer: number): bigint {
+  return integer === 2 ** 63 ? INT64_LIMIT - 1n : BigInt(integer);
+}
+
+function jsonWith(value: unknown, integerOf: (value: unknown) => bigint | undefined, indent?: number): string {
+  let isLong = false;
+  const text = JSON.stringify(
+    value,
+    (_key, each: unknown) => {
+      const integer = integerOf(each);
+      if (integer === undefined) return each;
+      isLong = true;
+      return `${MARK}${integer}`;
+    },
+    indent,
+  );
+  return isLong ? text.replace(MARKED, "$1") : text;
+}

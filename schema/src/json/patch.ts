@@ -1,6 +1,15 @@
 // JSON patch (RFC 6902) as Kubernetes 1.36 applies it. It deviates from the RFC: `replace` of a missing member adds it, a missing
 // member equals null in `test` and `copy`, negative indexes count from the end, and what stands before the first slash is ignored.
-import { clone, deepEqual, isTooDeep, memberOf, setMember, type JsonObject, type JsonValue } from "./json.js";
+import {
+  clone,
+  deepEqual,
+  isJsonObject,
+  isTooDeep,
+  memberOf,
+  setMember,
+  type JsonObject,
+  type JsonValue,
+} from "./json.js";
 
 /** As much as the operations "copy" of one patch may copy together (the server's JSONPatchMaxCopyBytes). */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
@@ -188,4 +197,29 @@ function indexOrThrow(text: string, length: number): number {
   if (/^[+-]?\d+$/.test(text))
     throw new PatchFailure(`Unable to access invalid index: ${Number(text)}: invalid index referenced`);
   throw new PatchFailure(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`);
+}
+
+/** Applies a merge patch (RFC 7386) to a copy of `object`, as Kubernetes 1.36 does. */
+export function applyMergePatch(live: JsonObject, patch: JsonObject): JsonObject {
+  const merged = clone(live);
+  for (const [key, value] of Object.entries(patch)) {
+    const current = memberOf(live, key);
+    if (value === null) delete merged[key];
+    else if (isJsonObject(value))
+      setMember(merged, key, isJsonObject(current) ? applyMergePatch(current, value) : withoutNulls(value));
+    // An array that takes the place of an object keeps the nulls in its items, as in the library that Kubernetes uses.
+    else setMember(merged, key, isJsonObject(current) ? clone(value) : withoutNulls(value));
+  }
+  return merged;
+}
+
+function withoutNulls<Value extends JsonValue>(value: Value): Value;
+function withoutNulls(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item));
+  if (!isJsonObject(value)) return value;
+  const kept: JsonObject = {};
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== null) setMember(kept, key, withoutNulls(member));
+  }
+  return kept;
 }

@@ -1,4 +1,5 @@
 // The syntax of names, labels, addresses and keys, with the words of Kubernetes 1.36 for what is wrong.
+import { randomInt } from "node:crypto";
 
 const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED})?`;
@@ -109,6 +110,12 @@ export function dns1035Problems(name: string): string[] {
   ];
 }
 
+/** Tells what keeps a text from being a DNS-1035 label, in Kubernetes' words. */
+export function dns1035Problem(text: string): string | undefined {
+  const problems = dns1035Problems(text);
+  return problems.length === 0 ? undefined : problems.join(",");
+}
+
 /** Lists what is wrong with the name of a port. */
 export function portNameProblems(name: string): string[] {
   return [
@@ -128,4 +135,52 @@ export function configKeyProblems(key: string): string[] {
     ...(CONFIG_KEY.test(key) ? [] : [CONFIG_KEY_RULE]),
     ...(isParent ? [`must not be '${key}'`] : key.startsWith("..") ? ["must not start with '..'"] : []),
   ];
+}
+
+const LABEL_KEY_SYNTAX = String.raw`(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?`;
+const LABEL_VALUE_SYNTAX = String.raw`(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?`;
+
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors, and ">" and "<", which the parser has, too.
+const REQUIREMENT = new RegExp(
+  String.raw`^\s*(?:!\s*${LABEL_KEY_SYNTAX}|${LABEL_KEY_SYNTAX}(?:\s*(?:==?|!=)\s*${LABEL_VALUE_SYNTAX}|\s*[<>]\s*-?[0-9]+|\s+(?:in|notin)\s*\(\s*${LABEL_VALUE_SYNTAX}(?:\s*,\s*${LABEL_VALUE_SYNTAX})*\s*\))?)\s*$`,
+);
+
+const LABEL_KEY = new RegExp(`^${LABEL_KEY_SYNTAX}$`);
+
+/** Tells whether a text can be the key of a label. */
+export function isLabelKey(text: string): boolean {
+  return LABEL_KEY.test(text);
+}
+
+/** A part of a label selector. */
+export interface LabelRequirement {
+  readonly text: string;
+  /** Where it begins in the selector. */
+  readonly offset: number;
+}
+
+/** Returns the parts of a label selector that no API server accepts; an empty selector has none. */
+export function findWrongRequirements(selector: string): LabelRequirement[] {
+  return selector === "" ? [] : requirementsOf(selector).filter(({ text }) => !REQUIREMENT.test(text));
+}
+
+/** Splits a selector at the commas that are not in parentheses. */
+function requirementsOf(selector: string): LabelRequirement[] {
+  return [...selector.matchAll(/(?<=^|,)(?:\([^)]*\)|[^,(])*(?:\([^)]*$)?(?=,|$)/g)].map(({ 0: text, index }) => ({
+    text,
+    offset: index,
+  }));
+}
+
+/** The characters of generated names: no vowels, so that they spell no words, and nothing that looks like another letter. */
+export const NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
+
+const ENDING_LENGTH = 5;
+// What fits into a label of DNS with the ending.
+const MAX_BASE_LENGTH = 63 - ENDING_LENGTH;
+
+/** Returns a name that begins with `base`, as the API server makes one of `generateName`. */
+export function generateName(base: string): string {
+  const ending = Array.from({ length: ENDING_LENGTH }, () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)]);
+  return base.slice(0, MAX_BASE_LENGTH) + ending.join("");
 }

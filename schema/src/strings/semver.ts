@@ -1,4 +1,4 @@
-import { quote } from "./quote.js";
+import { quote } from "./escape.js";
 
 const PARTS = ["major", "minor", "patch"] as const;
 const MAX = 2n ** 64n;

@@ -1,11 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Schema } from "./schema.js";
-import { checkCount, checkNumber, checkText, type Fail } from "./check-scalar.js";
-import { followRef, memberSchema, type Definitions } from "./fill-defaults.js";
-import { checkMetadataNames, METADATA_SCHEMA } from "./check-metadata.js";
+import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
 import { isJsonObject } from "../json/json.js";
-import { isRoundedInt64 } from "./numbers.js";
-import { dns1035Problems } from "../strings/names.js";
+import { comparedLimit, fitsFormat, isInt64, isMultipleOf, isRoundedInt64 } from "./numbers.js";
+import {
+  dns1035Problems,
+  labelNameProblems,
+  labelValueProblems,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+} from "../strings/names.js";
+import { hasFormat } from "../strings/formats.js";
+import { hasMatch } from "../strings/pattern.js";
 
 /** What is wrong with a value, and where: `path` is in Kubernetes' notation, such as `spec.ports[0].name`. */
 export interface SchemaProblem {
@@ -201,4 +206,151 @@ function kindOf(value: unknown): string {
     : typeof value === "number" && !Number.isFinite(value)
       ? String(value)
       : typeof value;
+}
+
+/** Reports a problem of a value. */
+export type Fail = (message: string) => void;
+
+/** The limits of a count, and what is counted. */
+export type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
+
+/** Checks the range of a number. One beyond 2^53 is refused only if each int64 that is rounded to it is. */
+export function checkNumber(value: number, schema: Schema, fail: Fail): void {
+  const { minimum, maximum, multipleOf, format, type } = schema;
+  const isRounded = isRoundedInt64(value);
+  const fits = fitsFormat(value, schema) || (isRounded && format !== "int32");
+  if (!fits) fail(`must fit into ${format ?? (type === "integer" ? "int64" : "double")}, is ${value}`);
+  else if (schema["x-kubernetes-int-or-string"] === true && !isInt64(value) && !isRounded)
+    fail(`must fit into int64, is ${value}`);
+  for (const [keyword, limit] of Object.entries({ minimum, maximum }))
+    if (limit !== undefined && !fitsFormat(limit, schema))
+      fail(`is refused, as the ${keyword} ${limit} of the schema is no ${format ?? type ?? "number"}`);
+  if (minimum !== undefined) {
+    const least = comparedLimit(value, minimum, schema);
+    if (value < least || (schema.exclusiveMinimum === true && value === least && !isRounded))
+      fail(`must be ${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${least}, is ${value}`);
+  }
+  if (maximum !== undefined) {
+    const most = comparedLimit(value, maximum, schema);
+    if (value > most || (schema.exclusiveMaximum === true && value === most && !isRounded))
+      fail(`must be ${schema.exclusiveMaximum === true ? "less than" : "at most"} ${most}, is ${value}`);
+  }
+  const mayBeMultiple = isRounded && (multipleOf ?? 0) >= 1;
+  if (multipleOf !== undefined && !mayBeMultiple && isMultipleOf(value, multipleOf) !== true)
+    fail(`must be a multiple of ${multipleOf}, is ${value}`);
+}
+
+/** Checks the length, pattern and format of a text. The API server counts code points. */
+export function checkText(value: string, { minLength, maxLength, pattern, format }: Schema, fail: Fail): void {
+  const isCounted = minLength !== undefined || maxLength !== undefined;
+  if (isCounted) checkCount([...value].length, [minLength, maxLength, "characters"], fail);
+  if (pattern !== undefined && hasMatch(value, pattern) === false) fail(`must match ${pattern}`);
+  if (format !== undefined && hasFormat(value, format) === false) fail(`must be of format ${format}`);
+}
+
+/** Checks how many there are. */
+export function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
+  if (min !== undefined && count < min) fail(`must have at least ${min} ${what}, has ${count}`);
+  if (max !== undefined && count > max) fail(`must have at most ${max} ${what}, has ${count}`);
+}
+
+/** The most that the keys and values of all annotations may have together. */
+const MAX_ANNOTATION_BYTES = 256 * 1024;
+
+const STRING: Schema = { type: "string", nullable: true };
+const BOOLEAN: Schema = { type: "boolean", nullable: true };
+const INTEGER: Schema = { type: "integer", nullable: true };
+const STRING_MAP: Schema = { type: "object", nullable: true, additionalProperties: { type: "string" } };
+const REQUIRED_STRING: Schema = { type: "string" };
+/** A newer API server may have fields that are not known here. */
+const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
+
+/** What the metadata of every object is. The schemas of kinds do not say it. */
+export const METADATA_SCHEMA: Schema = {
+  ...OPEN,
+  properties: {
+    ...{
+      name: STRING,
+      generateName: STRING,
+      namespace: STRING,
+      uid: STRING,
+      resourceVersion: STRING,
+      selfLink: STRING,
+    },
+    ...{ creationTimestamp: STRING, deletionTimestamp: STRING },
+    ...{ generation: { ...INTEGER, minimum: 0 }, deletionGracePeriodSeconds: INTEGER },
+    ...{ labels: STRING_MAP, annotations: STRING_MAP },
+    finalizers: { type: "array", nullable: true, items: REQUIRED_STRING },
+    ownerReferences: {
+      type: "array",
+      nullable: true,
+      items: {
+        ...OPEN,
+        required: ["apiVersion", "kind", "name", "uid"],
+        properties: {
+          ...{ apiVersion: REQUIRED_STRING, kind: REQUIRED_STRING, name: REQUIRED_STRING, uid: REQUIRED_STRING },
+          ...{ controller: BOOLEAN, blockOwnerDeletion: BOOLEAN },
+        },
+      },
+    },
+    managedFields: {
+      type: "array",
+      nullable: true,
+      items: {
+        ...OPEN,
+        properties: {
+          ...{
+            manager: STRING,
+            operation: STRING,
+            apiVersion: STRING,
+            time: STRING,
+            fieldsType: STRING,
+            subresource: STRING,
+          },
+          fieldsV1: { ...OPEN, nullable: true },
+        },
+      },
+    },
+  },
+};
+
+/** Lists what the types of metadata do not say and the API server checks of every object: names, keys and values of labels, annotations, owners. */
+export function checkMetadataNames(metadata: object, fail: (member: string, message: string) => void): void {
+  const { name, generateName, namespace, labels, annotations, finalizers, ownerReferences } = metadata as {
+    readonly [member: string]: unknown;
+  };
+  const failAll = (member: string, problems: readonly string[]) => problems.forEach((each) => fail(member, each));
+  if (typeof name === "string") failAll("name", pathSegmentProblems(name));
+  if (typeof generateName === "string") failAll("generateName", pathSegmentProblems(generateName, { isPrefix: true }));
+  if (typeof namespace === "string" && namespace !== "") failAll("namespace", labelNameProblems(namespace));
+  for (const [key, value] of Object.entries(isJsonObject(labels) ? labels : {})) {
+    failAll(`labels[${key}]`, qualifiedNameProblems(key));
+    if (typeof value === "string") failAll(`labels[${key}]`, labelValueProblems(value));
+  }
+  let size = 0;
+  for (const [key, value] of Object.entries(isJsonObject(annotations) ? annotations : {})) {
+    // The API server takes capital letters in the prefix of an annotation.
+    failAll(`annotations[${key}]`, qualifiedNameProblems(key.toLowerCase()));
+    size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
+  }
+  if (size > MAX_ANNOTATION_BYTES) fail("annotations", `must have at most ${MAX_ANNOTATION_BYTES} bytes`);
+  for (const [index, each] of (Array.isArray(finalizers) ? finalizers : []).entries())
+    if (typeof each === "string") failAll(`finalizers[${index}]`, qualifiedNameProblems(each));
+  checkOwners(Array.isArray(ownerReferences) ? ownerReferences : [], fail);
+}
+
+function checkOwners(references: readonly unknown[], fail: (member: string, message: string) => void): void {
+  let controllers = 0;
+  for (const [index, reference] of references.entries()) {
+    // The API server drops an owner that is there twice.
+    if (!isJsonObject(reference) || references.findIndex((each) => isDeepStrictEqual(each, reference)) < index)
+      continue;
+    const at = `ownerReferences[${index}]`;
+    const { apiVersion, kind, controller } = reference;
+    for (const name of ["kind", "name", "uid"]) if (reference[name] === "") fail(`${at}.${name}`, "must not be empty");
+    if (typeof apiVersion === "string" && !/^(?:[^/]*\/)?[^/]+$/.test(apiVersion))
+      fail(`${at}.apiVersion`, "must be a version, or a group and a version");
+    if (apiVersion === "v1" && kind === "Event") fail(at, "must not be an Event, which cannot own objects");
+    if (controller === true && ++controllers > 1) fail(`${at}.controller`, "must be true for one owner at most");
+  }
 }

@@ -1,8 +1,5 @@
 import { isJsonObject, type JsonValue } from "../json/json.js";
-import type { Schema } from "./schema.js";
-
-/** The schemas that others refer to, by their names. */
-export type Definitions = { readonly [name: string]: Schema };
+import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
 
 /**
  * Returns a value as the API server stores it: nulls that a field cannot hold are dropped, absent fields have their defaults, and so have
@@ -17,18 +14,6 @@ export function fillDefaults(value: unknown, schema: Schema, definitions: Defini
     return items === undefined ? value : filledItems(value, items, definitions);
   }
   return isJsonObject(value) ? filledMembers(value, target, definitions) : value;
-}
-
-/** Follows the reference of a schema. */
-export function followRef(schema: Schema, definitions: Definitions): Schema {
-  const target = schema.$ref === undefined ? undefined : definitions[schema.$ref];
-  return target ?? schema;
-}
-
-/** Returns the schema of a member: that of the property, or of all properties without one. */
-export function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
-  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
-  return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
 function filledItems(items: readonly unknown[], schema: Schema, definitions: Definitions): readonly unknown[] {

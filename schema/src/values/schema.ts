@@ -57,3 +57,36 @@ export interface ValidationRule {
   /** Whether the rule is checked without an old object, too; `oldSelf` is an optional value then. */
   readonly optionalOldSelf?: boolean;
 }
+
+/** The schemas that others refer to, by their names. */
+export type Definitions = { readonly [name: string]: Schema };
+
+/** Follows the reference of a schema. */
+export function followRef(schema: Schema, definitions: Definitions): Schema {
+  const target = schema.$ref === undefined ? undefined : definitions[schema.$ref];
+  return target ?? schema;
+}
+
+/** Returns the schema of a member: that of the property, or of all properties without one. */
+export function memberSchema({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
+  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
+}
+
+const known = new WeakMap<Schema, boolean>();
+
+/** Tells whether a schema has rules anywhere; found out once. Most of a schema has none, and is passed over. */
+export function hasRules(schema: Schema, definitions: Definitions): boolean {
+  const found = known.get(schema);
+  if (found !== undefined) return found;
+  // A schema that refers to itself has no other rules there.
+  known.set(schema, false);
+  const { properties = {}, items, additionalProperties, allOf = [] } = schema;
+  const inner = [...Object.values(properties), ...allOf, ...(items === undefined ? [] : [items])];
+  if (typeof additionalProperties === "object") inner.push(additionalProperties);
+  const has =
+    (schema["x-kubernetes-validations"] ?? []).length > 0 ||
+    inner.some((each) => hasRules(followRef(each, definitions), definitions));
+  known.set(schema, has);
+  return has;
+}

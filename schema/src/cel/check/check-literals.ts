@@ -1,6 +1,6 @@
 // What kube-apiserver checks of literals after the types of an expression are right: constants that a function refuses, lists and maps whose items
 // have several types, and what a constant text is formatted with.
-import { findPatternProblem } from "../../strings/pattern-part.js";
+import { findPatternProblem } from "../../strings/pattern.js";
 import { OBJECT_LIMIT } from "../budget.js";
 import { compileExpression } from "../compile.js";
 import type { Expression } from "../expression/prepare-expression.js";

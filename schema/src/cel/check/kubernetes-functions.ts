@@ -1,13 +1,13 @@
 // What the functions of Kubernetes' own libraries take and return, written as those of the standard ones.
 
-const LISTS = `
+const KUBERNETES_LISTS = `
 indexOf,lastIndexOf   list(A).(A) -> int | string.(string) -> int | string.(string, int) -> int
 isSorted              list($compared).() -> bool
 max,min               list($compared).() -> $compared
 sum                   list($summed).() -> $summed
 `;
 
-const TEXTS = `
+const KUBERNETES_STRINGS = `
 find                  string.(string) -> string
 findAll               string.(string) -> list(string) | string.(string, int) -> list(string)
 isURL                 (string) -> bool
@@ -60,7 +60,7 @@ error,reason          kubernetes.authorization.Decision.() -> string
 `;
 
 /** The declarations of the functions of Kubernetes. */
-export const KUBERNETES_FUNCTIONS = LISTS + TEXTS + NETWORKS + NUMBERS + AUTHORIZATION;
+export const KUBERNETES_FUNCTIONS = KUBERNETES_LISTS + KUBERNETES_STRINGS + NETWORKS + NUMBERS + AUTHORIZATION;
 
 /** The declarations of what mutating policies have besides. */
 export const PATCH_FUNCTIONS = `

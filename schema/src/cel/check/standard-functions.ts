@@ -44,7 +44,7 @@ getDate,getDayOfMonth,getDayOfWeek,getDayOfYear,getFullYear,getMonth  ${PART_OF_
 getHours,getMilliseconds,getMinutes,getSeconds                        ${PART_OF_TIME} | duration.() -> int
 `;
 
-const TEXTS = `
+const STRINGS = `
 charAt                string.(int) -> string
 contains              string.(string) -> bool
 endsWith,startsWith   string.(string) -> bool
@@ -85,4 +85,4 @@ value                 optional(V).() -> V
 `;
 
 /** The declarations of the functions of CEL and of its extensions. */
-export const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + TEXTS + LISTS + OPTIONALS;
+export const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + STRINGS + LISTS + OPTIONALS;

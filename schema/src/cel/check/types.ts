@@ -1,6 +1,5 @@
 // The types of CEL as far as a schema declares them; what is not known is dyn, and fits everywhere.
-import type { Definitions } from "../../values/fill-defaults.js";
-import type { Schema } from "../../values/schema.js";
+import type { Definitions, Schema } from "../../values/schema.js";
 import { escapeName, isPlainlyNamed } from "../fields.js";
 import { resourceFields } from "../resource-fields.js";
 

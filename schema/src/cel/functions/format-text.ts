@@ -1,6 +1,6 @@
 // `format` of the extension for texts: what cel-go says of clauses and of values that they cannot take.
 import type { CelList, CelValue } from "@bufbuild/cel";
-import { quote } from "../../strings/quote.js";
+import { quote } from "../../strings/escape.js";
 import { spend, spendText } from "../budget.js";
 import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 import type { Library } from "../library.js";

@@ -1,16 +1,17 @@
 // Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
 import type { CelMap } from "@bufbuild/cel";
-import { findAddressProblem, findNetworkProblem } from "../../strings/address-problem.js";
-import { quote } from "../../strings/quote.js";
-import { spendText } from "../budget.js";
 import {
   canonicalTextOf,
+  findAddressProblem,
+  findNetworkProblem,
   isInside,
   parseAddress,
   parseNetwork,
   type Address,
   type Network,
 } from "../../strings/ip-address.js";
+import { quote } from "../../strings/escape.js";
+import { spendText } from "../budget.js";
 import { fieldOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const RANGES = {
@@ -45,7 +46,7 @@ export const networkFunctions: FunctionsOf = (library) => {
   const containsCidr = (outer: Network, inner: Network) => inner.bits >= outer.bits && isInside(inner.address, outer);
   return [
     celFunc("ip", [STRING], MAP, (text) => ip(addressOf(text))),
-    celFunc("isIP", [STRING], BOOL, (text) => read(text, parseAddress) !== undefined),
+    celFunc("isIP", [STRING], BOOL, (text) => readPaid(text, parseAddress) !== undefined),
     celFunc("ip.isCanonical", [STRING], BOOL, (text) => canonicalTextOf(addressOf(text)) === text),
     celMethod("family", MAP, [], INT, function () {
       return addressOf(this).size === 32 ? 4n : 6n;
@@ -59,7 +60,7 @@ export const networkFunctions: FunctionsOf = (library) => {
       return !inAny(this, NOT_GLOBAL);
     }),
     celFunc("cidr", [STRING], MAP, (text) => cidr(networkOf(text))),
-    celFunc("isCIDR", [STRING], BOOL, (text) => read(text, parseNetwork) !== undefined),
+    celFunc("isCIDR", [STRING], BOOL, (text) => readPaid(text, parseNetwork) !== undefined),
     celMethod("containsIP", MAP, [STRING], BOOL, function (address) {
       if (parseAddress(address) === undefined) throw new Error("no such overload");
       return isInside(addressOf(address), networkOf(this));
@@ -87,7 +88,7 @@ export const networkFunctions: FunctionsOf = (library) => {
   ];
 };
 
-function read<Value>(text: string, parse: (text: string) => Value | undefined): Value | undefined {
+function readPaid<Value>(text: string, parse: (text: string) => Value | undefined): Value | undefined {
   spendText(text);
   return parse(text);
 }
@@ -97,7 +98,7 @@ function readOrThrow<Value>(
   parse: (text: string) => Value | undefined,
   problemOf: (text: string) => string,
 ): Value {
-  const value = read(text, parse);
+  const value = readPaid(text, parse);
   if (value === undefined) throw new Error(problemOf(text));
   return value;
 }

@@ -1,5 +1,5 @@
 import { checkName, type NameRule } from "#apiserver/object/names.js";
-import { generateName } from "#schema/strings/generate-name.js";
+import { generateName } from "#schema/strings/names.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
