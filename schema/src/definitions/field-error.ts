@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/json.js";
+import { goJson, type JsonValue } from "../json/json.js";
 import { floatText } from "./go-format.js";
 import { quote } from "../strings/escape.js";
 
@@ -113,14 +113,6 @@ export function formatValue(value: JsonValue): string {
   if (typeof value === "string") return quote(value);
   if (typeof value === "number" && !Number.isInteger(value)) return floatText(value);
   return goJson(value);
-}
-
-// Go's JSON can stand in HTML, and in scripts.
-function goJson(value: JsonValue): string {
-  return JSON.stringify(value).replace(
-    /[<>&\u2028\u2029]/g,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 function withDetail(body: string, detail: string): string {

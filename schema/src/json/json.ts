@@ -1,3 +1,6 @@
+// JSON values, and JSON text as Go programs read and write it: int64 values that a JavaScript number would round, and the escapes of Go's
+// encoder.
+
 /** Any value that JSON can hold. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 
@@ -139,12 +142,15 @@ export function canonicalJson(value: JsonValue): string {
 const PLAIN = /^[\w ./:-]*$/;
 
 function jsonText(text: string): string {
-  if (PLAIN.test(text)) return `"${text}"`;
-  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escape);
+  return PLAIN.test(text) ? `"${text}"` : goJson(text);
 }
 
-// JSON with the integers that an int64 holds and a number of JavaScript does not. A Go program reads and writes them exactly.
+/** Writes a value as compact JSON with the escapes of Go's encoder, which are safe in HTML and in scripts. */
+export function goJson(value: JsonValue): string {
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escape);
+}
+
 const INT64_LIMIT = 2n ** 63n;
 const LARGEST_INT64_NUMBER = 2 ** 63 - 1024;
 // Whether a look at each token is needed: 2^53 has 16 digits.
@@ -205,8 +211,15 @@ export function int64Json(value: unknown): string {
 }
 
 function nearestInt64(number: number): bigint | undefined {
-  const isRounded = Number.isInteger(number) && !Number.isSafeInteger(number) && Math.abs(number) <= 2 ** 63;
-  return isRounded ? bigintOf(number) : undefined;
+  return isRoundedInt64(number) ? bigintOf(number) : undefined;
+}
+
+/**
+ * Tells whether a number may be the rounding of an int64, of which several are rounded to one number beyond 2^53. The largest int64 is rounded
+ * to 2^63.
+ */
+export function isRoundedInt64(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) <= 2 ** 63;
 }
 
 /** Returns an integer as a bigint, and for 2^63, to which JavaScript rounds the largest int64, that one. */

@@ -1,7 +1,5 @@
-/**
- * What makes text of unknown origin safe for a terminal and a log: names, messages and fields of custom resources, and answers of servers,
- * are written by people who may want to move a cursor, reverse the reading order, or forge a line.
- */
+// Escapes strings for messages: as Go string literals, as kube-apiserver quotes values, and for terminals and logs. The names, messages and
+// fields of custom resources are untrusted: they can move the cursor, reverse the reading order, or forge a log line.
 
 // C0 and C1 controls, line and paragraph separators, marks that change the direction of writing or have no width.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
@@ -9,26 +7,26 @@ const INVISIBLE_IN_JSON = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-
 
 /** Returns a text as one line in which every control and every invisible character is escaped: `\u001b`. */
 export function printableLine(text: string): string {
-  return text.replace(INVISIBLE, escapeCharacter);
+  return text.replace(INVISIBLE, escapeCodeUnit);
 }
 
 /** Returns a text of several lines in which all but line feeds and tabs is escaped. */
 export function printableText(text: string): string {
   return text.replace(INVISIBLE, (character) =>
-    character === "\n" || character === "\t" ? character : escapeCharacter(character),
+    character === "\n" || character === "\t" ? character : escapeCodeUnit(character),
   );
 }
 
 /** Returns a JSON document with the characters escaped that JSON allows and a terminal obeys; it means the same. */
 export function printableJson(json: string): string {
-  return json.replace(INVISIBLE_IN_JSON, escapeCharacter);
+  return json.replace(INVISIBLE_IN_JSON, escapeCodeUnit);
 }
 
-function escapeCharacter(character: string): string {
+function escapeCodeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** The most characters of a text in a log line or an error message. */
+/** The maximum length of a string in a log line or an error message. */
 export const MOST_CHARACTERS = 4096;
 
 /** Returns the first 4096 characters of a text and how many are left out: `… 900 more`. */
@@ -57,10 +55,10 @@ const GO_ESCAPES: Record<string, string> = {
 
 /** Writes text as a Go string literal, the way Kubernetes quotes values in messages. */
 export function quote(text: string): string {
-  return `"${text.replace(/["\\]|\p{C}|(?! )\p{Z}/gu, escapeInGo)}"`;
+  return `"${text.replace(/["\\]|\p{C}|(?! )\p{Z}/gu, escapeForGo)}"`;
 }
 
-function escapeInGo(character: string): string {
+function escapeForGo(character: string): string {
   const named = GO_ESCAPES[character];
   if (named !== undefined) return named;
   const code = character.codePointAt(0) as number;

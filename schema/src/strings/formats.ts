@@ -1,4 +1,5 @@
-// The string formats that Kubernetes checks; any other is ignored. https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
+// String formats as Kubernetes validates them; it ignores any other. A URI is read as Go's url.ParseRequestURI does, with its messages.
+// https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
 import { isIPv4, isIPv6 } from "node:net";
 import { quote } from "./escape.js";
 
@@ -151,7 +152,7 @@ function isCreditCard(text: string): boolean {
   return sum % 10 === 0;
 }
 
-const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*)?:/;
+const URL_SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*)?:/;
 
 /** Returns what Go's url.ParseRequestURI says of a text that is no URL; undefined if it is one. */
 export function findUrlProblem(text: string): string | undefined {
@@ -163,7 +164,7 @@ function urlProblemOf(text: string): string | undefined {
   if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
   if (text === "") return "empty url";
   if (text === "*") return undefined;
-  const [prefix = "", scheme] = SCHEME.exec(text) ?? [];
+  const [prefix = "", scheme] = URL_SCHEME.exec(text) ?? [];
   if (prefix === ":") return "missing protocol scheme";
   const [rest = ""] = text.slice(prefix.length).split("?");
   if (!rest.startsWith("/")) return scheme === undefined ? "invalid URI for request" : undefined;

@@ -1,3 +1,4 @@
+// IP addresses and CIDRs as Go's net/netip reads them, with its messages.
 import { isIPv4, isIPv6 } from "node:net";
 import { quote } from "./escape.js";
 
@@ -72,11 +73,9 @@ function numberOf(parts: readonly number[], width: bigint): bigint {
   return parts.reduce((value, part) => (value << width) | BigInt(part), 0n);
 }
 
-// What Go's net/netip says of a text that is no address and no network.
-
 /** Returns why a text is no IP address, zones allowed; undefined if it is one. */
 export function findAddressProblem(text: string): string | undefined {
-  const problem = addressProblemOf(text);
+  const problem = syntaxProblemOf(text);
   return problem === undefined ? undefined : `ParseAddr(${quote(text)}): ${problem}`;
 }
 
@@ -95,7 +94,7 @@ function partProblem(host: string, bits: string): string | undefined {
   return Number(bits) > (host.includes(":") ? 128 : 32) ? "prefix length out of range" : undefined;
 }
 
-function addressProblemOf(text: string): string | undefined {
+function syntaxProblemOf(text: string): string | undefined {
   const [sign] = /[.:%]/.exec(text) ?? [];
   if (sign === undefined) return "unable to parse IP";
   if (sign === "%") return "missing IPv6 address";

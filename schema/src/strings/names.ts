@@ -1,4 +1,4 @@
-// The syntax of names, labels, addresses and keys, with the words of Kubernetes 1.36 for what is wrong.
+// The syntax of names, labels, label selectors and keys, with the error messages of Kubernetes 1.36.
 import { randomInt } from "node:crypto";
 
 const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -20,8 +20,8 @@ const UNDERSCORED_RULE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and " +
   `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${UNDERSCORED}')`;
 
-const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const LABEL_RULE =
+const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1123_LABEL_RULE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an " +
   "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
@@ -90,19 +90,16 @@ export function pathSegmentProblems(name: string, { isPrefix = false } = {}): st
   return ["/", "%"].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 }
 
-function byteLength(text: string): number {
-  return Buffer.byteLength(text, "utf8");
-}
-/** Lists what is wrong with a DNS label. */
+/** Lists what is wrong with a DNS-1123 label. */
 export function labelNameProblems(name: string): string[] {
   const isDotted = name.includes(".") && subdomainProblems(name).length === 0;
   return [
-    ...(Buffer.byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
-    ...(LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : LABEL_RULE]),
+    ...(byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
+    ...(DNS_1123_LABEL.test(name) ? [] : [isDotted ? "must not contain dots" : DNS_1123_LABEL_RULE]),
   ];
 }
 
-/** Lists what is wrong with a DNS label of the older kind, which starts with a letter. */
+/** Lists what is wrong with a DNS-1035 label, which starts with a letter. */
 export function dns1035Problems(name: string): string[] {
   return [
     ...(byteLength(name) > 63 ? ["must be no more than 63 characters"] : []),
@@ -110,7 +107,7 @@ export function dns1035Problems(name: string): string[] {
   ];
 }
 
-/** Tells what keeps a text from being a DNS-1035 label, in Kubernetes' words. */
+/** Returns what is wrong with a DNS-1035 label in one message; undefined if nothing is. */
 export function dns1035Problem(text: string): string | undefined {
   const problems = dns1035Problems(text);
   return problems.length === 0 ? undefined : problems.join(",");
@@ -183,4 +180,8 @@ const MAX_BASE_LENGTH = 63 - ENDING_LENGTH;
 export function generateName(base: string): string {
   const ending = Array.from({ length: ENDING_LENGTH }, () => NAME_CHARACTERS[randomInt(NAME_CHARACTERS.length)]);
   return base.slice(0, MAX_BASE_LENGTH) + ending.join("");
+}
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text, "utf8");
 }

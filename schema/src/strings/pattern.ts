@@ -2,11 +2,23 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 
-// Apart from what compiles patterns: whoever compiles an operator need not read the types of a library for them.
+/** A compiled pattern. Declared here, so that the compiler reads no types of re2js for an operator. */
+export interface Pattern {
+  test(text: string): boolean;
+  matcher(text: string): Matcher;
+}
+
+/** Finds one match after another. */
+export interface Matcher {
+  find(): boolean;
+  /** Returns the current match. */
+  group(): string | null;
+}
 
 /** Tells whether a text has a match of an RE2 pattern; undefined if RE2 cannot read the pattern. */
 export function hasMatch(text: string, pattern: string): boolean | undefined {
-  return compilePattern(pattern)?.test(text);
+  const found = readPattern(pattern);
+  return typeof found === "string" ? undefined : found.test(text);
 }
 
 /** Returns why RE2 cannot read a pattern; undefined if it can. */
@@ -18,13 +30,13 @@ export function findPatternProblem(pattern: string): string | undefined {
 type Library = { readonly RE2JS: typeof RE2JS };
 
 let library: Library | undefined;
-const read = new Map<string, RE2JS | string>();
+const read = new Map<string, Pattern | string>();
 
 // A schema has few patterns, but a rule may take patterns from the objects that it checks.
 const MOST_KEPT = 1000;
 
 /** Returns a pattern ready to match, or why RE2 cannot read it. */
-export function readPattern(pattern: string): RE2JS | string {
+export function readPattern(pattern: string): Pattern | string {
   const known = read.get(pattern);
   if (known !== undefined) return known;
   const found = compile(pattern);
@@ -33,20 +45,14 @@ export function readPattern(pattern: string): RE2JS | string {
   return found;
 }
 
-/** Returns a pattern ready to match; undefined if RE2 cannot read the pattern. */
-export function compilePattern(pattern: string): RE2JS | undefined {
-  const found = readPattern(pattern);
-  return typeof found === "string" ? undefined : found;
-}
-
 /** Returns a pattern ready to match; throws in Go's words if RE2 cannot read the pattern. */
-export function patternOrThrow(pattern: string): RE2JS {
+export function patternOrThrow(pattern: string): Pattern {
   const found = readPattern(pattern);
   if (typeof found === "string") throw new Error(`error parsing regexp: ${found}`);
   return found;
 }
 
-function compile(pattern: string): RE2JS | string {
+function compile(pattern: string): Pattern | string {
   library ??= loadLibrary();
   const odd = classesIn(pattern).find((name) => classOf(name) === undefined);
   if (odd !== undefined) return `invalid character class range: \`\\p{${odd}}\``;

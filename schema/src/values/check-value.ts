@@ -1,7 +1,9 @@
+// Checks a value against its schema as the API server validates an object after defaulting. The schemas of kinds do not describe metadata, so its
+// schema and its rules stand here, too.
 import { isDeepStrictEqual } from "node:util";
 import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
-import { isJsonObject } from "../json/json.js";
-import { comparedLimit, fitsFormat, isInt64, isMultipleOf, isRoundedInt64 } from "./numbers.js";
+import { isJsonObject, isRoundedInt64, MAX_DEPTH } from "../json/json.js";
+import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "./numbers.js";
 import {
   dns1035Problems,
   labelNameProblems,
@@ -28,9 +30,6 @@ export interface Place {
   /** How deeply the value is nested. A schema that refers to itself has no end of its own. */
   readonly depth?: number;
 }
-
-/** More than any API has; what is nested deeper could end the stack. */
-const MAX_DEPTH = 1000;
 
 /** Checks a value against its schema, as the API server does once it has filled in the defaults. */
 export function checkValue(value: unknown, given: Schema, place: Place): void {
@@ -209,13 +208,13 @@ function kindOf(value: unknown): string {
 }
 
 /** Reports a problem of a value. */
-export type Fail = (message: string) => void;
+type Fail = (message: string) => void;
 
 /** The limits of a count, and what is counted. */
-export type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
+type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
 
 /** Checks the range of a number. One beyond 2^53 is refused only if each int64 that is rounded to it is. */
-export function checkNumber(value: number, schema: Schema, fail: Fail): void {
+function checkNumber(value: number, schema: Schema, fail: Fail): void {
   const { minimum, maximum, multipleOf, format, type } = schema;
   const isRounded = isRoundedInt64(value);
   const fits = fitsFormat(value, schema) || (isRounded && format !== "int32");
@@ -241,7 +240,7 @@ export function checkNumber(value: number, schema: Schema, fail: Fail): void {
 }
 
 /** Checks the length, pattern and format of a text. The API server counts code points. */
-export function checkText(value: string, { minLength, maxLength, pattern, format }: Schema, fail: Fail): void {
+function checkText(value: string, { minLength, maxLength, pattern, format }: Schema, fail: Fail): void {
   const isCounted = minLength !== undefined || maxLength !== undefined;
   if (isCounted) checkCount([...value].length, [minLength, maxLength, "characters"], fail);
   if (pattern !== undefined && hasMatch(value, pattern) === false) fail(`must match ${pattern}`);
@@ -249,7 +248,7 @@ export function checkText(value: string, { minLength, maxLength, pattern, format
 }
 
 /** Checks how many there are. */
-export function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
+function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
   if (min !== undefined && count < min) fail(`must have at least ${min} ${what}, has ${count}`);
   if (max !== undefined && count > max) fail(`must have at most ${max} ${what}, has ${count}`);
 }
@@ -266,7 +265,7 @@ const REQUIRED_STRING: Schema = { type: "string" };
 const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
 
 /** What the metadata of every object is. The schemas of kinds do not say it. */
-export const METADATA_SCHEMA: Schema = {
+const METADATA_SCHEMA: Schema = {
   ...OPEN,
   properties: {
     ...{
@@ -315,7 +314,7 @@ export const METADATA_SCHEMA: Schema = {
 };
 
 /** Lists what the types of metadata do not say and the API server checks of every object: names, keys and values of labels, annotations, owners. */
-export function checkMetadataNames(metadata: object, fail: (member: string, message: string) => void): void {
+function checkMetadataNames(metadata: object, fail: (member: string, message: string) => void): void {
   const { name, generateName, namespace, labels, annotations, finalizers, ownerReferences } = metadata as {
     readonly [member: string]: unknown;
   };

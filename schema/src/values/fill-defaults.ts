@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../json/json.js";
+import { isJsonObject, setMember, type JsonObject, type JsonValue } from "../json/json.js";
 import { followRef, memberSchema, type Definitions, type Schema } from "./schema.js";
 
 /**
@@ -25,8 +25,8 @@ function filledItems(items: readonly unknown[], schema: Schema, definitions: Def
   return changed ?? items;
 }
 
-function filledMembers(object: Record<string, unknown>, schema: Schema, definitions: Definitions): object {
-  let changed: Record<string, unknown> | undefined;
+function filledMembers(object: JsonObject, schema: Schema, definitions: Definitions): object {
+  let changed: JsonObject | undefined;
   const copy = () => (changed ??= { ...object });
   for (const name of Object.keys(object)) {
     const member = object[name];
@@ -34,12 +34,12 @@ function filledMembers(object: Record<string, unknown>, schema: Schema, definiti
     if (inner === undefined || member === undefined) continue;
     const filled = filledOrNull(member, inner, definitions);
     if (filled === null && !isNullable(inner, definitions)) delete copy()[name];
-    else if (filled !== member) setMember(copy(), name, filled);
+    else if (filled !== member) setMember(copy(), name, filled as JsonValue);
   }
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const value = defaultOf(property);
     if (value === undefined || (Object.hasOwn(object, name) && object[name] !== undefined)) continue;
-    setMember(copy(), name, filledDefault(value, property, definitions));
+    setMember(copy(), name, filledDefault(value, property, definitions) as JsonValue);
   }
   return changed ?? object;
 }
@@ -63,9 +63,4 @@ function defaultOf(schema: Schema): JsonValue | undefined {
 
 function isNullable(schema: Schema, definitions: Definitions): boolean {
   return followRef(schema, definitions).nullable === true;
-}
-
-// An assignment to __proto__ would make no member.
-function setMember(object: object, name: string, value: unknown): void {
-  Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }

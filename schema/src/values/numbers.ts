@@ -13,14 +13,6 @@ export function isInt64(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) < INT64_LIMIT;
 }
 
-/**
- * Tells whether a number may be the rounding of an int64, of which several are rounded to one number beyond 2^53: the client of an API server reads
- * 2^63 where this has its largest int64.
- */
-export function isRoundedInt64(value: number): boolean {
-  return Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) <= INT64_LIMIT;
-}
-
 /** Tells whether a number, or a limit of one, is within the range of its type and format. */
 export function fitsFormat(value: number, { type, format }: NumberFormat): boolean {
   if (type === "integer") {

@@ -1,8 +1,8 @@
 import type { JsonValue } from "../json/json.js";
 
 /**
- * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
- * `definitions`, which only the root has.
+ * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without descriptions. The matcher reads list types, map types,
+ * quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of `definitions`, which only the root has.
  */
 export interface Schema {
   readonly $ref?: string;
@@ -73,20 +73,20 @@ export function memberSchema({ properties, additionalProperties }: Schema, name:
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
-const known = new WeakMap<Schema, boolean>();
+const withRules = new WeakMap<Schema, boolean>();
 
-/** Tells whether a schema has rules anywhere; found out once. Most of a schema has none, and is passed over. */
+/** Tells whether a schema has validation rules anywhere. The answer is kept: most parts of a schema have none and are skipped. */
 export function hasRules(schema: Schema, definitions: Definitions): boolean {
-  const found = known.get(schema);
+  const found = withRules.get(schema);
   if (found !== undefined) return found;
   // A schema that refers to itself has no other rules there.
-  known.set(schema, false);
+  withRules.set(schema, false);
   const { properties = {}, items, additionalProperties, allOf = [] } = schema;
   const inner = [...Object.values(properties), ...allOf, ...(items === undefined ? [] : [items])];
   if (typeof additionalProperties === "object") inner.push(additionalProperties);
   const has =
     (schema["x-kubernetes-validations"] ?? []).length > 0 ||
     inner.some((each) => hasRules(followRef(each, definitions), definitions));
-  known.set(schema, has);
+  withRules.set(schema, has);
   return has;
 }

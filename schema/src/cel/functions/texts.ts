@@ -1,6 +1,5 @@
 // Kubernetes' libraries of regular expressions and of JSON patches.
-import type { RE2JS } from "re2js";
-import { patternOrThrow, readPattern } from "../../strings/pattern.js";
+import { patternOrThrow, readPattern, type Matcher } from "../../strings/pattern.js";
 import { spendMatch, spendText } from "../budget.js";
 import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
 
@@ -35,7 +34,7 @@ function findAll(text: string, pattern: string, most: number): string[] {
   return found;
 }
 
-function matcherOf(text: string, pattern: string): ReturnType<RE2JS["matcher"]> {
+function matcherOf(text: string, pattern: string): Matcher {
   spendMatch(text, pattern);
   return patternOrThrow(pattern).matcher(text);
 }
