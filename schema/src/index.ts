@@ -16,7 +16,7 @@ export {
 export { findPatternProblem, hasMatch } from "./strings/pattern.js";
 export { canonicalQuantity, compareQuantities, isSameQuantity, parseQuantity } from "./strings/quantity.js";
 export { parseVersion, type Version } from "./strings/semver.js";
-export { RESERVED_WORDS } from "./cel/reserved-words.js";
+export { RESERVED_WORDS } from "./cel/fields.js";
 
 // JSON, and the patches of it that Kubernetes takes
 export {

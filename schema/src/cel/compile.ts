@@ -1,10 +1,19 @@
-import type { CelValue } from "@bufbuild/cel";
+import type { celEnv, CelValue } from "@bufbuild/cel";
 import type { CelInput } from "./adapt-value.js";
-import { TOO_COSTLY, withBudget } from "./budget.js";
-import { loadEnvironment } from "./environment.js";
+import { spendMatch, TOO_COSTLY, withBudget } from "./budget.js";
 import { loadLibrary, type Library } from "./library.js";
 import { withoutOptionalOperators } from "./expression/optional-syntax.js";
 import { prepareExpression } from "./expression/prepare-expression.js";
+import { patternOrThrow } from "../strings/pattern.js";
+import { coreFunctions } from "./functions/core.js";
+import { formatFunctions } from "./functions/formats.js";
+import { listFunctions, macroFunctions } from "./functions/lists.js";
+import { networkFunctions, urlFunctions } from "./functions/network.js";
+import { optionalFunctions } from "./functions/optional.js";
+import { formatTextFunctions, paidFunctions, positionFunctions, textFunctions } from "./functions/strings.js";
+import { quantityFunctions } from "./functions/quantities.js";
+import { requestFunctions } from "./functions/requests.js";
+import { semverFunctions } from "./functions/semver.js";
 
 /** What an expression sees, by the names of its variables: `self` and `oldSelf` of a rule, `object` and others of a policy. */
 export type Bindings = { readonly [name: string]: CelInput };
@@ -96,4 +105,42 @@ function problemOf(error: unknown): Compilation {
   if (error instanceof RangeError) return { problem: "it is nested too deeply", isRead: false };
   const message = (error as Error).message.replace(/^<input>:/, "");
   return { problem: `it is no expression that the evaluator reads: ${message}`, isRead: false };
+}
+
+let environment: ReturnType<typeof celEnv> | undefined;
+
+/** Returns the functions that rules may call: those of CEL, of its extension for texts, and Kubernetes' own. */
+export function loadEnvironment(): ReturnType<typeof celEnv> {
+  return (environment ??= createEnvironment());
+}
+
+function createEnvironment(): ReturnType<typeof celEnv> {
+  const library = loadLibrary();
+  const own = [
+    paidFunctions,
+    coreFunctions,
+    textFunctions,
+    positionFunctions,
+    formatTextFunctions,
+    listFunctions,
+    quantityFunctions,
+    networkFunctions,
+    urlFunctions,
+    semverFunctions,
+    formatFunctions,
+    optionalFunctions,
+    macroFunctions,
+    requestFunctions,
+  ];
+  const funcs = own.flatMap((functionsOf) => functionsOf(library));
+  return library.celEnv({ funcs, re2: { compile: patternOf } });
+}
+
+function patternOf(pattern: string) {
+  return {
+    test(text: string): boolean {
+      spendMatch(text, pattern);
+      return patternOrThrow(pattern).test(text);
+    },
+  };
 }

@@ -1,5 +1,11 @@
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-names-in-cel
-import { RESERVED_WORDS } from "./reserved-words.js";
+import { memberSchema, type Schema } from "../values/schema.js";
+
+/** The words that CEL keeps for itself: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax */
+export const RESERVED_WORDS: ReadonlySet<string> = new Set([
+  ...["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"],
+  ...["let", "loop", "package", "namespace", "return", "var", "void", "while"],
+]);
 
 const ESCAPABLE = /^[a-zA-Z_][a-zA-Z0-9_./-]*$/;
 
@@ -23,4 +29,49 @@ export function escapeName(name: string): string | undefined {
   if (RESERVED_WORDS.has(name)) return `__${name}__`;
   if (!ESCAPABLE.test(name)) return undefined;
   return name.replace(/__|[./-]/g, (part) => ESCAPES[part] ?? part);
+}
+
+type Properties = NonNullable<Schema["properties"]>;
+
+const TEXT: Schema = { type: "string" };
+const RESOURCE: Properties = {
+  apiVersion: TEXT,
+  kind: TEXT,
+  metadata: { type: "object", properties: { name: TEXT, generateName: TEXT } },
+};
+
+/**
+ * Returns the fields of a resource that rules see: whatever its schema says, the apiVersion, the kind and the names; all of the metadata if
+ * the schema declares those by itself.
+ */
+export function resourceFields(properties: Properties = {}): Properties {
+  const { apiVersion, kind, metadata } = properties;
+  const { name, generateName } = metadata?.type === "object" ? (metadata.properties ?? {}) : {};
+  const isWhole = [apiVersion, kind, name, generateName].every((field) => field?.type === "string");
+  return isWhole ? properties : { ...properties, ...RESOURCE };
+}
+
+/** One step of the way to a value: to a declared field, to an entry of a map, or to an item of a list. */
+export type Step =
+  { readonly kind: "field" | "key"; readonly name: string } | { readonly kind: "index"; readonly index: number };
+
+const STEP = /\.([^.[\]]+)|\['((?:[^'\\]|\\.)*)'\]/y;
+
+/** Reads the `fieldPath` of a rule, such as `.spec['a.b']`, below a schema; undefined if the schema has no such field. */
+export function parseFieldPath(path: string, schema: Schema): readonly Step[] | undefined {
+  const steps: Step[] = [];
+  let node: Schema | undefined = schema;
+  let index = 0;
+  while (index < path.length) {
+    STEP.lastIndex = index;
+    const [match, plain, quoted = ""]: readonly (string | undefined)[] = STEP.exec(path) ?? [];
+    if (match === undefined) return undefined;
+    const name = plain ?? quoted.replace(/\\(.)/g, "$1");
+    const isField: boolean = node.properties !== undefined;
+    node = memberSchema(isField ? { properties: node.properties! } : node, name);
+    if (node === undefined) return undefined;
+    steps.push({ kind: isField ? "field" : "key", name });
+    index += match.length;
+  }
+  return steps;
 }

@@ -1,23 +1,28 @@
-// Rules in CEL. The evaluator takes 100 ms to load, so the first expression loads it, and not the import.
+// Expressions in CEL: their syntax, types and costs, and their evaluation in validation rules and admission policies. The evaluator takes 100 ms to
+// load, so the first expression loads it, and not the import.
 import { compileExpression } from "./compile.js";
 
-export { checkExpression } from "./check/check-expression.js";
-export { declaredNames, type DeclaredNames } from "./check/declared-names.js";
-export type { CheckedExpression, CheckOptions } from "./check/checked-expression.js";
-export { longNameOfType, typeOfSchema, type CheckedType } from "./check/types.js";
-export { estimateCost } from "./cost/estimate-cost.js";
-export { LARGEST_REQUEST, sizedTypeOf, type SizedType } from "./schema-types.js";
-export { OBJECT_LIMIT } from "./budget.js";
-export { compileExpression, type Compilation } from "./compile.js";
-export { applyConfigurationOf, jsonPatchOf } from "./patch-values.js";
-export { RequestExpressions, type ExpressionResult } from "./admission-policy.js";
-export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
-export { checkRules } from "./check-rules.js";
-export { canonicalExpression } from "./syntax/canonical-expression.js";
+// Syntax, types and costs
 export { findSyntaxProblems, type SyntaxProblem } from "./syntax/find-problems.js";
-export { findFailures, type CheckedObject, type RuleFailure } from "./rules.js";
-export { parseFieldPath, type Step } from "./field-path.js";
+export { canonicalExpression } from "./syntax/tokens.js";
+export { checkExpression, type CheckedExpression, type CheckOptions } from "./check/check-expression.js";
+export { declaredNames, type DeclaredNames } from "./check/declarations.js";
+export { longNameOfType, type CheckedType } from "./check/types.js";
+export { LARGEST_REQUEST, sizedTypeOf, typeOfSchema, type SizedType } from "./schema-types.js";
+export { estimateCost } from "./cost/estimate-cost.js";
+
+// Evaluation
+export { compileExpression, type Compilation } from "./compile.js";
+export { OBJECT_LIMIT } from "./budget.js";
+
+// Validation rules
+export { checkRules, findFailures, type CheckedObject, type RuleFailure } from "./rules.js";
+export { parseFieldPath, type Step } from "./fields.js";
 export { hasRules } from "../values/schema.js";
+
+// Admission policies
+export { applyConfigurationOf, jsonPatchOf, RequestExpressions, type ExpressionResult } from "./admission-policy.js";
+export type { AccessQuestion, RequestSurroundings } from "./functions/requests.js";
 
 /** Returns why an expression cannot be evaluated, such as "the function sortBy is not supported"; undefined if it can. */
 export function findExpressionProblem(expression: string): string | undefined {

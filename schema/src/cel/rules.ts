@@ -11,11 +11,11 @@ import {
 import { isJsonObject } from "../json/json.js";
 import { misfitText, ValueAdapter, type CelInput } from "./adapt-value.js";
 import { OBJECT_LIMIT, RULE_LIMIT, TOO_COSTLY } from "./budget.js";
-import { compileExpression } from "./compile.js";
+import { compileExpression, type Bindings } from "./compile.js";
 import { optionalOf } from "./functions/optional.js";
 import { loadLibrary } from "./library.js";
-import { parseFieldPath, type Step } from "./field-path.js";
-import { messageOf } from "./rule-message.js";
+import { parseFieldPath, type Step } from "./fields.js";
+import { join, type SchemaProblem } from "../values/check-value.js";
 
 /** A rule that a value does not meet. */
 export interface RuleFailure {
@@ -211,4 +211,46 @@ function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
     isJsonObject(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined;
   const known = new Map<string | undefined, unknown>(old.map((item: unknown) => [keyOf(item), item]));
   return (item) => (isJsonObject(item) ? known.get(keyOf(item)) : undefined);
+}
+
+// What the API server takes from an expression at most.
+const LONGEST = 5120;
+
+/** Returns the message of a broken rule, and what its expression cost. An expression that gives no good text leaves the rule its fixed message. */
+export function messageOf(
+  { rule, message, messageExpression }: ValidationRule,
+  bindings: Bindings,
+  budget: number,
+): { readonly message: string; readonly cost: number } {
+  const fixed = message?.trim() || `failed rule: ${rule.trim()}`;
+  const compilation = messageExpression === undefined ? undefined : compileExpression(messageExpression);
+  if (compilation === undefined || "problem" in compilation || budget <= 0) return { message: fixed, cost: 0 };
+  const outcome = compilation.expression.evaluate(bindings, Math.min(budget, RULE_LIMIT));
+  const text = outcome.kind === "value" && typeof outcome.value === "string" ? outcome.value.trim() : "";
+  const isGood = text !== "" && !text.includes("\n") && Buffer.byteLength(text) <= LONGEST;
+  return { message: isGood ? text : fixed, cost: outcome.cost };
+}
+
+/** Checks an object of a custom kind against the rules of its schema, as the API server does when the object is created. */
+export function checkRules(
+  object: Record<string, unknown>,
+  schema: Schema,
+  definitions: Definitions,
+): readonly SchemaProblem[] {
+  return findFailures({ object, schema, definitions }).map((failure) => {
+    const { rule, kind, message } = failure;
+    const place = pathOf(failure);
+    const text = kind === "broken" ? message : `${message} evaluating rule: ${nameOf(rule)}`;
+    return { path: place === "" ? "<root>" : place, message: text };
+  });
+}
+
+function pathOf({ steps }: RuleFailure): string {
+  return steps.reduce<string>((path, step) => {
+    return step.kind === "index" ? `${path}[${step.index}]` : join(path, step.name);
+  }, "");
+}
+
+function nameOf({ rule, message }: ValidationRule): string {
+  return message?.trim() || rule.trim();
 }

@@ -1,7 +1,86 @@
-// How large the values of a schema can be, if a request has nothing else (k8s.io/apiserver/pkg/cel/common).
+// The types that a schema declares for expressions, and how large their values can be, as SchemaDeclType of k8s.io/apiserver/pkg/cel/common
+// derives them. The sizes assume a request that has nothing else.
 import { followRef, type Definitions, type Schema } from "../values/schema.js";
-import { escapeName, isPlainlyNamed } from "./fields.js";
-import { resourceFields } from "./resource-fields.js";
+import { DYN, type CheckedType } from "./check/types.js";
+import { escapeName, isPlainlyNamed, resourceFields } from "./fields.js";
+
+const FORMAT_TYPES: { readonly [format: string]: CheckedType } = {
+  byte: { kind: "bytes" },
+  duration: { kind: "duration" },
+  date: { kind: "timestamp" },
+  "date-time": { kind: "timestamp" },
+};
+const SCALAR_TYPES: { readonly [type: string]: CheckedType } = {
+  boolean: { kind: "bool" },
+  integer: { kind: "int" },
+  number: { kind: "double" },
+};
+
+/** Where a schema stands; kube-apiserver adds a number to the name, another one each time. */
+interface SchemaPlace {
+  readonly isRoot?: boolean;
+  readonly name?: string;
+  /** The references that it is inside of. */
+  readonly within?: readonly string[];
+}
+
+/** Returns the type of the values of a schema; undefined if expressions cannot see them. */
+export function typeOfSchema(
+  given: Schema,
+  definitions: Definitions,
+  { isRoot = false, name = "selfType", within = [] }: SchemaPlace = {},
+): CheckedType | undefined {
+  const ref = refOf(given);
+  // What is inside of itself has no fields there.
+  if (ref !== undefined && within.includes(ref)) return { kind: "object", name, field: () => undefined };
+  const schema = resolved(given, definitions);
+  if (schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string") return DYN;
+  const scalar = SCALAR_TYPES[schema.type ?? ""];
+  if (scalar !== undefined) return scalar;
+  if (schema.type === "string") return FORMAT_TYPES[schema.format ?? ""] ?? { kind: "string" };
+  const inside = (inner: Schema, step: string) =>
+    typeOfSchema(inner, definitions, {
+      name: `${name}.${step}`,
+      within: ref === undefined ? within : [...within, ref],
+    });
+  if (schema.type === "array") {
+    const element = schema.items === undefined ? undefined : inside(schema.items, "@idx");
+    return element === undefined ? undefined : { kind: "list", element };
+  }
+  if (schema.type !== "object") return undefined;
+  const { properties, additionalProperties } = schema;
+  if (typeof additionalProperties === "object") {
+    const element = inside(additionalProperties, "@elem");
+    return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
+  }
+  const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
+  const metadata = isResource && properties?.["metadata"];
+  const members = metadata ? { ...properties, metadata: resolved(metadata, definitions) } : properties;
+  const fields = isResource ? resourceFields(members) : (members ?? {});
+  const named = Object.entries(fields);
+  const byName = new Map([
+    ...named.filter(([field]) => isPlainlyNamed(field)),
+    ...named.map(([field, of]) => [escapeName(field), of] as const),
+  ]);
+  return {
+    kind: "object",
+    name,
+    field(step) {
+      const field = byName.get(step);
+      return field === undefined ? undefined : inside(field, step);
+    },
+  };
+}
+
+// A description is kept beside a reference by a list of one.
+function refOf({ $ref, allOf = [] }: Schema): string | undefined {
+  return $ref ?? (allOf.length === 1 ? allOf[0]?.$ref : undefined);
+}
+
+function resolved(schema: Schema, definitions: Definitions): Schema {
+  const ref = refOf(schema);
+  return (ref === undefined ? undefined : definitions[ref]) ?? schema;
+}
 
 /** The sizes of the values of a schema. */
 export interface SizedType {
@@ -19,12 +98,12 @@ export const LARGEST_REQUEST = 3 * 1024 * 1024;
 
 const LONGEST_TEXT = LARGEST_REQUEST - 2;
 const BYTES_PER_CHARACTER = 4;
-const FORMATS: { readonly [format: string]: SizedType } = {
+const FORMAT_SIZES: { readonly [format: string]: SizedType } = {
   duration: { max: 32, minBytes: 3 },
   date: { max: 12, minBytes: 12 },
   "date-time": { max: 32, minBytes: 21 },
 };
-const SCALARS: { readonly [type: string]: SizedType } = {
+const SCALAR_SIZES: { readonly [type: string]: SizedType } = {
   boolean: { max: 0, minBytes: 4 },
   integer: { max: 0, minBytes: 1 },
   number: { max: 0, minBytes: 1 },
@@ -36,7 +115,8 @@ export function sizedTypeOf(given: Schema, definitions: Definitions, isRoot = fa
   const { maxLength, maxItems, maxProperties, items, additionalProperties } = schema;
   const longest = maxLength === undefined ? LONGEST_TEXT : Math.max(0, maxLength) * BYTES_PER_CHARACTER;
   if (schema["x-kubernetes-int-or-string"] === true) return { max: longest, minBytes: 1 };
-  const known = SCALARS[schema.type ?? ""] ?? (schema.type === "string" ? FORMATS[schema.format ?? ""] : undefined);
+  const known =
+    SCALAR_SIZES[schema.type ?? ""] ?? (schema.type === "string" ? FORMAT_SIZES[schema.format ?? ""] : undefined);
   if (known !== undefined) return known;
   if (schema.type === "string") return { max: textSizeOf(schema, longest), minBytes: 2 };
   if (schema.type === "array") {

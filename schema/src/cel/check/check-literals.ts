@@ -3,8 +3,7 @@
 import { findPatternProblem } from "../../strings/pattern.js";
 import { OBJECT_LIMIT } from "../budget.js";
 import { compileExpression } from "../compile.js";
-import type { Expression } from "../expression/prepare-expression.js";
-import { isOptionalMark, textConstant, valuesOf, type Call } from "../expression/expression-parts.js";
+import { isOptionalMark, textConstant, valuesOf, type Call, type Expression } from "../expression/ast.js";
 import { DYN, isSameType, longNameOfType, nameOfType, type CheckedType } from "./types.js";
 
 /** What is wrong with a literal, and where. */

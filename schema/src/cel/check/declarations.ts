@@ -1,8 +1,6 @@
 // The types that functions take and return, read from the tables of their declarations.
-import type { Bindings } from "./bindings.js";
-import { KUBERNETES_FUNCTIONS, PATCH_FUNCTIONS } from "./kubernetes-functions.js";
-import { STANDARD_FUNCTIONS } from "./standard-functions.js";
-import { DYN, isSameType, type CheckedType } from "./types.js";
+import { DYN, isSameType, type Bindings, type CheckedType } from "./types.js";
+import { LOOP_NAMES } from "../expression/macros.js";
 
 /** One way to call a function. */
 export interface Overload {
@@ -137,3 +135,227 @@ const TYPE_VALUES: ReadonlyMap<string, CheckedType> = new Map(
     ["map", "map(A, B)"],
   ].map(([name, type]) => [name!, { kind: "type", of: new TypeReader(type!).readAll()[0]! }]),
 );
+
+// What the functions of CEL and of its extensions take and return, in the order in which kube-apiserver tries them. A capital letter is any type,
+// the same one wherever it stands; `$compared` and `$summed` are each type that can be compared, and added up.
+
+const ARITHMETIC = "(double, double) -> double | (int, int) -> int | (uint, uint) -> uint";
+const ORDER = [
+  "(bool, bool) -> bool | (int, int) -> bool | (int, double) -> bool | (int, uint) -> bool | (uint, uint) -> bool",
+  "(uint, double) -> bool | (uint, int) -> bool | (double, double) -> bool | (double, int) -> bool",
+  "(double, uint) -> bool | (string, string) -> bool | (bytes, bytes) -> bool | (timestamp, timestamp) -> bool",
+  "(duration, duration) -> bool",
+].join(" | ");
+const PART_OF_TIME = "timestamp.() -> int | timestamp.(string) -> int";
+
+const OPERATORS = `
+!_                    (bool) -> bool
+-_                    (double) -> double | (int) -> int
+@in                   (A, list(A)) -> bool | (A, map(A, B)) -> bool
+_==_,_!=_             (A, A) -> bool
+_<_,_<=_,_>_,_>=_     ${ORDER}
+_*_,_/_               ${ARITHMETIC}
+_%_                   (int, int) -> int | (uint, uint) -> uint
+_-_                   (double, double) -> double | (duration, duration) -> duration | (int, int) -> int | (timestamp, duration) -> timestamp | (timestamp, timestamp) -> duration | (uint, uint) -> uint
+_+_                   (bytes, bytes) -> bytes | (double, double) -> double | (duration, duration) -> duration | (duration, timestamp) -> timestamp | (timestamp, duration) -> timestamp | (int, int) -> int | (list(A), list(A)) -> list(A) | (string, string) -> string | (uint, uint) -> uint
+_?_:_                 (bool, A, A) -> A
+_[_]                  (list(A), int) -> A | (map(A, B), A) -> B | (optional(list(V)), int) -> optional(V) | (optional(map(K, V)), K) -> optional(V)
+_[?_]                 (list(V), int) -> optional(V) | (optional(list(V)), int) -> optional(V) | (map(K, V), K) -> optional(V) | (optional(map(K, V)), K) -> optional(V)
+@not_strictly_false   (bool) -> bool
+`;
+
+const CONVERSIONS = `
+bool                  (bool) -> bool | (string) -> bool
+bytes                 (bytes) -> bytes | (string) -> bytes
+double                (double) -> double | (int) -> double | (string) -> double | (uint) -> double
+duration              (duration) -> duration | (int) -> duration | (string) -> duration
+dyn                   (A) -> dyn
+int                   (int) -> int | (double) -> int | (duration) -> int | (string) -> int | (timestamp) -> int | (uint) -> int
+string                (string) -> string | (bool) -> string | (bytes) -> string | (double) -> string | (duration) -> string | (int) -> string | (timestamp) -> string | (uint) -> string | (net.IP) -> string | (net.CIDR) -> string
+timestamp             (timestamp) -> timestamp | (int) -> timestamp | (string) -> timestamp
+type                  (A) -> type(A)
+uint                  (uint) -> uint | (double) -> uint | (int) -> uint | (string) -> uint
+`;
+
+const TIMES = `
+getDate,getDayOfMonth,getDayOfWeek,getDayOfYear,getFullYear,getMonth  ${PART_OF_TIME}
+getHours,getMilliseconds,getMinutes,getSeconds                        ${PART_OF_TIME} | duration.() -> int
+`;
+
+const STRINGS = `
+charAt                string.(int) -> string
+contains              string.(string) -> bool
+endsWith,startsWith   string.(string) -> bool
+format                string.(list(dyn)) -> string
+join                  list(string).() -> string | list(string).(string) -> string
+lowerAscii            string.() -> string
+matches               (string, string) -> bool | string.(string) -> bool
+replace               string.(string, string) -> string | string.(string, string, int) -> string
+size                  (bytes) -> int | bytes.() -> int | (list(A)) -> int | list(A).() -> int | (map(A, B)) -> int | map(A, B).() -> int | (string) -> int | string.() -> int
+split                 string.(string) -> list(string) | string.(string, int) -> list(string)
+strings.quote         (string) -> string
+substring             string.(int) -> string | string.(int, int) -> string
+trim,upperAscii       string.() -> string
+`;
+
+const LISTS = `
+distinct,reverse      list(T).() -> list(T)
+first,last            list(V).() -> optional(V)
+flatten               list(list(T)).() -> list(T) | list(dyn).(int) -> list(dyn)
+lists.range           (int) -> list(int)
+slice                 list(T).(int, int) -> list(T)
+sort                  list($compared).() -> list($compared)
+@sortByAssociatedKeys list(T).(list($compared)) -> list(T)
+sets.contains,sets.equivalent,sets.intersects  (list(T), list(T)) -> bool
+cel.@mapInsert        (map(K, V), K, V) -> map(K, V) | (map(K, V), map(K, V)) -> map(K, V)
+`;
+
+const OPTIONALS = `
+hasValue              optional(V).() -> bool
+optional.none         () -> optional(V)
+optional.of           (V) -> optional(V)
+optional.ofNonZeroValue  (V) -> optional(V)
+optional.unwrap       (list(optional(V))) -> list(V)
+or                    optional(V).(optional(V)) -> optional(V)
+orValue               optional(V).(V) -> V
+unwrapOpt             list(optional(V)).() -> list(V)
+value                 optional(V).() -> V
+`;
+
+/** The declarations of the functions of CEL and of its extensions. */
+export const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + STRINGS + LISTS + OPTIONALS;
+
+// What the functions of Kubernetes' own libraries take and return, written as those of the standard ones.
+
+const KUBERNETES_LISTS = `
+indexOf,lastIndexOf   list(A).(A) -> int | string.(string) -> int | string.(string, int) -> int
+isSorted              list($compared).() -> bool
+max,min               list($compared).() -> $compared
+sum                   list($summed).() -> $summed
+`;
+
+const KUBERNETES_STRINGS = `
+find                  string.(string) -> string
+findAll               string.(string) -> list(string) | string.(string, int) -> list(string)
+isURL                 (string) -> bool
+url                   (string) -> kubernetes.URL
+getEscapedPath,getHost,getHostname,getPort,getScheme  kubernetes.URL.() -> string
+getQuery              kubernetes.URL.() -> map(string, list(string))
+format.byte,format.date,format.datetime,format.labelValue,format.qualifiedName,format.uri,format.uuid  () -> kubernetes.NamedFormat
+format.dns1035Label,format.dns1035LabelPrefix,format.dns1123Label,format.dns1123LabelPrefix            () -> kubernetes.NamedFormat
+format.dns1123Subdomain,format.dns1123SubdomainPrefix  () -> kubernetes.NamedFormat
+format.named          (string) -> optional(kubernetes.NamedFormat)
+validate              kubernetes.NamedFormat.(string) -> optional(list(string))
+`;
+
+const NETWORKS = `
+cidr                  (string) -> net.CIDR
+containsCIDR          net.CIDR.(string) -> bool | net.CIDR.(net.CIDR) -> bool
+containsIP            net.CIDR.(string) -> bool | net.CIDR.(net.IP) -> bool
+family                net.IP.() -> int
+ip                    (string) -> net.IP | net.CIDR.() -> net.IP
+ip.isCanonical,isCIDR,isIP  (string) -> bool
+isGlobalUnicast,isLinkLocalMulticast,isLinkLocalUnicast,isLoopback,isUnspecified  net.IP.() -> bool
+masked                net.CIDR.() -> net.CIDR
+prefixLength          net.CIDR.() -> int
+`;
+
+const NUMBERS = `
+quantity              (string) -> kubernetes.Quantity
+isQuantity            (string) -> bool
+add,sub               kubernetes.Quantity.(kubernetes.Quantity) -> kubernetes.Quantity | kubernetes.Quantity.(int) -> kubernetes.Quantity
+asApproximateFloat    kubernetes.Quantity.() -> double
+asInteger             kubernetes.Quantity.() -> int
+isInteger             kubernetes.Quantity.() -> bool
+sign                  (kubernetes.Quantity) -> int
+compareTo             kubernetes.Quantity.(kubernetes.Quantity) -> int | kubernetes.Semver.(kubernetes.Semver) -> int
+isGreaterThan,isLessThan  kubernetes.Quantity.(kubernetes.Quantity) -> bool | kubernetes.Semver.(kubernetes.Semver) -> bool
+semver                (string) -> kubernetes.Semver | (string, bool) -> kubernetes.Semver
+isSemver              (string) -> bool | (string, bool) -> bool
+major,minor,patch     kubernetes.Semver.() -> int
+`;
+
+const AUTHORIZATION = `
+group                 kubernetes.authorization.Authorizer.(string) -> kubernetes.authorization.GroupCheck
+path                  kubernetes.authorization.Authorizer.(string) -> kubernetes.authorization.PathCheck
+serviceAccount        kubernetes.authorization.Authorizer.(string, string) -> kubernetes.authorization.Authorizer
+resource              kubernetes.authorization.GroupCheck.(string) -> kubernetes.authorization.ResourceCheck
+fieldSelector,labelSelector,name,namespace,subresource  kubernetes.authorization.ResourceCheck.(string) -> kubernetes.authorization.ResourceCheck
+check                 kubernetes.authorization.PathCheck.(string) -> kubernetes.authorization.Decision | kubernetes.authorization.ResourceCheck.(string) -> kubernetes.authorization.Decision
+allowed,errored       kubernetes.authorization.Decision.() -> bool
+error,reason          kubernetes.authorization.Decision.() -> string
+`;
+
+/** The declarations of the functions of Kubernetes. */
+export const KUBERNETES_FUNCTIONS = KUBERNETES_LISTS + KUBERNETES_STRINGS + NETWORKS + NUMBERS + AUTHORIZATION;
+
+/** The declarations of what mutating policies have besides. */
+export const PATCH_FUNCTIONS = `
+jsonpatch.escapeKey   (string) -> string
+`;
+
+// What expressions can construct: the well-known types of Protocol Buffers, and what mutating policies patch with.
+
+/** A type that can be constructed. */
+export interface MessageType {
+  readonly type: CheckedType;
+  /** Returns the type of a field; undefined if there is no such field. */
+  readonly field: (name: string) => CheckedType | undefined;
+}
+
+const LIST: CheckedType = { kind: "list", element: DYN };
+const STRUCT: CheckedType = { kind: "map", key: { kind: "string" }, element: DYN };
+
+// The types of their values; their fields are not checked.
+const WELL_KNOWN: { readonly [name: string]: CheckedType } = {
+  Any: DYN,
+  BoolValue: { kind: "bool" },
+  BytesValue: { kind: "bytes" },
+  DoubleValue: { kind: "double" },
+  Duration: { kind: "duration" },
+  FloatValue: { kind: "double" },
+  Int32Value: { kind: "int" },
+  Int64Value: { kind: "int" },
+  ListValue: LIST,
+  StringValue: { kind: "string" },
+  Struct: STRUCT,
+  Timestamp: { kind: "timestamp" },
+  UInt32Value: { kind: "uint" },
+  UInt64Value: { kind: "uint" },
+  Value: DYN,
+};
+const PATCH: { readonly [name: string]: CheckedType } = {
+  op: { kind: "string" },
+  path: { kind: "string" },
+  from: { kind: "string" },
+  value: DYN,
+};
+
+/** Returns a type that can be constructed; undefined if there is none. `Object{…}` and `JSONPatch{…}` are for mutating policies. */
+export function messageNamed(name: string, hasPatchTypes: boolean): MessageType | undefined {
+  const [, wellKnown = ""] = /^\.?google\.protobuf\.(\w+)$/.exec(name) ?? [];
+  if (Object.hasOwn(WELL_KNOWN, wellKnown)) return { type: WELL_KNOWN[wellKnown]!, field: () => DYN };
+  if (!hasPatchTypes) return undefined;
+  const type = { kind: "object", name, field: () => DYN } as const;
+  if (name === "JSONPatch") return { type, field: (field) => (Object.hasOwn(PATCH, field) ? PATCH[field] : undefined) };
+  return /^Object(\.\w+)*$/.test(name) ? { type, field: () => DYN } : undefined;
+}
+
+/** The names that an expression can refer to. */
+export interface DeclaredNames {
+  /** Functions and macros. */
+  readonly functions: readonly string[];
+  /** Variables of the rule and of its macros, and types. */
+  readonly variables: readonly string[];
+}
+
+const MACRO_VARIABLES = new RegExp(`\\.(?:${LOOP_NAMES.join("|")})\\(\\s*(\\w+)\\s*,(?:\\s*(\\w+)\\s*,)?`, "g");
+
+/** Lists the names that a rule of a CRD can refer to, to suggest one of them in place of a name that is undeclared. */
+export function declaredNames(rule: string): DeclaredNames {
+  const ofMacros = [...rule.matchAll(MACRO_VARIABLES)].flatMap(([, first, second]) => [first, second]);
+  return {
+    functions: [...functionNames(), ...LOOP_NAMES, "has"],
+    variables: ["self", "oldSelf", ...ofMacros.filter((name) => name !== undefined), ...typeNames()],
+  };
+}

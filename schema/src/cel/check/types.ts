@@ -1,7 +1,4 @@
 // The types of CEL as far as a schema declares them; what is not known is dyn, and fits everywhere.
-import type { Definitions, Schema } from "../../values/schema.js";
-import { escapeName, isPlainlyNamed } from "../fields.js";
-import { resourceFields } from "../resource-fields.js";
 
 /** A type of CEL. */
 export type CheckedType =
@@ -24,84 +21,6 @@ export type CheckedType =
 
 /** What nothing is known of. */
 export const DYN: CheckedType = { kind: "dyn" };
-
-const TEXTS: { readonly [format: string]: CheckedType } = {
-  byte: { kind: "bytes" },
-  duration: { kind: "duration" },
-  date: { kind: "timestamp" },
-  "date-time": { kind: "timestamp" },
-};
-const SCALARS: { readonly [type: string]: CheckedType } = {
-  boolean: { kind: "bool" },
-  integer: { kind: "int" },
-  number: { kind: "double" },
-};
-
-/** Where a schema stands; kube-apiserver adds a number to the name, another one each time. */
-interface SchemaPlace {
-  readonly isRoot?: boolean;
-  readonly name?: string;
-  /** The references that it is inside of. */
-  readonly within?: readonly string[];
-}
-
-/** Returns the type of the values of a schema; undefined if expressions cannot see them. */
-export function typeOfSchema(
-  given: Schema,
-  definitions: Definitions,
-  { isRoot = false, name = "selfType", within = [] }: SchemaPlace = {},
-): CheckedType | undefined {
-  const ref = refOf(given);
-  // What is inside of itself has no fields there.
-  if (ref !== undefined && within.includes(ref)) return { kind: "object", name, field: () => undefined };
-  const schema = resolved(given, definitions);
-  if (schema["x-kubernetes-int-or-string"] === true || schema.format === "int-or-string") return DYN;
-  const scalar = SCALARS[schema.type ?? ""];
-  if (scalar !== undefined) return scalar;
-  if (schema.type === "string") return TEXTS[schema.format ?? ""] ?? { kind: "string" };
-  const inside = (inner: Schema, step: string) =>
-    typeOfSchema(inner, definitions, {
-      name: `${name}.${step}`,
-      within: ref === undefined ? within : [...within, ref],
-    });
-  if (schema.type === "array") {
-    const element = schema.items === undefined ? undefined : inside(schema.items, "@idx");
-    return element === undefined ? undefined : { kind: "list", element };
-  }
-  if (schema.type !== "object") return undefined;
-  const { properties, additionalProperties } = schema;
-  if (typeof additionalProperties === "object") {
-    const element = inside(additionalProperties, "@elem");
-    return element === undefined ? undefined : { kind: "map", key: { kind: "string" }, element };
-  }
-  const isResource = isRoot || schema["x-kubernetes-embedded-resource"] === true;
-  const metadata = isResource && properties?.["metadata"];
-  const members = metadata ? { ...properties, metadata: resolved(metadata, definitions) } : properties;
-  const fields = isResource ? resourceFields(members) : (members ?? {});
-  const named = Object.entries(fields);
-  const byName = new Map([
-    ...named.filter(([field]) => isPlainlyNamed(field)),
-    ...named.map(([field, of]) => [escapeName(field), of] as const),
-  ]);
-  return {
-    kind: "object",
-    name,
-    field(step) {
-      const field = byName.get(step);
-      return field === undefined ? undefined : inside(field, step);
-    },
-  };
-}
-
-// A description is kept beside a reference by a list of one.
-function refOf({ $ref, allOf = [] }: Schema): string | undefined {
-  return $ref ?? (allOf.length === 1 ? allOf[0]?.$ref : undefined);
-}
-
-function resolved(schema: Schema, definitions: Definitions): Schema {
-  const ref = refOf(schema);
-  return (ref === undefined ? undefined : definitions[ref]) ?? schema;
-}
 
 const NAMES: { readonly [kind: string]: string } = { optional: "optional_type", error: "!error!" };
 const LONG_NAMES: { readonly [kind: string]: string } = {
@@ -147,4 +66,142 @@ export function isSameType(one: CheckedType, other: CheckedType): boolean {
   if ("name" in one) return one.name === (other as typeof one).name;
   const [inner, others] = [parametersOf(one), parametersOf(other)];
   return inner.length === others.length && inner.every((each, index) => isSameType(each, others[index]!));
+}
+
+// What the parameters of types stand for, found while the arguments of functions are compared with their declarations: cel-go's rules of what
+// fits where, with its quirks.
+
+const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "opaque", "optional", "timestamp", "duration"]);
+
+/** What is known of type parameters so far. */
+export class Bindings {
+  readonly #bound = new Map<string, CheckedType>();
+  // What was bound, and to what before, so that a failed comparison can be taken back.
+  readonly #trail: (readonly [name: string, before: CheckedType | undefined])[] = [];
+  #count = 0;
+
+  /** Returns a type parameter of which nothing is known. */
+  fresh(): CheckedType {
+    return { kind: "parameter", name: `_var${this.#count++}` };
+  }
+
+  /** Returns what makes the same fresh parameters of the same names. */
+  renaming(): (type: CheckedType) => CheckedType {
+    const fresh = new Map<string, CheckedType>();
+    const rename = (type: CheckedType): CheckedType => {
+      if (type.kind === "parameter") {
+        const known = fresh.get(type.name) ?? this.fresh();
+        fresh.set(type.name, known);
+        return known;
+      }
+      return parametersOf(type).length === 0 ? type : withParameters(type, parametersOf(type).map(rename));
+    };
+    return rename;
+  }
+
+  /** Tells whether each value of the second types can stand where the first one is; what is found out of parameters is kept only then. */
+  fits(wanted: readonly CheckedType[], given: readonly CheckedType[]): boolean {
+    const start = this.#trail.length;
+    if (this.#areAssignable(wanted, given)) return true;
+    for (const [name, before] of this.#trail.splice(start).reverse())
+      if (before === undefined) this.#bound.delete(name);
+      else this.#bound.set(name, before);
+    return false;
+  }
+
+  /** Returns a type with what its parameters stand for. */
+  resolve(type: CheckedType): CheckedType {
+    const bound = this.#boundTo(type);
+    if (bound !== undefined) return this.resolve(bound);
+    const inner = parametersOf(type);
+    return inner.length === 0
+      ? type
+      : withParameters(
+          type,
+          inner.map((each) => this.resolve(each)),
+        );
+  }
+
+  /** Returns a type with what its parameters stand for, and dyn for a parameter of which nothing is known. */
+  settle(type: CheckedType): CheckedType {
+    const resolved = this.resolve(type);
+    if (resolved.kind === "parameter") return DYN;
+    const inner = parametersOf(resolved);
+    return inner.length === 0
+      ? resolved
+      : withParameters(
+          resolved,
+          inner.map((each) => this.settle(each)),
+        );
+  }
+
+  #boundTo(type: CheckedType): CheckedType | undefined {
+    return type.kind === "parameter" ? this.#bound.get(type.name) : undefined;
+  }
+
+  #bind({ name }: { name: string }, type: CheckedType): void {
+    this.#trail.push([name, this.#bound.get(name)]);
+    this.#bound.set(name, type);
+  }
+
+  #areAssignable(wanted: readonly CheckedType[], given: readonly CheckedType[]): boolean {
+    return wanted.length === given.length && wanted.every((each, index) => this.#isAssignable(each, given[index]!));
+  }
+
+  #isAssignable(one: CheckedType, other: CheckedType): boolean {
+    if (other.kind === "parameter") {
+      const substitution = this.#substitution(one, other);
+      if (substitution !== "free") return substitution === "fits";
+    }
+    if (one.kind === "parameter") return this.#substitution(other, one) === "fits";
+    if (isOpen(one) || isOpen(other)) return true;
+    if (one.kind === "null") return MAY_BE_NULL.has(other.kind);
+    if (other.kind === "null") return MAY_BE_NULL.has(one.kind);
+    if (one.kind === "type" || one.kind !== other.kind) return one.kind === other.kind;
+    if ("name" in one) return one.name === (other as typeof one).name;
+    return this.#areAssignable(parametersOf(one), parametersOf(other));
+  }
+
+  // Whether a type can be that of a parameter; "free" if it cannot, and the parameter may still be anything else.
+  #substitution(type: CheckedType, parameter: CheckedType & { readonly kind: "parameter" }): "fits" | "bound" | "free" {
+    if (isSameType(type, parameter)) return "fits";
+    const bound = this.#boundTo(parameter);
+    if (bound !== undefined) {
+      if (isSameType(type, bound)) return "fits";
+      if (!this.#isAssignable(type, bound)) return "bound";
+      const general = mostGeneral(type, bound);
+      if (!this.#isWithin(parameter, general)) this.#bind(parameter, general);
+      return "fits";
+    }
+    if (this.#isWithin(parameter, type)) return "free";
+    this.#bind(parameter, type);
+    return "fits";
+  }
+
+  #isWithin(parameter: CheckedType, type: CheckedType): boolean {
+    if (isSameType(parameter, type)) return true;
+    const bound = this.#boundTo(type);
+    return bound === undefined
+      ? parametersOf(type).some((each) => this.#isWithin(parameter, each))
+      : this.#isWithin(parameter, bound);
+  }
+}
+
+/** Tells whether a type fits everywhere. */
+export function isOpen({ kind }: CheckedType): boolean {
+  return kind === "dyn" || kind === "error";
+}
+
+/** Returns the type of two that says less. */
+export function mostGeneral(one: CheckedType, other: CheckedType): CheckedType {
+  return saysNoMore(one, other) ? one : other;
+}
+
+function saysNoMore(one: CheckedType, other: CheckedType): boolean {
+  if (one.kind === "dyn" || one.kind === "parameter") return true;
+  if (other.kind === "dyn" || other.kind === "parameter" || one.kind !== other.kind) return false;
+  if (one.kind === "type") return true;
+  if ("name" in one) return one.name === (other as typeof one).name;
+  const inner = parametersOf(other);
+  return parametersOf(one).every((each, index) => saysNoMore(each, inner[index]!));
 }

@@ -1,14 +1,20 @@
 // What an expression can cost at most, as kube-apiserver estimates it when a definition is written. It follows cel-go's estimator in its quirks, too: what is
 // reached through a value that the schema does not know has the size of the value with the rule.
-import type { CheckedExpression } from "../check/checked-expression.js";
-import { qualifiedName } from "../expression/expression-parts.js";
+import type { CheckedExpression } from "../check/check-expression.js";
+import {
+  qualifiedName,
+  type Call,
+  type Constant,
+  type Expression,
+  type Loop,
+  type Select,
+  type Struct,
+} from "../expression/ast.js";
 import { overloadsOf } from "../check/declarations.js";
 import { DYN, type CheckedType } from "../check/types.js";
-import { UNUSED } from "../expression/expand-macros.js";
-import type { Expression } from "../expression/prepare-expression.js";
+import { UNUSED } from "../expression/macros.js";
 import { OPTIONAL_FIELD, OPTIONAL_INDEX } from "../expression/optional-syntax.js";
-import { callCostOf, type Operand } from "./call-costs.js";
-import { ANY_SIZE, bounded, fixed, union, UNBOUNDED, type Range } from "./range.js";
+import { ANY_SIZE, bounded, callCostOf, fixed, UNBOUNDED, union, type Operand, type Range } from "./call-costs.js";
 import type { SizedType } from "../schema-types.js";
 
 // Where a value is in the value with the rule: "none" if it is something made, "unknown" if the schema does not lead there.
@@ -220,12 +226,6 @@ class Estimation {
     return SCALARS.has(kind) ? fixed(1) : undefined;
   }
 }
-
-type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
-type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
-type Loop = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
-type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
-type Constant = Extract<Expression["exprKind"], { case: "constExpr" }>["value"]["constantKind"];
 
 // What these make is compared at once.
 const OPAQUE: ReadonlySet<string> = new Set("ip cidr masked quantity add sub semver".split(" "));

@@ -1,12 +1,10 @@
 // Rewrites a parsed expression where the evaluator differs from the API server: loops are paid for and collect their results in one list, and
 // `has` sees a field that is null.
-import type { celEnv, parse } from "@bufbuild/cel";
+import type { celEnv } from "@bufbuild/cel";
 import { KIND } from "../kubernetes-value.js";
-import { expandMacro, UNUSED } from "./expand-macros.js";
+import { Nodes, type Call, type Expression, type List, type Loop, type Select, type Struct } from "./ast.js";
+import { expandMacro, UNUSED } from "./macros.js";
 import { OPTIONAL_ENTRY, OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
-
-/** A parsed expression. */
-export type Expression = NonNullable<ReturnType<typeof parse>["expr"]>;
 
 /** The functions that there are. */
 export type Environment = ReturnType<typeof celEnv>;
@@ -29,13 +27,6 @@ const OPTIONAL: ReadonlySet<string> = new Set([OPTIONAL_FIELD, OPTIONAL_INDEX, "
 
 // The types of values of Kubernetes that have names, which the evaluator does not know.
 const TYPES: ReadonlySet<string> = new Set(["net.IP", "net.CIDR", "optional_type"]);
-
-type Comprehension = Extract<Expression["exprKind"], { case: "comprehensionExpr" }>["value"];
-type Select = Extract<Expression["exprKind"], { case: "selectExpr" }>["value"];
-type Struct = Extract<Expression["exprKind"], { case: "structExpr" }>["value"];
-type List = Extract<Expression["exprKind"], { case: "listExpr" }>["value"];
-type Constant = Extract<Expression["exprKind"], { case: "constExpr" }>["value"];
-type Call = Extract<Expression["exprKind"], { case: "callExpr" }>["value"];
 
 /** Prepares an expression for its evaluation, in place. */
 export function prepareExpression(expression: Expression | undefined, env: Environment): ExpressionFacts {
@@ -136,7 +127,7 @@ class Preparation {
     this.#fail(isUnknown ? `the function ${name}` : `${name} with ${args.length} arguments`);
   }
 
-  #visitLoop(loop: Comprehension): void {
+  #visitLoop(loop: Loop): void {
     const { iterVar, iterRange, accuInit, loopCondition, loopStep, result } = loop;
     this.#visitEach(iterRange, accuInit, loopCondition, loopStep, result);
     if (loop.iterVar2 !== "") this.#fail("a loop with two variables");
@@ -164,12 +155,11 @@ function withOptionalItems(expression: Expression, list: List): void {
   const optional: Expression[] = [];
   const items: Expression[] = [];
   for (const item of list.elements)
-    if (isIdentifier(item, OPTIONAL_ENTRY))
-      optional.push(constantOf(item, { case: "int64Value", value: BigInt(items.length) }));
+    if (isIdentifier(item, OPTIONAL_ENTRY)) optional.push(new Nodes(item).int(BigInt(items.length)));
     else items.push(item);
   if (optional.length === 0) return;
   list.elements = items;
-  replace(expression, "@present", [{ ...expression }, listOf(expression, optional)]);
+  replace(expression, "@present", [{ ...expression }, new Nodes(expression).list(...optional)]);
 }
 
 // `{?a: b}` becomes `@present({a: b}, [a])`.
@@ -187,12 +177,7 @@ function withOptionalEntries(expression: Expression, struct: Struct): void {
     if (isMark(index - 1) && keyKind.case === "mapKey") optional.push(keyKind.value);
   if (optional.length === 0) return;
   struct.entries = entries.filter((_, index) => !isMark(index));
-  replace(expression, "@present", [{ ...expression }, listOf(expression, optional)]);
-}
-
-function listOf({ id }: Expression, elements: Expression[]): Expression {
-  const list = { $typeName: "cel.expr.Expr.CreateList", elements, optionalIndices: [] } as const;
-  return { $typeName: "cel.expr.Expr", id, exprKind: { case: "listExpr", value: { ...list, optionalIndices: [] } } };
+  replace(expression, "@present", [{ ...expression }, new Nodes(expression).list(...optional)]);
 }
 
 function callOf({ exprKind }: Expression): Call | undefined {
@@ -211,12 +196,7 @@ function nameOf({ exprKind }: Expression): string | undefined {
 }
 
 function textOf(expression: Expression, text: string): Expression {
-  return constantOf(expression, { case: "stringValue", value: text });
-}
-
-function constantOf({ id }: Expression, constantKind: Constant["constantKind"]): Expression {
-  const constant = { $typeName: "cel.expr.Constant", constantKind } as const;
-  return { $typeName: "cel.expr.Expr", id, exprKind: { case: "constExpr", value: constant } };
+  return new Nodes(expression).text(text);
 }
 
 function wrap(expression: Expression, name: string): void {

@@ -1,10 +1,8 @@
 // Where the evaluator differs from the API server, and what pays for the rest.
 import type { CelValue } from "@bufbuild/cel";
 import { spend, spendText } from "../budget.js";
-import { parseDuration, timeOf } from "../text-values.js";
-import { equalityOf } from "../equality-part.js";
-import { joinLists, keepMerging } from "../equality.js";
-import type { CelInput } from "../adapt-value.js";
+import { parseDuration, timeOf, type CelInput } from "../adapt-value.js";
+import { equalityOf, joinLists, keepMerging } from "../equality.js";
 import { kindOf, typesOf, valueOfKind, type FunctionsOf } from "../kubernetes-value.js";
 
 const INTEGER = /^[+-]?\d+$/;

@@ -1,8 +1,10 @@
 // The evaluator's own functions of texts, paid for by the lengths of what they read and make.
 import type { CelFunc, CelList, CelValue } from "@bufbuild/cel";
-import { spend, spendText } from "../budget.js";
+import { spend, spendMatch, spendText } from "../budget.js";
 import type { Library } from "../library.js";
-import { typesOf, type FunctionsOf } from "../kubernetes-value.js";
+import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
+import { quote } from "../../strings/escape.js";
+import { patternOrThrow, readPattern, type Matcher } from "../../strings/pattern.js";
 
 /** The functions of the language and of its extension for texts that read or make texts. */
 export const paidFunctions: FunctionsOf = (library) => {
@@ -92,4 +94,180 @@ function replaceEmpty(text: string, by: string, most: number): string {
   const characters = [...text];
   const before = characters.map((character, index) => `${index < most ? by : ""}${character}`).join("");
   return before + (characters.length < most ? by : "");
+}
+
+// The extension for texts, where it takes positions: they count characters, and those outside are told as cel-go tells them.
+
+/** `charAt`, `substring`, `indexOf` and `lastIndexOf`. */
+export const positionFunctions: FunctionsOf = (library) => {
+  const { celMethod } = library;
+  const { STRING, INT } = typesOf(library);
+  return [
+    celMethod("charAt", STRING, [INT], STRING, function (position) {
+      const characters = charactersOf(this);
+      checkPosition(characters, position);
+      return characters[Number(position)] ?? "";
+    }),
+    celMethod("substring", STRING, [INT], STRING, function (start) {
+      const characters = charactersOf(this);
+      checkPosition(characters, start);
+      return characters.slice(Number(start)).join("");
+    }),
+    celMethod("substring", STRING, [INT, INT], STRING, function (start, end) {
+      const characters = charactersOf(this);
+      if (start > end) throw new Error(`invalid substring range. start: ${start}, end: ${end}`);
+      checkPosition(characters, start);
+      checkPosition(characters, end);
+      return characters.slice(Number(start), Number(end)).join("");
+    }),
+    celMethod("indexOf", STRING, [STRING, INT], INT, function (part, start) {
+      const characters = charactersOf(this);
+      if (start < 0n) throw outOfRange(start);
+      if (part === "") return start;
+      const before = characters.slice(0, Number(start)).join("").length;
+      return positionOf(this, start >= BigInt(characters.length) ? -1 : this.indexOf(part, before));
+    }),
+    celMethod("lastIndexOf", STRING, [STRING, INT], INT, function (part, start) {
+      const characters = charactersOf(this);
+      if (start < 0n) throw outOfRange(start);
+      if (part === "") return start;
+      const before = characters.slice(0, Number(start)).join("").length;
+      return positionOf(this, start >= BigInt(characters.length) ? -1 : this.lastIndexOf(part, before));
+    }),
+  ];
+};
+
+function charactersOf(text: string): string[] {
+  spendText(text);
+  return [...text];
+}
+
+function positionOf(text: string, index: number): bigint {
+  return index === -1 ? -1n : BigInt([...text.slice(0, index)].length);
+}
+
+function checkPosition(characters: readonly string[], position: bigint): void {
+  if (position < 0n || position > BigInt(characters.length)) throw outOfRange(position);
+}
+
+function outOfRange(position: bigint): Error {
+  return new Error(`index out of range: ${position}`);
+}
+
+// `format` of the extension for texts: what cel-go says of clauses and of values that they cannot take.
+
+/** `format`, which takes more values than it has clauses for. */
+export const formatTextFunctions: FunctionsOf = (library) => {
+  const { celMethod, celList, strings } = library;
+  const { STRING, LIST } = typesOf(library);
+  const standard = strings.find(({ name }) => name === "format");
+  return [
+    celMethod("format", STRING, [LIST], STRING, function (values) {
+      spendText(this);
+      spend(values.size);
+      const verbs = verbsOf(this, values);
+      verbs.forEach((verb, index) => checkValue(library, verb, values.get(index) as CelValue));
+      const used = celList([...values].slice(0, verbs.length) as never[]);
+      const result = standard?.call(0, this, [used]);
+      if (typeof result !== "string") throw result ?? new Error("no such overload: format");
+      spendText(result);
+      return result;
+    }),
+  ];
+};
+
+const CLAUSE = /%(?:(\.)(\d*))?(%|[^]|$)/gu;
+
+function verbsOf(text: string, values: CelList): string[] {
+  const verbs: string[] = [];
+  for (const [, dot, precision = "", verb = ""] of text.matchAll(CLAUSE)) {
+    if (verb === "%" && dot === undefined) continue;
+    if (verb === "") throw new Error("unexpected end of string");
+    if (verbs.length >= values.size) throw new Error(`index ${verbs.length} out of range`);
+    if (dot !== undefined && precision === "")
+      throw new Error(
+        'could not parse formatting clause: error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      );
+    if (!Object.hasOwn(TAKERS, verb))
+      throw new Error(`could not parse formatting clause: unrecognized formatting clause ${quote(verb)}`);
+    verbs.push(verb);
+  }
+  return verbs;
+}
+
+interface Taker {
+  /** What cel-go says of other values. */
+  readonly words: string;
+  readonly types: readonly string[];
+}
+
+const DOUBLES = "can only be used on doubles";
+const HEX: Taker = {
+  words: "only integers, byte buffers, and strings can be formatted as hex",
+  types: ["int", "uint", "string", "bytes"],
+};
+const TAKERS: { readonly [verb: string]: Taker } = {
+  s: {
+    words:
+      "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+    types: [],
+  },
+  d: { words: "decimal clause can only be used on integers", types: ["int", "uint"] },
+  f: { words: `fixed-point clause ${DOUBLES}`, types: ["double"] },
+  e: { words: `scientific clause ${DOUBLES}`, types: ["double"] },
+  b: { words: "only integers and bools can be formatted as binary", types: ["int", "uint", "bool"] },
+  x: HEX,
+  X: HEX,
+  o: { words: "octal clause can only be used on integers", types: ["int", "uint"] },
+};
+
+function checkValue(library: Library, verb: string, value: CelValue): void {
+  const { words, types } = TAKERS[verb] as Taker;
+  const type = typeNameOf(library, value);
+  if (types.length > 0 && !types.includes(type))
+    throw new Error(`error during formatting: ${words}, was given ${type}`);
+}
+
+function typeNameOf({ isCelMap, celEnv }: Library, value: CelValue): string {
+  if (isCelMap(value) && kindOf(value) !== undefined) return String(kindOf(value));
+  const type = celEnv().funcs.find("type")?.call(0, undefined, [value]);
+  return (type as { name?: string } | undefined)?.name ?? "";
+}
+
+// Kubernetes' libraries of regular expressions and of JSON patches.
+
+/** `find`, `findAll`, `matches` as a function, and `jsonpatch.escapeKey`. */
+export const textFunctions: FunctionsOf = (library) => {
+  const { celFunc, celMethod } = library;
+  const { BOOL, STRING, INT, LIST } = typesOf(library);
+  return [
+    celFunc("jsonpatch.escapeKey", [STRING], STRING, (key) => {
+      spendText(key);
+      return key.replaceAll("~", "~0").replaceAll("/", "~1");
+    }),
+    celFunc("matches", [STRING, STRING], BOOL, (text, pattern) => matcherOf(text, pattern).find()),
+    celMethod("find", STRING, [STRING], STRING, function (pattern) {
+      return findAll(this, pattern, 1)[0] ?? "";
+    }),
+    celMethod("findAll", STRING, [STRING], LIST, function (pattern) {
+      return findAll(this, pattern, Infinity);
+    }),
+    celMethod("findAll", STRING, [STRING, INT], LIST, function (pattern, most) {
+      return findAll(this, pattern, most < 0n ? Infinity : Number(most));
+    }),
+  ];
+};
+
+function findAll(text: string, pattern: string, most: number): string[] {
+  const compiled = readPattern(pattern);
+  if (typeof compiled === "string") throw new Error(`Illegal regex: error parsing regexp: ${compiled}`);
+  const matcher = matcherOf(text, pattern);
+  const found: string[] = [];
+  while (found.length < most && matcher.find()) found.push(matcher.group() ?? "");
+  return found;
+}
+
+function matcherOf(text: string, pattern: string): Matcher {
+  spendMatch(text, pattern);
+  return patternOrThrow(pattern).matcher(text);
 }

@@ -1,6 +1,6 @@
 // Finds what is wrong with the syntax of an expression, in the words and places of the parser that ANTLR generates for cel-go: it goes on after a
 // mistake as ANTLR's default strategy does. https://github.com/antlr/antlr4/blob/dev/doc/parser-rules.md#catching-exceptions
-import { RESERVED_WORDS } from "../reserved-words.js";
+import { RESERVED_WORDS } from "../fields.js";
 import { GRAMMAR, type Ahead, type Part, type RuleName } from "./grammar.js";
 import { END, KINDS, readTokens, shownText, type Token, type TokenKind, type Wrong } from "./tokens.js";
 
