@@ -1,4 +1,4 @@
-// What the API server makes of a value before a rule sees it: `UnstructuredToVal` of k8s.io/apiserver/pkg/cel/common.
+// Converts JSON values to the CEL values that expressions see, by their schema, as UnstructuredToVal of k8s.io/apiserver/pkg/cel/common does.
 import type { celList } from "@bufbuild/cel";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { followRef, type Definitions, type Schema } from "../values/schema.js";
@@ -146,8 +146,6 @@ function adaptNumber(value: number, { type, ...schema }: Schema): CelInput | und
   return type === "integer" || schema["x-kubernetes-int-or-string"] === true ? bigintOf(value) : undefined;
 }
 
-// The values that texts of a schema's formats stand for.
-
 const SECOND = 1_000_000_000n;
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 const PART = /(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ\u03bc]+)/g;
@@ -165,12 +163,12 @@ const UNITS: readonly (readonly [pattern: RegExp, nanoseconds: bigint])[] = [
 ];
 
 /** Returns the bytes of a text in base64. */
-export function decodeBase64(text: string): Uint8Array {
+function decodeBase64(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, "base64"));
 }
 
 /** Returns the time of a text of the format `date` or `date-time`; undefined if it is none. */
-export function parseTime(text: string): Timestamp | undefined {
+function parseTime(text: string): Timestamp | undefined {
   const [, date, time = "00:00:00", fraction = "", zone = "Z"] = TIME.exec(text) ?? [];
   const milliseconds = Date.parse(`${date}T${time}${zone.toUpperCase()}`);
   return Number.isNaN(milliseconds) ? undefined : timeOf(BigInt(milliseconds / 1000), Number(fraction.padEnd(9, "0")));

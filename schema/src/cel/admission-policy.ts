@@ -1,4 +1,5 @@
-// Expressions about a request to the API server: of admission policies, and match conditions.
+// The expressions of admission policies and match conditions: evaluates them about one request to the API server, and converts what a mutating
+// policy constructs to JSON.
 import type { CelMap, CelValue } from "@bufbuild/cel";
 import { RULE_LIMIT } from "./budget.js";
 import { compileExpression, type Bindings } from "./compile.js";
@@ -13,7 +14,7 @@ import type { PatchOperation } from "../json/patch.js";
 export type ExpressionResult = { readonly value: CelValue } | { readonly error: string };
 
 /** What expressions see, as JSON; `requested` is the resource of the request, which `authorizer.requestResource` asks about. */
-export interface ExpressionInput {
+interface ExpressionInput {
   readonly values: { readonly [name: string]: unknown };
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly requested: Omit<Extract<AccessQuestion, { group: string }>, "user" | "verb">;
@@ -77,7 +78,7 @@ export class RequestExpressions implements RequestSurroundings {
   }
 }
 
-/** Returns what an expression sees of JSON without a schema: a number without fraction is an int. */
+/** Converts JSON without a schema: a number without fraction is an int. */
 function celInputOf(value: unknown): CelInput {
   if (typeof value === "number") return Number.isInteger(value) ? bigintOf(value) : value;
   if (value === undefined || value === null) return null;
@@ -86,8 +87,6 @@ function celInputOf(value: unknown): CelInput {
   const entries = Object.entries(value).map(([name, member]): [string, CelInput] => [name, celInputOf(member)]);
   return loadLibrary().celMap(new Map(entries)) as CelMap;
 }
-
-// What the expressions of mutating policies construct, as JSON.
 
 /** Returns what an expression of an apply configuration came to; throws if its types are not those of its fields. */
 export function applyConfigurationOf(value: CelValue): JsonObject {

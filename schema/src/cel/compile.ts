@@ -1,3 +1,4 @@
+// Compiles expressions for the evaluator, whose functions are replaced or extended where the API server differs from it.
 import type { celEnv, CelValue } from "@bufbuild/cel";
 import type { CelInput } from "./adapt-value.js";
 import { spendMatch, TOO_COSTLY, withBudget } from "./budget.js";
@@ -19,12 +20,12 @@ import { semverFunctions } from "./functions/semver.js";
 export type Bindings = { readonly [name: string]: CelInput };
 
 /** What came of an evaluation; `budget` means that it cost too much. */
-export type Outcome =
+type Outcome =
   | { readonly kind: "value"; readonly value: CelValue; readonly cost: number }
   | { readonly kind: "error" | "budget"; readonly message: string; readonly cost: number };
 
 /** An expression that can be evaluated. */
-export interface CompiledExpression {
+interface CompiledExpression {
   /** Whether the expression needs an old object, which there is at an update alone. */
   readonly usesOldSelf: boolean;
   /** Evaluates the expression; a cost beyond the budget ends it. */
@@ -109,8 +110,8 @@ function problemOf(error: unknown): Compilation {
 
 let environment: ReturnType<typeof celEnv> | undefined;
 
-/** Returns the functions that rules may call: those of CEL, of its extension for texts, and Kubernetes' own. */
-export function loadEnvironment(): ReturnType<typeof celEnv> {
+/** Returns the functions that expressions can call: those of CEL, of its extension for strings, and Kubernetes' own. */
+function loadEnvironment(): ReturnType<typeof celEnv> {
   return (environment ??= createEnvironment());
 }
 

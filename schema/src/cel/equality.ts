@@ -1,12 +1,12 @@
-// What the schema says of lists and objects that their values do not show, and how it makes them equal and joins them: `UnstructuredToVal` of
-// k8s.io/apiserver/pkg/cel/common.
+// Equality and concatenation of CEL values by their list types: a set has no order, and the items of a `map` list are identified by their keys
+// (UnstructuredToVal of k8s.io/apiserver/pkg/cel/common). The list type is recorded beside the value, which does not show it.
 import { isDeepStrictEqual } from "node:util";
 import type { CelList, CelMap, CelValue } from "@bufbuild/cel";
 import type { Library } from "./library.js";
 import { spend, spendText } from "./budget.js";
 
-/** What a list is whose order does not matter. */
-export type Merging = "set" | "map";
+/** A list type in which the order of the items does not matter. */
+type Merging = "set" | "map";
 
 /** What stands for an item of a list of the type `map`: the values of its keys. */
 const itemKeys = new WeakMap<object, string>();
@@ -14,23 +14,23 @@ const mergings = new WeakMap<object, Merging>();
 const unknowns = new WeakMap<object, ReadonlyMap<string, unknown>>();
 const NOTHING: ReadonlyMap<string, unknown> = new Map();
 
-/** Says that a list is a set, or has keys. */
+/** Records the list type of a list. */
 export function setMerging(list: CelList, merging: Merging): void {
   mergings.set(list, merging);
 }
 
-/** Says what an item of a list of the type `map` is known by. */
+/** Records the keys that identify an item of a list of the type `map`. */
 export function setKey(item: object, key: string): void {
   itemKeys.set(item, key);
 }
 
-/** Says which members an object has that its schema does not know. */
+/** Records the members of an object that its schema does not declare. */
 export function setUnknown(map: CelMap, members: ReadonlyMap<string, unknown>): void {
   if (members.size > 0) unknowns.set(map, members);
 }
 
 /** Returns what compares values as the schema of the left one says; `isSame` compares what is neither a list nor a map. */
-export function createComparison(
+function createComparison(
   library: Library,
   isSame: (left: CelValue, right: CelValue) => boolean,
 ): (left: CelValue, right: CelValue) => boolean {
@@ -129,7 +129,7 @@ export function keepMerging(list: CelList, of: CelList): CelList {
 }
 
 /** Tells whether two values are equal in CEL; whoever asks pays for the comparison. */
-export type Equals = (left: CelValue, right: CelValue) => boolean;
+type Equals = (left: CelValue, right: CelValue) => boolean;
 
 let loaded: Equals | undefined;
 

@@ -1,3 +1,5 @@
+// The fields of a schema as rules refer to them: names that CEL reserves are escaped, `fieldPath` names one of them, and a resource has the fields of
+// its type and names besides.
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-names-in-cel
 import { memberSchema, type Schema } from "../values/schema.js";
 

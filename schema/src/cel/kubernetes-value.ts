@@ -8,7 +8,7 @@ export type FunctionsOf = (library: Library) => readonly CelFunc[];
 type Scalars = Library["CelScalar"];
 
 /** The types that functions are declared with. */
-export type Types = Scalars & {
+type Types = Scalars & {
   readonly MAP: CelMapType<Scalars["DYN"], Scalars["DYN"]>;
   readonly LIST: CelListType<Scalars["DYN"]>;
 };

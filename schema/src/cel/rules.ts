@@ -1,4 +1,4 @@
-// Walks through an object and evaluates the rules of its schema, in the order and within the budget of the API server.
+// Evaluates the validation rules of a schema (`x-kubernetes-validations`) about an object, in the order and within the budget of the API server.
 import { isDeepStrictEqual } from "node:util";
 import {
   followRef,
@@ -217,7 +217,7 @@ function itemTwins(node: Schema, old: unknown): (item: unknown) => unknown {
 const LONGEST = 5120;
 
 /** Returns the message of a broken rule, and what its expression cost. An expression that gives no good text leaves the rule its fixed message. */
-export function messageOf(
+function messageOf(
   { rule, message, messageExpression }: ValidationRule,
   bindings: Bindings,
   budget: number,

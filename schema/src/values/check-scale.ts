@@ -23,7 +23,7 @@ export interface ScaleProblem {
 export const MAX_REPLICAS = 2 ** 31 - 1;
 
 /** What is checked, and how. */
-export interface ScaleOptions {
+interface ScaleOptions {
   /** Whether only the status is written. Default: false */
   readonly ofStatus?: boolean;
   /** Tells whether a whole number was spelled as a float, such as `1.0`, which no Scale can show. Default: none was */

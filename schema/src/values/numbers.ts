@@ -6,7 +6,7 @@ const INT64_LIMIT = 2 ** 63;
 const FLOAT32_MAX = 3.4028234663852886e38;
 
 /** The part of a schema that says which numbers there are. */
-export type NumberFormat = Pick<Schema, "type" | "format">;
+type NumberFormat = Pick<Schema, "type" | "format">;
 
 /** Tells whether Go reads a number as an int64. */
 export function isInt64(value: number): boolean {

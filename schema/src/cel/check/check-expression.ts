@@ -26,7 +26,7 @@ import {
 import { messageNamed, overloadsOf, resultOfCall, typeNamed } from "./declarations.js";
 
 /** What is wrong with an expression, and where: an offset in its text. */
-export interface ExpressionProblem {
+interface ExpressionProblem {
   readonly offset: number;
   readonly message: string;
 }
@@ -328,7 +328,7 @@ function optional(element: CheckedType): CheckedType {
 const OUTER_MARKS: { readonly [operator: string]: string } = { "_?_:_": "?", "_||_": "||", "_&&_": "&&" };
 
 /** Where kube-apiserver says that the parts of an expression are. */
-export class Positions {
+class Positions {
   readonly #text: string;
   readonly #offsets: { readonly [id: string]: number };
 

@@ -7,7 +7,7 @@ import { isOptionalMark, textConstant, valuesOf, type Call, type Expression } fr
 import { DYN, isSameType, longNameOfType, nameOfType, type CheckedType } from "./types.js";
 
 /** What is wrong with a literal, and where. */
-export interface LiteralProblem {
+interface LiteralProblem {
   readonly at: Expression;
   readonly message: string;
 }

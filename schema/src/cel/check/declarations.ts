@@ -1,9 +1,10 @@
-// The types that functions take and return, read from the tables of their declarations.
+// What expressions can refer to: the functions of CEL and of Kubernetes with their overloads, read from tables, and the types that can be named or
+// constructed.
 import { DYN, isSameType, type Bindings, type CheckedType } from "./types.js";
 import { LOOP_NAMES } from "../expression/macros.js";
 
 /** One way to call a function. */
-export interface Overload {
+interface Overload {
   /** The types of the arguments; the first one is that of the target of a method. */
   readonly arguments: readonly CheckedType[];
   readonly isMethod: boolean;
@@ -23,13 +24,13 @@ export function overloadsOf(name: string, hasPatchTypes: boolean): readonly Over
 }
 
 /** Returns the names of the functions that a rule can call, without operators. */
-export function functionNames(): string[] {
+function functionNames(): string[] {
   known ??= read(STANDARD_FUNCTIONS + KUBERNETES_FUNCTIONS);
   return [...known.keys()].filter((name) => /^[a-z]/i.test(name));
 }
 
 /** Returns the names of types that an expression can compare with `type(x)`. */
-export function typeNames(): string[] {
+function typeNames(): string[] {
   return [...TYPE_VALUES.keys()];
 }
 
@@ -136,7 +137,7 @@ const TYPE_VALUES: ReadonlyMap<string, CheckedType> = new Map(
   ].map(([name, type]) => [name!, { kind: "type", of: new TypeReader(type!).readAll()[0]! }]),
 );
 
-// What the functions of CEL and of its extensions take and return, in the order in which kube-apiserver tries them. A capital letter is any type,
+// The functions of CEL and of its extensions, in the order in which kube-apiserver tries them. A capital letter is any type,
 // the same one wherever it stands; `$compared` and `$summed` are each type that can be compared, and added up.
 
 const ARITHMETIC = "(double, double) -> double | (int, int) -> int | (uint, uint) -> uint";
@@ -222,10 +223,9 @@ unwrapOpt             list(optional(V)).() -> list(V)
 value                 optional(V).() -> V
 `;
 
-/** The declarations of the functions of CEL and of its extensions. */
-export const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + STRINGS + LISTS + OPTIONALS;
+const STANDARD_FUNCTIONS = OPERATORS + CONVERSIONS + TIMES + STRINGS + LISTS + OPTIONALS;
 
-// What the functions of Kubernetes' own libraries take and return, written as those of the standard ones.
+// The functions of Kubernetes' own libraries, in the same notation.
 
 const KUBERNETES_LISTS = `
 indexOf,lastIndexOf   list(A).(A) -> int | string.(string) -> int | string.(string, int) -> int
@@ -286,18 +286,15 @@ allowed,errored       kubernetes.authorization.Decision.() -> bool
 error,reason          kubernetes.authorization.Decision.() -> string
 `;
 
-/** The declarations of the functions of Kubernetes. */
-export const KUBERNETES_FUNCTIONS = KUBERNETES_LISTS + KUBERNETES_STRINGS + NETWORKS + NUMBERS + AUTHORIZATION;
+const KUBERNETES_FUNCTIONS = KUBERNETES_LISTS + KUBERNETES_STRINGS + NETWORKS + NUMBERS + AUTHORIZATION;
 
-/** The declarations of what mutating policies have besides. */
-export const PATCH_FUNCTIONS = `
+/** The functions that only mutating policies have. */
+const PATCH_FUNCTIONS = `
 jsonpatch.escapeKey   (string) -> string
 `;
 
-// What expressions can construct: the well-known types of Protocol Buffers, and what mutating policies patch with.
-
 /** A type that can be constructed. */
-export interface MessageType {
+interface MessageType {
   readonly type: CheckedType;
   /** Returns the type of a field; undefined if there is no such field. */
   readonly field: (name: string) => CheckedType | undefined;

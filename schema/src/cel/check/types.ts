@@ -1,4 +1,5 @@
-// The types of CEL as far as a schema declares them; what is not known is dyn, and fits everywhere.
+// The types of CEL, and which value can stand where another one is expected, as cel-go's checker decides it, with its quirks. What is not known is
+// dyn, and fits everywhere.
 
 /** A type of CEL. */
 export type CheckedType =
@@ -46,14 +47,14 @@ export function longNameOfType(type: CheckedType): string {
 }
 
 /** Returns the types that a type is made with. */
-export function parametersOf(type: CheckedType): readonly CheckedType[] {
+function parametersOf(type: CheckedType): readonly CheckedType[] {
   if (type.kind === "map") return [type.key, type.element];
   if (type.kind === "type") return type.of === undefined ? [] : [type.of];
   return "element" in type ? [type.element] : [];
 }
 
 /** Returns a type made with other types. */
-export function withParameters(type: CheckedType, [first = DYN, second = DYN]: readonly CheckedType[]): CheckedType {
+function withParameters(type: CheckedType, [first = DYN, second = DYN]: readonly CheckedType[]): CheckedType {
   if (type.kind === "map") return { ...type, key: first, element: second };
   if (type.kind === "type") return { ...type, of: first };
   return "element" in type ? { ...type, element: first } : type;
@@ -68,12 +69,9 @@ export function isSameType(one: CheckedType, other: CheckedType): boolean {
   return inner.length === others.length && inner.every((each, index) => isSameType(each, others[index]!));
 }
 
-// What the parameters of types stand for, found while the arguments of functions are compared with their declarations: cel-go's rules of what
-// fits where, with its quirks.
-
 const MAY_BE_NULL: ReadonlySet<string> = new Set(["null", "object", "opaque", "optional", "timestamp", "duration"]);
 
-/** What is known of type parameters so far. */
+/** What type parameters stand for, found while the arguments of functions are compared with their declarations. */
 export class Bindings {
   readonly #bound = new Map<string, CheckedType>();
   // What was bound, and to what before, so that a failed comparison can be taken back.

@@ -1,7 +1,6 @@
-// What calls cost by the sizes of what they are given, and how large their results are (k8s.io/apiserver/pkg/cel/library, cel-go's checker and ext).
+// What calls cost at most by the sizes of their arguments, and how large their results are (k8s.io/apiserver/pkg/cel/library, cel-go's checker and ext).
+// Sizes and costs are unsigned 64-bit numbers that stay at their maximum.
 import type { CheckedType } from "../check/types.js";
-
-// Sizes and costs are unsigned 64-bit numbers that stay at their greatest.
 
 /** The greatest size or cost: that of what nobody bounds. */
 export const UNBOUNDED = 2 ** 64;
@@ -21,17 +20,17 @@ export function fixed(size: number): Range {
 }
 
 /** Returns the sum of two ranges. */
-export function plus(one: Range, other: Range): Range {
+function plus(one: Range, other: Range): Range {
   return { min: bounded(one.min + other.min), max: bounded(one.max + other.max) };
 }
 
 /** Returns the product of two ranges. */
-export function times(one: Range, other: Range): Range {
+function times(one: Range, other: Range): Range {
   return { min: product(one.min, other.min), max: product(one.max, other.max) };
 }
 
 /** Returns a range with a factor, each end rounded up. */
-export function scaled({ min, max }: Range, factor: number): Range {
+function scaled({ min, max }: Range, factor: number): Range {
   return { min: bounded(Math.ceil(min * factor)), max: bounded(Math.ceil(max * factor)) };
 }
 
@@ -62,7 +61,7 @@ export interface Operand {
 }
 
 /** What a call costs at most, without what it is given, and the size of its result. */
-export interface CallCost {
+interface CallCost {
   readonly cost: number;
   readonly size?: Range;
 }
@@ -89,7 +88,7 @@ const forEach: Estimate = (on) => {
 const find: Estimate = (on, [pattern]) => {
   if (on === undefined || pattern === undefined) return undefined;
   const text = scaled(plus(on.size, fixed(1)), CHARACTER).max;
-  return { cost: multiplied(text, scaled(pattern.size, PATTERN).max), size: { min: 0, max: on.size.max } };
+  return { cost: product(text, scaled(pattern.size, PATTERN).max), size: { min: 0, max: on.size.max } };
 };
 const newList = (factor: number, size: Range): CallCost => ({
   cost: bounded(scaled(size, factor).max + 1 + LIST_COST),
@@ -162,7 +161,7 @@ const ESTIMATES: { readonly [name: string]: Estimate } = {
     return found && { cost: found.cost };
   },
   contains: (on, [part]) =>
-    on && part && { cost: multiplied(scaled(on.size, CHARACTER).max, scaled(part.size, CHARACTER).max) },
+    on && part && { cost: product(scaled(on.size, CHARACTER).max, scaled(part.size, CHARACTER).max) },
   "sets.contains": sets(1),
   "sets.intersects": sets(1),
   "sets.equivalent": sets(2),
@@ -213,10 +212,6 @@ function compared(one: Operand, other: Operand): CallCost {
 
 function mayBeText({ type }: Operand): boolean {
   return isText(type) || type.kind === "dyn";
-}
-
-function multiplied(one: number, other: number): number {
-  return one === 0 || other === 0 ? 0 : bounded(one * other);
 }
 
 function forAll(names: string, estimate: Estimate): { [name: string]: Estimate } {

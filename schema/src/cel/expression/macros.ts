@@ -1,9 +1,9 @@
-// Macros as kube-apiserver sees them when it checks types and estimates costs: the loops that cel-go makes of them, those with two variables, too.
-// What the evaluator is given instead is in prepare/expand-macros.ts.
+// Macros that the parser leaves as calls: loops with two variables, `sortBy`, `optMap` and the like. The check of types and the estimate of costs
+// expand them as cel-go does (`expandLoop`). The evaluator gets loops and calls that it has (`expandMacro`).
 import { Nodes, variableOf, type Expression, type Fold } from "./ast.js";
 
 /** What is wrong with a macro, and where. */
-export interface MacroProblem {
+interface MacroProblem {
   readonly at: Expression;
   readonly message: string;
 }
@@ -161,16 +161,13 @@ function bind(
   });
 }
 
-// Kubernetes' macros that the parser leaves as calls: loops with two variables, `sortBy`, and what maps an optional value. Each becomes loops and
-// calls that the evaluator has.
-
 /** The variable of a loop that never runs: it only gives a value a name. */
 export const UNUSED = "@unused";
 const LOOPS: ReadonlySet<string> = new Set(
   "all exists existsOne exists_one transformList transformMap transformMapEntry".split(" "),
 );
 
-/** Rewrites a call of such a macro in place; leaves every other expression as it is. */
+/** Rewrites the call of a macro for the evaluator, in place; leaves every other expression as it is. */
 export function expandMacro(expression: Expression): void {
   const { exprKind } = expression;
   if (exprKind.case !== "callExpr" || exprKind.value.target === undefined) return;

@@ -18,7 +18,7 @@ export const OPTIONAL_ENTRY = "optionalEntry__";
 const CLOSING: { readonly [opening: string]: string } = { "[": "]", "{": "}", "(": ")" };
 
 /** An expression without the operators of optional values, and where its parts were before. */
-export interface PlainText {
+interface PlainText {
   readonly text: string;
   /** Returns the offset in the text as it was. */
   readonly originOf: (offset: number) => number;

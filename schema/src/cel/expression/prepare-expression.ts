@@ -7,10 +7,10 @@ import { expandMacro, UNUSED } from "./macros.js";
 import { OPTIONAL_ENTRY, OPTIONAL_FIELD, OPTIONAL_INDEX } from "./optional-syntax.js";
 
 /** The functions that there are. */
-export type Environment = ReturnType<typeof celEnv>;
+type Environment = ReturnType<typeof celEnv>;
 
 /** What is known of an expression. */
-export interface ExpressionFacts {
+interface ExpressionFacts {
   /** Why the expression cannot be evaluated. */
   readonly problem?: string;
   readonly usesOldSelf: boolean;

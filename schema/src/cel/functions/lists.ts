@@ -1,4 +1,4 @@
-// Kubernetes' library of lists, CEL's extension for lists without what takes a function, and CEL's extension for sets.
+// Kubernetes' CEL library for lists, CEL's extensions for lists and sets, and the functions that expanded macros call.
 import type { CelList, CelValue } from "@bufbuild/cel";
 import { spend } from "../budget.js";
 import { equalityOf } from "../equality.js";
@@ -16,10 +16,6 @@ export const listFunctions: FunctionsOf = (library) => {
     return result;
   };
   const isLess = (left: CelValue, right: CelValue) => operator("_<_", left, right) === true;
-  const itemsOf = (list: CelList): CelValue[] => {
-    spend(list.size);
-    return [...list];
-  };
   const first = (list: CelList, isBetter: (one: CelValue, other: CelValue) => boolean): CelValue => {
     const items = itemsOf(list);
     if (items.length === 0) throw new Error("the list is empty");
@@ -85,8 +81,6 @@ export const listFunctions: FunctionsOf = (library) => {
   ];
 };
 
-// What expanded macros call (expand-macros.ts).
-
 /** `@keys`, `@at`, `@sortBy`, `@mapOf` and `@merged`. */
 export const macroFunctions: FunctionsOf = (library) => {
   const { celFunc, celEnv, celMap, isCelError, isCelList, isCelMap } = library;
@@ -95,10 +89,6 @@ export const macroFunctions: FunctionsOf = (library) => {
     const result = celEnv().funcs.find("_<_")?.call(0, undefined, [left, right]);
     if (result === undefined || isCelError(result)) throw new Error("no such overload");
     return result === true;
-  };
-  const itemsOf = (list: CelList): CelValue[] => {
-    spend(list.size);
-    return [...list];
   };
   const mapOf = (entries: readonly (readonly [CelValue, CelValue])[]) => {
     const made = new Map<string, CelInput>();
@@ -134,3 +124,8 @@ export const macroFunctions: FunctionsOf = (library) => {
     ),
   ];
 };
+
+function itemsOf(list: CelList): CelValue[] {
+  spend(list.size);
+  return [...list];
+}

@@ -1,4 +1,4 @@
-// Kubernetes' libraries of IP addresses and CIDRs, which follow Go's net/netip.
+// Kubernetes' CEL libraries for IP addresses and CIDRs, which follow Go's net/netip, and for URLs, which follow url.ParseRequestURI.
 import type { CelMap } from "@bufbuild/cel";
 import {
   canonicalTextOf,
@@ -116,8 +116,6 @@ function networkProblem(text: string): string {
   const problem = findNetworkProblem(text);
   return `${step}: ${problem === undefined ? `IPv4-mapped IPv6 address ${quote(text)} is not allowed` : `${step}: ${problem}`}`;
 }
-
-// Kubernetes' library of URLs, which follows Go's url.ParseRequestURI.
 
 const URL_PARTS = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
 const URL_HOST = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/s;

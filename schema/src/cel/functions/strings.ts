@@ -1,4 +1,5 @@
-// The evaluator's own functions of texts, paid for by the lengths of what they read and make.
+// CEL's functions and extension for strings, and Kubernetes' libraries for regular expressions and JSON patches. Each costs by the lengths of the
+// strings that it reads and makes.
 import type { CelFunc, CelList, CelValue } from "@bufbuild/cel";
 import { spend, spendMatch, spendText } from "../budget.js";
 import type { Library } from "../library.js";
@@ -6,7 +7,7 @@ import { kindOf, typesOf, type FunctionsOf } from "../kubernetes-value.js";
 import { quote } from "../../strings/escape.js";
 import { patternOrThrow, readPattern, type Matcher } from "../../strings/pattern.js";
 
-/** The functions of the language and of its extension for texts that read or make texts. */
+/** The evaluator's own functions that read or make strings, each with its cost. */
 export const paidFunctions: FunctionsOf = (library) => {
   const { celEnv, celFunc, celMethod, strings } = library;
   const { STRING, INT, LIST } = typesOf(library);
@@ -96,9 +97,7 @@ function replaceEmpty(text: string, by: string, most: number): string {
   return before + (characters.length < most ? by : "");
 }
 
-// The extension for texts, where it takes positions: they count characters, and those outside are told as cel-go tells them.
-
-/** `charAt`, `substring`, `indexOf` and `lastIndexOf`. */
+/** `charAt`, `substring`, `indexOf` and `lastIndexOf`: positions count characters, and errors have cel-go's words. */
 export const positionFunctions: FunctionsOf = (library) => {
   const { celMethod } = library;
   const { STRING, INT } = typesOf(library);
@@ -154,9 +153,7 @@ function outOfRange(position: bigint): Error {
   return new Error(`index out of range: ${position}`);
 }
 
-// `format` of the extension for texts: what cel-go says of clauses and of values that they cannot take.
-
-/** `format`, which takes more values than it has clauses for. */
+/** `format`, which takes more values than it has clauses for, with cel-go's words for clauses and values that do not fit. */
 export const formatTextFunctions: FunctionsOf = (library) => {
   const { celMethod, celList, strings } = library;
   const { STRING, LIST } = typesOf(library);
@@ -233,8 +230,6 @@ function typeNameOf({ isCelMap, celEnv }: Library, value: CelValue): string {
   const type = celEnv().funcs.find("type")?.call(0, undefined, [value]);
   return (type as { name?: string } | undefined)?.name ?? "";
 }
-
-// Kubernetes' libraries of regular expressions and of JSON patches.
 
 /** `find`, `findAll`, `matches` as a function, and `jsonpatch.escapeKey`. */
 export const textFunctions: FunctionsOf = (library) => {

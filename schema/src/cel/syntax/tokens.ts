@@ -1,4 +1,4 @@
-// The tokens of CEL, and what cannot be one, as the lexer that ANTLR generates for cel-go finds them.
+// The tokens of CEL, and what cannot be one, as the lexer that ANTLR generates for cel-go finds them; and an expression with canonical blanks.
 // https://github.com/google/cel-go/blob/master/parser/gen/CEL.g4
 
 /** What a token is: an operator or a keyword by its text, anything else by a name. */
