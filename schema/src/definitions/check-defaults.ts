@@ -2,10 +2,15 @@
 import { fieldErrorText, invalidError, type FieldError } from "./field-error.js";
 import { clone, deepEqual, isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 import { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
-import { itemSchema, propertiesOf, pruneUnknownFields, type StructuralSchema } from "./structural-schema.js";
-import { evaluateRules } from "./rules.js";
+import {
+  itemSchema,
+  propertiesOf,
+  pruneUnknownFields,
+  RESOURCE_FIELDS,
+  type StructuralSchema,
+} from "./structural-schema.js";
+import { evaluateRules } from "./validation-rules.js";
 import { validateSchema } from "./validate-schema.js";
-import { META_FIELDS } from "./open-api-schema.js";
 
 const EMBEDDED = "x-kubernetes-embedded-resource";
 
@@ -33,7 +38,7 @@ function checkBelow(schema: StructuralSchema, place: Place): FieldError[] {
     ...checkDefault(schema, place),
     ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) =>
       inner(child, `properties[${name}]`, {
-        isMeta: isMeta || (isResource && META_FIELDS.includes(name)),
+        isMeta: isMeta || (isResource && RESOURCE_FIELDS.has(name)),
         objectOf: (value) => objectOf({ [name]: value }),
       }),
     ),

@@ -1,8 +1,13 @@
 // Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
-import { checkRequiredOneOf } from "./required-rules.js";
-import { checkClientConfig, checkReviewVersions } from "./webhook-client.js";
-import { dns1035Problem, subdomainProblems } from "../strings/names.js";
-import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
+import {
+  checkRequiredOneOf,
+  duplicateError,
+  forbiddenError,
+  invalidError,
+  requiredError,
+  tooManyError,
+  type FieldError,
+} from "./field-error.js";
 import {
   arrayAt,
   deepEqual,
@@ -13,11 +18,76 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../json/json.js";
+import { checkClientConfig, checkReviewVersions } from "./webhook-client.js";
+import { dns1035Problem, subdomainProblems } from "../strings/names.js";
 import type { MetadataRules } from "./embedded-resource.js";
-import { checkVersionSchema } from "./check-schema.js";
-import { checkColumns, checkDeprecation, checkScale, checkSelectableFields } from "./check-version.js";
+import { checkVersionSchema } from "./open-api-schema.js";
 import { internalVersion } from "./go-structs.js";
-import { checkApproval, checkMissingNames, checkNames } from "./check-names.js";
+import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
+
+// What kube-apiserver demands of a CustomResourceDefinition, and what it fills in first.
+
+/** Sets the defaults of a definition, in the definition itself: names and conversion. */
+export function defaultDefinition(crd: JsonObject): void {
+  const spec = objectAt(crd, "spec");
+  if (spec === undefined) return;
+  defaultNames(spec);
+  defaultConversion(spec);
+}
+
+/** Lists what is wrong with a definition that has its defaults. */
+export function checkDefinition(crd: JsonObject, context: DefinitionContext): FieldError[] {
+  const spec = objectAt(crd, "spec") ?? {};
+  return [...(context.old === undefined ? checkName(crd, spec) : []), ...checkSpec(crd, spec, context)];
+}
+
+function defaultNames(spec: JsonObject): void {
+  const names = objectAt(spec, "names");
+  const kind = stringAt(names, "kind");
+  if (names === undefined || !kind) return;
+  if (!stringAt(names, "singular")) names["singular"] = kind.toLowerCase();
+  if (!stringAt(names, "listKind")) names["listKind"] = `${kind}List`;
+}
+
+function defaultConversion(spec: JsonObject): void {
+  const conversion = objectAt(spec, "conversion") ?? { strategy: "None" };
+  const service = objectAt(objectAt(objectAt(conversion, "webhook"), "clientConfig"), "service");
+  if (service !== undefined) service["port"] ??= 443;
+  spec["conversion"] = conversion;
+}
+
+function checkName(crd: JsonObject, spec: JsonObject): FieldError[] {
+  const name = stringAt(objectAt(crd, "metadata"), "name") ?? "";
+  const plural = stringAt(objectAt(spec, "names"), "plural") ?? "";
+  const wanted = `${plural}.${stringAt(spec, "group") ?? ""}`;
+  return name === wanted || name === ""
+    ? []
+    : [invalidError("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
+}
+
+/** Checks what may not change in a definition. */
+export function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
+  const oldSpec = objectAt(old, "spec") ?? {};
+  const [names, oldNames] = [objectAt(spec, "names") ?? {}, objectAt(oldSpec, "names") ?? {}];
+  // Objects are stored by these.
+  const ofStored = [
+    ...immutable("spec.scope", spec["scope"], oldSpec["scope"]),
+    ...immutable("spec.names.kind", names["kind"], oldNames["kind"]),
+  ];
+  return [
+    ...(isEstablished(old) ? ofStored : []),
+    ...immutable("spec.group", spec["group"], oldSpec["group"]),
+    ...immutable("spec.names.plural", names["plural"], oldNames["plural"]),
+  ];
+}
+
+function immutable(
+  field: string,
+  value: JsonObject[string] | undefined,
+  old: JsonObject[string] | undefined,
+): FieldError[] {
+  return value === old ? [] : [invalidError(field, value ?? "", "field is immutable")];
+}
 
 const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
@@ -237,4 +307,190 @@ function checkConvertible(spec: JsonObject): FieldError[] {
 
 function versionsOf(spec: JsonObject): JsonObject[] {
   return (arrayAt(spec, "versions") ?? []).filter(isJsonObject);
+}
+
+const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
+const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+const SELECTABLE_TYPES = ["string", "boolean", "integer"];
+const MAX_SELECTABLE = 8;
+// Of what separates words Go prints the plain blank alone.
+const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
+const SIMPLE_PATH = "must be a simple json path starting with .";
+
+/** Checks what those are told who use a version that is to be used no more. */
+export function checkDeprecation(version: JsonObject, path: string): FieldError[] {
+  const { deprecationWarning: warning } = version;
+  if (typeof warning !== "string") return [];
+  const field = `${path}.deprecationWarning`;
+  if (version["deprecated"] !== true) return [invalidError(field, warning, "can only be set for deprecated versions")];
+  const problems: string[] = [];
+  if (Buffer.byteLength(warning) > 256) problems.push("must be <= 256 characters long");
+  if (warning === "") problems.push("must not be an empty string");
+  const odd = UNPRINTABLE.exec(warning);
+  if (odd !== null) {
+    const at = Buffer.byteLength(warning.slice(0, odd.index));
+    problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`);
+  }
+  return problems.map((problem) => invalidError(field, warning, problem));
+}
+
+/** Checks the paths of a scale subresource. */
+export function checkScale(scale: JsonObject, path: string): FieldError[] {
+  const label = stringAt(scale, "labelSelectorPath") ?? "";
+  const under = (roots: string[], text: string): ((value: string) => string | undefined) => {
+    return (value) => (roots.some((root) => value.startsWith(`${root}.`)) ? undefined : text);
+  };
+  const specReplicas = under([".spec"], "should be a json path under .spec");
+  const statusReplicas = under([".status"], "should be a json path under .status");
+  const selector = under([".spec", ".status"], "should be a json path under either .spec or .status");
+  return [
+    ...checkPath(`${path}.specReplicasPath`, stringAt(scale, "specReplicasPath") ?? "", specReplicas),
+    ...checkPath(`${path}.statusReplicasPath`, stringAt(scale, "statusReplicasPath") ?? "", statusReplicas),
+    ...(label === "" ? [] : checkPath(`${path}.labelSelectorPath`, label, selector)),
+  ];
+}
+
+/** Checks the columns that kubectl prints. */
+export function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
+  return columns.flatMap((column, index) => {
+    const at = `${path}[${index}]`;
+    const [type, format] = [stringAt(column, "type") ?? "", stringAt(column, "format") ?? ""];
+    const errors: FieldError[] = [];
+    if (!stringAt(column, "name")) errors.push(requiredError(`${at}.name`));
+    if (type === "") errors.push(requiredError(`${at}.type`, `must be one of ${COLUMN_TYPES.join(",")}`));
+    else if (!COLUMN_TYPES.includes(type)) {
+      errors.push(invalidError(`${at}.type`, type, `must be one of ${COLUMN_TYPES.join(",")}`));
+    }
+    if (format !== "" && !COLUMN_FORMATS.includes(format)) {
+      errors.push(invalidError(`${at}.format`, format, `must be one of ${COLUMN_FORMATS.join(",")}`));
+    }
+    return [...errors, ...checkPath(`${at}.JSONPath`, stringAt(column, "jsonPath") ?? "", () => undefined)];
+  });
+}
+
+/** Checks the fields by which lists may be selected. */
+export function checkSelectableFields(
+  fields: readonly JsonObject[],
+  { schema, path }: { schema: StructuralSchema; path: string },
+): FieldError[] {
+  const seen = new Set<string>();
+  const selectable = new Set<string>();
+  const errors = fields.flatMap((given, index) => {
+    const field = `${path}[${index}].jsonPath`;
+    const jsonPath = stringAt(given, "jsonPath") ?? "";
+    if (jsonPath === "") return [requiredError(field)];
+    const target = schemaAt(schema, jsonPath.split(".").slice(1));
+    const odd = oddPathProblem(jsonPath) ?? (target === undefined ? "does not refer to a valid field" : undefined);
+    if (odd !== undefined) return [invalidError(field, jsonPath, `is an invalid path: ${odd}`)];
+    const taken = seen.has(jsonPath) ? [duplicateError(field, jsonPath)] : [];
+    seen.add(jsonPath);
+    const isOfMetadata = jsonPath.split(".")[1] === "metadata";
+    const text =
+      "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+    const isSelectable = SELECTABLE_TYPES.includes(stringAt(target, "type") ?? "");
+    selectable.add(jsonPath);
+    return [
+      ...(isOfMetadata ? [invalidError(field, jsonPath, "must not point to fields in metadata")] : []),
+      ...(isSelectable ? [] : [invalidError(field, jsonPath, text)]),
+      ...taken,
+    ];
+  });
+  const { size } = selectable;
+  return size > MAX_SELECTABLE ? [tooManyError(path, size, MAX_SELECTABLE), ...errors] : errors;
+}
+
+function oddPathProblem(path: string): string | undefined {
+  if (!/^[.[]/.test(path)) return `expected [ or . but got: ${path.split(/[.[\]]/)[0]}`;
+  if (/[[\]]/.test(path)) return "array notation is not allowed";
+  return path.endsWith(".") ? "unexpected end of JSON path" : undefined;
+}
+
+function schemaAt(schema: StructuralSchema, names: readonly string[]): StructuralSchema | undefined {
+  let at: StructuralSchema | undefined = schema;
+  for (const name of names) {
+    const next: JsonValue | undefined = memberOf(propertiesOf(at), name) ?? memberOf(at, "additionalProperties");
+    if (!isJsonObject(next)) return undefined;
+    at = next;
+  }
+  return at;
+}
+
+function checkPath(field: string, path: string, problemOf: (path: string) => string | undefined): FieldError[] {
+  if (path === "") return [requiredError(field)];
+  const problem = path.startsWith(".") ? problemOf(path) : SIMPLE_PATH;
+  return problem === undefined ? [] : [invalidError(field, path, problem)];
+}
+
+// The names that a definition gives its kind, and the approval that those in Kubernetes' own groups need.
+
+const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+/** The annotation that allows a CRD in one of Kubernetes' own groups. */
+const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
+
+/** True for the groups that Kubernetes keeps for itself. */
+export function isProtectedGroup(group: string): boolean {
+  return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
+}
+
+/** Checks the names that a definition must give. */
+export function checkMissingNames(names: JsonObject): FieldError[] {
+  const missing = ["plural", "singular", "kind", "listKind"].filter((member) => !stringAt(names, member));
+  return missing.map((member) => requiredError(`spec.names.${member}`));
+}
+
+/** Checks the names that are given at `path`. */
+export function checkNames(names: JsonObject, path: string): FieldError[] {
+  const check = (member: string, text: string, problemOf = dns1035Problem): FieldError[] => {
+    const problem = problemOf(text);
+    return problem === undefined ? [] : [invalidError(`${path}.${member}`, text, problem)];
+  };
+  const checkOne = (member: string, problemOf = dns1035Problem): FieldError[] => {
+    const text = stringAt(names, member) ?? "";
+    return text === "" ? [] : check(member, text, problemOf);
+  };
+  const checkEach = (member: string): FieldError[] =>
+    (arrayAt(names, member) ?? []).flatMap((name, index) => check(`${member}[${index}]`, String(name)));
+  const kind = stringAt(names, "kind") ?? "";
+  const isSame = kind !== "" && kind === stringAt(names, "listKind");
+  return [
+    ...checkOne("plural"),
+    ...checkOne("singular"),
+    ...checkOne("kind", mixedCaseProblem),
+    ...checkOne("listKind", mixedCaseProblem),
+    ...checkEach("shortNames"),
+    ...(isSame ? [invalidError(`${path}.listKind`, kind, "kind and listKind may not be the same")] : []),
+    ...checkEach("categories"),
+  ];
+}
+
+function mixedCaseProblem(text: string): string | undefined {
+  const problem = dns1035Problem(text.toLowerCase());
+  return problem && `may have mixed case, but should otherwise match: ${problem}`;
+}
+
+/** Checks that a definition in one of Kubernetes' own groups is approved; what `old` said already is not looked at again. */
+export function checkApproval(crd: JsonObject, old: JsonObject | undefined): FieldError[] {
+  if (!isProtectedGroup(stringAt(objectAt(crd, "spec"), "group") ?? "")) return [];
+  const approval = approvalTextOf(crd);
+  const state = approvalState(approval);
+  if (old !== undefined && state === approvalState(approvalTextOf(old))) return [];
+  const field = `metadata.annotations[${APPROVAL_ANNOTATION}]`;
+  const text = `protected groups must have approval annotation "${APPROVAL_ANNOTATION}"`;
+  if (state === "missing") return [requiredError(field, `${text}, ${APPROVAL_LINK}`)];
+  if (state !== "invalid") return [];
+  const detail = `${text} with either a URL or a reason starting with "unapproved", ${APPROVAL_LINK}`;
+  return [invalidError(field, approval, detail)];
+}
+
+/** Gives what a definition says of its approval. */
+export function approvalTextOf(crd: JsonObject): string {
+  return stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
+}
+
+/** Reads what a definition says of its approval. */
+export function approvalState(approval: string): "missing" | "bypassed" | "approved" | "invalid" {
+  if (approval === "") return "missing";
+  if (approval.startsWith("unapproved")) return "bypassed";
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?]/i.test(approval) && URL.canParse(approval) ? "approved" : "invalid";
 }

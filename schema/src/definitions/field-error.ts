@@ -1,5 +1,4 @@
-import { goJson, type JsonValue } from "../json/json.js";
-import { floatText } from "./go-format.js";
+import { compareText, goJson, isJsonObject, type JsonValue } from "../json/json.js";
 import { quote } from "../strings/escape.js";
 
 /** The kinds of field errors, in the words of a Status cause. */
@@ -117,4 +116,44 @@ export function formatValue(value: JsonValue): string {
 
 function withDetail(body: string, detail: string): string {
   return detail === "" ? body : `${body}: ${detail}`;
+}
+
+/** Demands that text is there. */
+export function checkRequired(field: string, value: JsonValue | undefined): FieldError[] {
+  return value === undefined || value === null || value === "" ? [requiredError(field)] : [];
+}
+
+/** Demands that text, if given, is one of a few. */
+export function checkOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
+  if (value === undefined || (typeof value === "string" && supported.includes(value))) return [];
+  return [notSupportedError(field, value, supported)];
+}
+
+/** Demands text that is one of a few. */
+export function checkRequiredOneOf(field: string, value: JsonValue | undefined, supported: string[]): FieldError[] {
+  const missing = checkRequired(field, value);
+  return missing.length > 0 ? missing : checkOneOf(field, value, supported);
+}
+
+/** Names a JSON value's type as Go's decoder does in its messages. */
+export function goTypeOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** Writes a float as Go does with `%v`: with an exponent from a million on, and below a ten thousandth. */
+export function floatText(value: number): string {
+  const magnitude = Math.abs(value);
+  if (value === 0 || (magnitude >= 1e-4 && magnitude < 1e6)) return String(value);
+  return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** Writes a value as Go prints it with `%v`: `map[a:1 b:[x y]]`, keys sorted. */
+export function goFormat(value: JsonValue): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goFormat).join(" ")}]`;
+  if (!isJsonObject(value)) return String(value);
+  const keys = Object.keys(value).sort(compareText);
+  return `map[${keys.map((key) => `${key}:${goFormat(value[key] as JsonValue)}`).join(" ")}]`;
 }

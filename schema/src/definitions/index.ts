@@ -2,15 +2,21 @@
 // become a part of their bundles.
 
 // Definitions
-export { checkDefinition, checkUnchanged, defaultDefinition } from "./definition-part.js";
-export { checkNames, approvalState, approvalTextOf, isProtectedGroup } from "./check-names.js";
-export { checkExpressions, unevaluatedRules } from "./validation-rules.js";
-export { checkStoredVersions, type DefinitionContext } from "./definition.js";
+export {
+  approvalState,
+  approvalTextOf,
+  checkDefinition,
+  checkNames,
+  checkStoredVersions,
+  checkUnchanged,
+  defaultDefinition,
+  isProtectedGroup,
+  type DefinitionContext,
+} from "./definition.js";
+export { checkExpressions, evaluateRules, unevaluatedRules } from "./validation-rules.js";
 
 // Objects
-export { brokenRule, wrongType } from "./schema-messages.js";
 export { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
-export { evaluateRules } from "./rules.js";
 export {
   applyDefaults,
   dropNulls,
@@ -21,7 +27,7 @@ export {
   pruneUnknownFields,
   type StructuralSchema,
 } from "./structural-schema.js";
-export { validateSchema } from "./validate-schema.js";
+export { brokenRule, validateSchema, wrongType } from "./validate-schema.js";
 
 // Names, and the addresses of webhooks
 export {
@@ -39,11 +45,8 @@ export {
 export { checkClientConfig, checkReviewVersions, REVIEW_VERSIONS } from "./webhook-client.js";
 
 // Messages
-export { checkText, problemLinesOf } from "./expressions.js";
-export type { CheckedText, Variables, VariableType } from "./expressions.js";
+export { checkText, problemLinesOf, type CheckedText, type Variables, type VariableType } from "./expressions.js";
 export * from "./field-error.js";
-export { floatText, goFormat, goTypeOf } from "./go-format.js";
-export { checkOneOf, checkRequired, checkRequiredOneOf } from "./required-rules.js";
 
 // JSON
 export {

@@ -1,14 +1,62 @@
 // What every schema in a definition may say, wherever it stands, before anybody asks whether it is structural.
-import { forbiddenError, invalidError, textNotSupportedError, type FieldError } from "./field-error.js";
-import { isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
-import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
-import { checkListType } from "./check-list-type.js";
-import { checkRuleFields } from "./validation-rules.js";
+import {
+  forbiddenError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  textNotSupportedError,
+  type FieldError,
+} from "./field-error.js";
+import { arrayAt, isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
+import { internalSchema, setFields } from "./go-structs.js";
+import type { MetadataRules } from "./embedded-resource.js";
+import { itemSchema, propertiesOf, RESOURCE_FIELDS, type StructuralSchema } from "./structural-schema.js";
+import { checkDefaults } from "./check-defaults.js";
+import { checkExpressions, checkRuleFields } from "./validation-rules.js";
+import { checkStructure, conversionOf } from "./check-structure.js";
+
+// What the schema of a version may say, in the order in which kube-apiserver 1.36 looks at it.
+
+const STATUS_TEXT =
+  'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
+const ROOT_FIELDS =
+  "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
+
+/** Checks the schema of a version. */
+export function checkVersionSchema(
+  schema: StructuralSchema,
+  { path, hasStatus, metadata }: { path: string; hasStatus: boolean; metadata: MetadataRules },
+): FieldError[] {
+  const ofNull =
+    schema["nullable"] === true ? [forbiddenError(`${path}.nullable`, "nullable cannot be true at the root")] : [];
+  const ofRoot = [...(hasStatus ? checkRoot(schema, path) : []), ...ofNull];
+  const conversion = conversionOf(schema);
+  const ofStructure = conversion.isPossible ? checkStructure(schema, path) : [];
+  // Values are only looked at where there is a structure, and expressions only where the values are right.
+  const isStructural = conversion.isPossible && ofStructure.length === 0;
+  const ofDefaults = isStructural ? checkDefaults(schema, path, metadata) : [];
+  const ofSchema = checkOpenApi(schema, { path, isRoot: true });
+  const ofRules = isStructural && ofDefaults.length === 0 ? checkExpressions(schema, { path, errors: ofSchema }) : [];
+  const errors = [...ofRoot, ...ofStructure, ...ofDefaults, ...ofSchema, ...ofRules];
+  const isUnexplained = errors.length === 0 && conversion.problem !== undefined;
+  return isUnexplained ? [invalidError(path, "", conversion.problem!)] : errors;
+}
+
+// The schema of the status stands alone for requests that write the status, so nothing around it may say anything of it.
+function checkRoot(schema: StructuralSchema, path: string): FieldError[] {
+  const fields = setFields(schema);
+  const type = stringAt(schema, "type") ?? "";
+  const odd = fields.find(
+    (field) => !ROOT_FIELDS.split(" ").includes(field) || (field === "Type" && type !== "object"),
+  );
+  if (odd === undefined) return [];
+  if (odd === "Type") return [invalidError(`${path}.type`, type, STATUS_TEXT)];
+  const text = `only [${ROOT_FIELDS}] fields are allowed at the root of the schema if the status subresource is enabled`;
+  return [invalidError(path, internalSchema(schema), text)];
+}
 
 /** The types that a schema may state. */
 export const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
-/** The fields of an object that Kubernetes itself declares. */
-export const META_FIELDS = ["apiVersion", "kind", "metadata"];
 
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 const QUADRATIC = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -36,7 +84,7 @@ export function checkOpenApi(schema: StructuralSchema, place: Place): FieldError
     ...checkOwn(schema, place),
     ...below(memberOf(schema, "additionalProperties"), "additionalProperties", ofMap),
     ...Object.entries(propertiesOf(schema)).flatMap(([name, child]) => {
-      const isOfType = META_FIELDS.includes(name) && (isRoot || schema["x-kubernetes-embedded-resource"] === true);
+      const isOfType = RESOURCE_FIELDS.has(name) && (isRoot || schema["x-kubernetes-embedded-resource"] === true);
       const ofRoot = isRoot ? { noDefaults: `in top-level ${name}` } : {};
       return below(child, `properties[${name}]`, isOfType ? { isMeta: true, ...ofRoot } : {});
     }),
@@ -85,4 +133,112 @@ function objectOf(schema: StructuralSchema, name: string): JsonObject {
 function listOf(schema: StructuralSchema, name: string): readonly JsonValue[] {
   const value = memberOf(schema, name);
   return Array.isArray(value) ? value : [];
+}
+
+const KEYS = "x-kubernetes-list-map-keys";
+const LIST_TYPE = "x-kubernetes-list-type";
+const MAP_TYPE = "x-kubernetes-map-type";
+const LIST_TYPES = ["atomic", "set", "map"];
+const KEY_TEXT = "this property is in x-kubernetes-list-map-keys, so it";
+
+/** Checks how lists and maps of a schema node merge. */
+export function checkListType(schema: StructuralSchema, path: string): FieldError[] {
+  return [...checkMapType(schema, path), ...checkOwnListType(schema, path), ...checkKeys(schema, path)];
+}
+
+function checkMapType(schema: StructuralSchema, path: string): FieldError[] {
+  const mapType = stringAt(schema, MAP_TYPE);
+  if (mapType === undefined) return [];
+  return [
+    ...checkType(schema, { path, wanted: "object", member: MAP_TYPE }),
+    ...(mapType === "atomic" || mapType === "granular"
+      ? []
+      : [notSupportedError(`${path}.${MAP_TYPE}`, mapType, ["atomic", "granular"])]),
+  ];
+}
+
+function checkType(
+  schema: StructuralSchema,
+  { path, wanted, member }: { path: string; wanted: string; member: string },
+): FieldError[] {
+  const type = stringAt(schema, "type") ?? "";
+  if (type === wanted) return [];
+  const text = `must be ${wanted} if ${member} is specified`;
+  return [type === "" ? requiredError(`${path}.type`, text) : invalidError(`${path}.type`, type, text)];
+}
+
+function checkOwnListType(schema: StructuralSchema, path: string): FieldError[] {
+  const listType = stringAt(schema, LIST_TYPE);
+  if (listType === undefined) return [];
+  const ofType = checkType(schema, { path, wanted: "array", member: LIST_TYPE });
+  const items = itemSchema(schema) ?? {};
+  const isKnown = LIST_TYPES.includes(listType);
+  const nullable =
+    ofType.length === 0 && isKnown && items["nullable"] === true && listType !== "atomic"
+      ? [forbiddenError(`${path}.items.nullable`, `cannot be nullable when ${LIST_TYPE} is ${listType}`)]
+      : [];
+  return [
+    ...ofType,
+    ...(ofType.length === 0 && listType === "set" ? checkSetItems(items, path) : []),
+    ...(isKnown ? [] : [notSupportedError(`${path}.${LIST_TYPE}`, listType, LIST_TYPES)]),
+    ...nullable,
+  ];
+}
+
+function checkSetItems(items: StructuralSchema, path: string): FieldError[] {
+  const suffix = `must be atomic as item of a list with ${LIST_TYPE}=set`;
+  if (items["type"] === "object" && items[MAP_TYPE] !== "atomic") {
+    return [invalidError(`${path}.items.${MAP_TYPE}`, items[LIST_TYPE] ?? null, suffix)];
+  }
+  const listType = items[LIST_TYPE];
+  return items["type"] === "array" && listType !== undefined && listType !== "atomic"
+    ? [invalidError(`${path}.items.${LIST_TYPE}`, listType, suffix)]
+    : [];
+}
+
+function checkKeys(schema: StructuralSchema, path: string): FieldError[] {
+  const keys = (arrayAt(schema, KEYS) ?? []).map(String);
+  const listType = stringAt(schema, LIST_TYPE);
+  if (listType !== "map") {
+    const text = `must be map if ${KEYS} is non-empty`;
+    const field = `${path}.${LIST_TYPE}`;
+    if (keys.length === 0) return [];
+    return [listType === undefined ? requiredError(field, text) : invalidError(field, listType, text)];
+  }
+  const errors =
+    keys.length === 0 ? [requiredError(`${path}.${KEYS}`, `must not be empty if ${LIST_TYPE} is map`)] : [];
+  const items = itemSchema(schema);
+  if (items === undefined)
+    return [...errors, requiredError(`${path}.items`, `must have a schema if ${LIST_TYPE} is map`)];
+  if (items["type"] !== "object") {
+    const text = `must be object if parent array's ${LIST_TYPE} is map`;
+    return [...errors, invalidError(`${path}.items.type`, items["type"] ?? "", text)];
+  }
+  const properties = propertiesOf(items);
+  for (const [index, key] of keys.entries()) {
+    if (!Object.hasOwn(properties, key))
+      errors.push(invalidError(`${path}.${KEYS}`, keys, "entries must all be names of item properties"));
+    if (keys.indexOf(key) < index)
+      errors.push(invalidError(`${path}.${KEYS}`, keys, "must not contain duplicate entries"));
+  }
+  return [...errors, ...[...new Set(keys)].flatMap((key) => checkKey(items, { key, path }))];
+}
+
+function checkKey(items: StructuralSchema, { key, path }: { key: string; path: string }): FieldError[] {
+  const property = memberOf(propertiesOf(items), key);
+  if (!isJsonObject(property)) return [];
+  const field = `${path}.items.properties[${key}]`;
+  const type = stringAt(property, "type") ?? "";
+  const errors: FieldError[] = [];
+  if (type === "object" || type === "array") {
+    // Kubernetes shows the type of the item.
+    errors.push(invalidError(`${field}.type`, "object", `must be a scalar type if parent array's ${LIST_TYPE} is map`));
+  }
+  if (memberOf(property, "default") === undefined && !(arrayAt(items, "required") ?? []).includes(key)) {
+    errors.push(requiredError(`${field}.default`, `${KEY_TEXT} must have a default or be a required property`));
+  }
+  if (property["nullable"] === true) {
+    errors.push(forbiddenError(`${field}.nullable`, `${KEY_TEXT} cannot be nullable`));
+  }
+  return errors;
 }

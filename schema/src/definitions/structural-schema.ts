@@ -4,7 +4,8 @@ import { clone, isJsonObject, memberOf, setMember, type JsonObject, type JsonVal
 /** The openAPIV3Schema of a CRD version, or a part of it. */
 export type StructuralSchema = JsonObject;
 
-const ROOT_FIELDS = new Set(["apiVersion", "kind", "metadata"]);
+/** The fields of a resource that Kubernetes itself declares. */
+export const RESOURCE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 const METADATA_FIELDS = new Set([
   ...["annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers"],
   ...["generateName", "generation", "labels", "managedFields", "name", "namespace", "ownerReferences"],
@@ -107,7 +108,7 @@ function pruneObject(
     const memberPath = path === "" ? name : `${path}.${name}`;
     const innerPath = memberPathOf(schema ?? {}, metadataPath, name);
     const value = object[name] as JsonValue;
-    if (isResource && ROOT_FIELDS.has(name)) {
+    if (isResource && RESOURCE_FIELDS.has(name)) {
       // ObjectMeta is typed: there is no null of it.
       if (name === "metadata" && value === null) object[name] = {};
       else if (name === "metadata")

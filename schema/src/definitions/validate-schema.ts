@@ -2,20 +2,21 @@
 import { hasFormat } from "../strings/formats.js";
 import { hasMatch } from "../strings/pattern.js";
 import {
+  floatText,
   invalidError,
   notSupportedError,
-  textNotSupportedError,
   requiredError,
+  textNotSupportedError,
   tooLongError,
   tooManyError,
+  typeInvalidError,
   type FieldError,
 } from "./field-error.js";
 import { deepEqual, isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
-import { brokenRule, wrongType, type SchemaResult } from "./schema-messages.js";
-import { checkType } from "./types.js";
-import { checkJunctors } from "./junctors.js";
-import { checkNumber } from "./numbers.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
+import { quote } from "../strings/escape.js";
+import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "../values/numbers.js";
+import type { Schema } from "../values/schema.js";
 
 /** A value and the one that it replaces; without `old` nothing is forgiven. */
 export interface Validated {
@@ -167,4 +168,189 @@ function mergeResults(parts: readonly SchemaResult[]): SchemaResult {
     errors: parts.flatMap((part) => part.errors),
     matches: parts.reduce((sum, part) => sum + part.matches, 0),
   };
+}
+
+/**
+ * Checks anyOf, oneOf, allOf and not of a value at `path`, with `check` for the branches. What failed best among the branches is reported
+ * too, except for `not`.
+ */
+export function checkJunctors(
+  schema: StructuralSchema,
+  path: string,
+  check: (branch: JsonObject) => SchemaResult,
+): SchemaResult {
+  const parts = [
+    checkAnyOf(path, branchesOf(schema, "anyOf").map(check)),
+    checkOneOf(path, branchesOf(schema, "oneOf").map(check)),
+    checkAllOf(path, branchesOf(schema, "allOf").map(check)),
+  ];
+  const not = memberOf(schema, "not");
+  if (isJsonObject(not) && check(not).errors.length === 0) {
+    parts.push({ errors: [unattributed(`${quote(path)} must not validate the schema (not)`)], matches: 0 });
+  }
+  return {
+    errors: parts.flatMap((part) => part.errors),
+    matches: 1 + parts.reduce((sum, part) => sum + part.matches, 0),
+  };
+}
+
+function checkAnyOf(path: string, results: SchemaResult[]): SchemaResult {
+  const best = bestFailure(results);
+  if (best === undefined || results.some(isValid)) return NO_ERRORS;
+  const message = `${quote(path)} must validate at least one schema (anyOf)`;
+  return { errors: [unattributed(message), ...best.errors], matches: best.matches };
+}
+
+function checkOneOf(path: string, results: SchemaResult[]): SchemaResult {
+  const valid = results.filter(isValid).length;
+  if (results.length === 0 || valid === 1) return NO_ERRORS;
+  const found = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
+  const message = `${quote(path)} must validate one and only one schema (oneOf). ${found}`;
+  const best = valid === 0 ? bestFailure(results) : undefined;
+  return { errors: [unattributed(message), ...(best?.errors ?? [])], matches: best?.matches ?? 0 };
+}
+
+function checkAllOf(path: string, results: SchemaResult[]): SchemaResult {
+  const errors = results.flatMap((result) => result.errors);
+  const matches = results.reduce((sum, result) => sum + result.matches + 1, 0);
+  const valid = results.filter(isValid).length;
+  if (valid === results.length) return { errors, matches };
+  const none = valid === 0 ? ". None validated" : "";
+  return { errors: [...errors, unattributed(`${quote(path)} must validate all the schemas (allOf)${none}`)], matches };
+}
+
+const NO_ERRORS: SchemaResult = { errors: [], matches: 0 };
+
+function isValid(result: SchemaResult): boolean {
+  return result.errors.length === 0;
+}
+
+function bestFailure(results: SchemaResult[]): SchemaResult | undefined {
+  return results
+    .filter((result) => !isValid(result))
+    .reduce<SchemaResult | undefined>(
+      (best, result) => (best && best.matches >= result.matches ? best : result),
+      undefined,
+    );
+}
+
+function branchesOf(schema: StructuralSchema, junctor: "anyOf" | "oneOf" | "allOf"): JsonObject[] {
+  const branches = memberOf(schema, junctor);
+  return Array.isArray(branches) ? branches.filter(isJsonObject) : [];
+}
+
+const MINIMUM = ["Minimum", "should be greater than", -1] as const;
+const MAXIMUM = ["Maximum", "should be less than", 1] as const;
+
+/** Checks range, multipleOf, minimum and maximum of a number. */
+export function checkNumber(schema: StructuralSchema, path: string, value: number): FieldError[] {
+  const { multipleOf, minimum, maximum } = schema;
+  const errors: FieldError[] = [];
+  const fits = (what: string, number: number) => {
+    const isFit = fitsFormat(number, schema as Schema);
+    if (!isFit) errors.push(unattributed(`${what} must be of type ${formatText(schema)} in ${path}`));
+    return isFit;
+  };
+  fits("Checked value", value);
+  if (typeof multipleOf === "number") errors.push(...checkMultiple(multipleOf, path, value));
+  const check = (bound: number, isExclusive: boolean, [what, words, sign]: typeof MINIMUM | typeof MAXIMUM) => {
+    const isFloat = !fits(`${what} boundary value`, bound) || !isInt64(value);
+    const limit = comparedLimit(value, bound, schema as Schema);
+    const compared = { bound: limit, text: isFloat ? floatText(limit) : String(limit), isFloat };
+    const distance = (value - compared.bound) * sign;
+    if (distance > 0 || (isExclusive && distance === 0)) {
+      const valueText = compared.isFloat ? floatText(value) : String(value);
+      errors.push(brokenNumberRule(path, valueText, `${words}${isExclusive ? "" : " or equal to"} ${compared.text}`));
+    }
+  };
+  if (typeof minimum === "number") check(minimum, schema["exclusiveMinimum"] === true, MINIMUM);
+  if (typeof maximum === "number") check(maximum, schema["exclusiveMaximum"] === true, MAXIMUM);
+  return errors;
+}
+
+function formatText(schema: StructuralSchema): string {
+  const format = memberOf(schema, "format");
+  const type = String(schema["type"]);
+  return typeof format === "string" && format !== "" ? `${type} with format ${format}` : `${type} (default format)`;
+}
+
+function checkMultiple(factor: number, path: string, value: number): FieldError[] {
+  const whole = Math.trunc(factor);
+  if (isInt64(value) && whole <= 0) {
+    return [invalidError(path, whole, `factor MultipleOf declared for ${path} must be positive: ${whole}`)];
+  }
+  return isMultipleOf(value, factor) === true
+    ? []
+    : [brokenRule(path, value, `should be a multiple of ${floatText(factor)}`)];
+}
+
+/** Gives the JSON type of a value in the words of a schema; a number without fraction is an integer. */
+export function actualType(value: JsonValue): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return isInt64(value) ? "integer" : "number";
+  return typeof value;
+}
+
+/** Checks a value's JSON type; a fraction where an integer format is declared is named by its Go type. */
+export function checkType(schema: StructuralSchema, path: string, value: JsonValue): FieldError[] {
+  const types = typesOf(schema);
+  if (types.length === 0) return [];
+  const actual = actualType(value);
+  if (actual === "null") return schema["nullable"] === true ? [] : [wrongType(path, types.join(","), actual)];
+  if (types.includes(actual) || (actual === "integer" && types.includes("number"))) return [];
+  const format = memberOf(schema, "format");
+  const isNumeric = types.includes("number") || types.includes("integer");
+  if (typeof format === "string" && format !== "") {
+    const isTextOrList = typeof value === "string" || Array.isArray(value);
+    // What Kubernetes does with a formatted schema: texts and lists pass as anything but a number, others show their format.
+    if (!isTextOrList) return [wrongType(path, format, goNumberType(value))];
+    if (!isNumeric) return [];
+  }
+  return [wrongType(path, types.join(","), actual)];
+}
+
+function typesOf(schema: StructuralSchema): string[] {
+  if (schema["x-kubernetes-int-or-string"] === true) return ["integer", "string"];
+  const type = memberOf(schema, "type");
+  return typeof type === "string" && type !== "" ? [type] : [];
+}
+
+function goNumberType(value: JsonValue): string {
+  if (typeof value !== "number") return "";
+  return isInt64(value) ? "int64" : "float64";
+}
+
+// Validation results in the words of kube-openapi: what fails inside a schema names its path twice, in the cause and in the text.
+
+/** What a schema makes of a value; `matches` counts the checks, by which Kubernetes picks the best of several branches. */
+export interface SchemaResult {
+  readonly errors: FieldError[];
+  readonly matches: number;
+}
+
+/** A rule that a value breaks: `{path} in body {rule}`. */
+export function brokenRule(path: string, value: JsonValue, rule: string): FieldError {
+  return invalidError(path, value, `${inBody(path)} ${rule}`);
+}
+
+/** A rule that a number breaks, which is written in Go's way. */
+export function brokenNumberRule(path: string, numberText: string, rule: string): FieldError {
+  const detail = `${inBody(path)} ${rule}`;
+  return { reason: "FieldValueInvalid", field: path, message: `Invalid value: ${numberText}: ${detail}` };
+}
+
+/** A value of the wrong type; `actual` is the type that it has, or the value of a wrong format. */
+export function wrongType(path: string, type: string, actual: string): FieldError {
+  return typeInvalidError(path, actual, `${inBody(path)} must be of type ${type}: ${quote(actual)}`);
+}
+
+/** A failure that Kubernetes does not attribute to a field. */
+export function unattributed(message: string): FieldError {
+  return invalidError("", "", message);
+}
+
+// At the root the path is empty and so are the words for it, which leaves a space in front.
+function inBody(path: string): string {
+  return `${path} in body`;
 }

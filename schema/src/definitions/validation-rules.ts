@@ -1,10 +1,31 @@
 // What a definition may say in x-kubernetes-validations.
 import type { Schema } from "../values/schema.js";
-import { compileExpression, parseFieldPath, typeOfSchema } from "../cel/index.js";
+import {
+  compileExpression,
+  estimateCost,
+  findFailures,
+  hasRules,
+  LARGEST_REQUEST,
+  parseFieldPath,
+  sizedTypeOf,
+  typeOfSchema,
+  type CheckedExpression,
+  type RuleFailure,
+  type Step,
+} from "../cel/index.js";
 import { checkText, type CheckedText } from "./expressions.js";
-import { internalError, invalidError, notSupportedError, requiredError, type FieldError } from "./field-error.js";
+import {
+  duplicateError,
+  fieldErrorText,
+  forbiddenError,
+  internalError,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  withoutValue,
+  type FieldError,
+} from "./field-error.js";
 import { arrayAt, isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
-import { copiesBelow, RuleCosts } from "./rule-costs.js";
 import { itemSchema, memberSchema, propertiesOf, type StructuralSchema } from "./structural-schema.js";
 
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -182,4 +203,162 @@ function goRuleOf(rule: JsonObject): JsonObject {
     FieldPath: rule["fieldPath"] ?? "",
     OptionalOldSelf: rule["optionalOldSelf"] ?? null,
   };
+}
+
+// What the rules of a definition may cost, estimated from the sizes that its schema bounds, in the words of kube-apiserver 1.36.
+
+const EXPRESSION_LIMIT = 10_000_000;
+const TOTAL_LIMIT = 100_000_000;
+const MOST_NAMED = 4;
+const UNBOUNDED = 2 ** 64;
+const ADVICE =
+  "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
+
+/** The value that a rule is about. */
+interface Asked {
+  readonly node: JsonObject;
+  readonly isRoot: boolean;
+  readonly copies: number | undefined;
+}
+
+/** Estimates the rules of one schema, and adds up what they cost. */
+export class RuleCosts {
+  #total = 0;
+  readonly #expensive: { readonly path: string; readonly cost: number }[] = [];
+
+  /** Refuses a rule that can cost too much, as often as one object can have its value. */
+  checkRule(path: string, rule: CheckedExpression, asked: Asked): FieldError[] {
+    const { cost, copies } = costOf(rule, asked);
+    return this.#observe(path, "estimated rule cost", copies === 0 ? 0 : Math.min(cost * copies, UNBOUNDED));
+  }
+
+  /** Refuses a messageExpression that can cost too much. */
+  checkMessage(path: string, message: CheckedExpression, asked: Asked): FieldError[] {
+    return this.#observe(path, "estimated messageExpression cost", costOf(message, asked).cost);
+  }
+
+  /** Refuses rules that can cost too much together, and names the most expensive ones. */
+  check(path: string): FieldError[] {
+    if (this.#total <= TOTAL_LIMIT) return [];
+    const words = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    const total = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    const named = [...this.#expensive].sort((one, other) => other.cost - one.cost).slice(0, MOST_NAMED);
+    return [
+      ...named.map((each) => forbiddenError(each.path, words)),
+      forbiddenError(path, exceeded(total, this.#total, TOTAL_LIMIT)),
+    ];
+  }
+
+  #observe(path: string, name: string, cost: number): FieldError[] {
+    this.#total = Math.min(this.#total + cost, UNBOUNDED);
+    if (cost >= TOTAL_LIMIT / 100) this.#expensive.push({ path, cost });
+    return cost > EXPRESSION_LIMIT ? [forbiddenError(path, exceeded(name, cost, EXPRESSION_LIMIT))] : [];
+  }
+}
+
+/** Returns how many values one object can have of the schemas right below a schema; undefined if nothing bounds them. */
+export function copiesBelow(schema: JsonObject, copies: number | undefined): number | undefined {
+  const isMap = schema["type"] === "object" && memberOf(schema, "additionalProperties") !== undefined;
+  const most = isMap ? schema["maxProperties"] : schema["type"] === "array" ? schema["maxItems"] : 1;
+  return copies === undefined || typeof most !== "number" ? undefined : Math.min(copies * Math.max(0, most), UNBOUNDED);
+}
+
+function costOf(checked: CheckedExpression, { node, isRoot, copies }: Asked): { cost: number; copies: number } {
+  const sized = sizedTypeOf(node as Schema, {}, isRoot || node["x-kubernetes-embedded-resource"] === true);
+  if (sized === undefined) return { cost: 0, copies: 0 };
+  const cost = estimateCost(checked, sized);
+  return { cost, copies: copies ?? Math.floor(LARGEST_REQUEST / (sized.minBytes + 1)) };
+}
+
+function exceeded(name: string, cost: number, limit: number): string {
+  const factor = cost / limit;
+  const shown = factor > 100 ? "more than 100x" : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
+  return `${name} exceeds budget by factor of ${shown} ${ADVICE}`;
+}
+
+// Evaluates the rules of a CRD's schema (`x-kubernetes-validations`), in Kubernetes' words.
+
+/** What the rules of a schema find wrong with an object: errors, and warnings of what an update left as it was. */
+export interface RuleFindings {
+  readonly errors: FieldError[];
+  readonly warnings: string[];
+}
+
+const NO_FINDINGS: RuleFindings = { errors: [], warnings: [] };
+const NO_MORE = "no further validation rules will be run";
+const NOT_CHECKED =
+  "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+
+// Where one of these is wrong, rules could fail for the same reason.
+const BLOCKING: ReadonlySet<FieldError["reason"]> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+/** Evaluates the rules of a schema unless `found` says that the object has the wrong shape. */
+export function evaluateRules(
+  given: StructuralSchema,
+  { object, old, found }: { object: JsonObject; old?: JsonObject | undefined; found: readonly FieldError[] },
+): RuleFindings {
+  const schema = given as Schema;
+  if (!hasRules(schema, {})) return NO_FINDINGS;
+  if (found.some(({ reason }) => BLOCKING.has(reason)))
+    return { errors: [invalidError("", null, NOT_CHECKED)], warnings: [] };
+  const failures = findFailures({ object, old, schema, definitions: {} });
+  return {
+    errors: failures.filter(({ isForgiven }) => !isForgiven).map(errorOf),
+    warnings: failures.filter(({ isForgiven }) => isForgiven).map((failure) => fieldErrorText(errorOf(failure))),
+  };
+}
+
+function errorOf(failure: RuleFailure): FieldError {
+  const { steps, type, kind, message, rule } = failure;
+  const path = pathOf(steps);
+  const name = rule.message?.trim() || rule.rule.trim();
+  switch (kind) {
+    case "broken":
+      return brokenError(failure, path);
+    case "budget":
+      return invalidError(path, type, `validation failed due to running out of cost budget, ${NO_MORE}`);
+    case "limit":
+      return invalidError(
+        path,
+        type,
+        `'operation cancelled: actual cost limit exceeded': ${NO_MORE} due to call cost exceeds limit for rule: ${name}`,
+      );
+    default:
+      return invalidError(
+        path,
+        type,
+        message.startsWith("no such overload")
+          ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+          : `${message} evaluating rule: ${name}`,
+      );
+  }
+}
+
+function brokenError({ value, type, rule, message }: RuleFailure, field: string): FieldError {
+  const isComposed = type === "object" || type === "array";
+  switch (rule.reason) {
+    case "FieldValueForbidden":
+      return forbiddenError(field, message);
+    case "FieldValueRequired":
+      return requiredError(field, message);
+    case "FieldValueDuplicate":
+      return isComposed ? withoutValue(field, rule.reason) : duplicateError(field, value as JsonValue);
+    default:
+      return isComposed
+        ? withoutValue(field, "FieldValueInvalid", message)
+        : invalidError(field, value as JsonValue, message);
+  }
+}
+
+function pathOf(steps: readonly Step[]): string {
+  return steps.reduce((path, step) => {
+    if (step.kind === "field") return path === "" ? step.name : `${path}.${step.name}`;
+    return `${path}[${step.kind === "index" ? step.index : step.name}]`;
+  }, "");
 }

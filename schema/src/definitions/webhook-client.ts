@@ -1,6 +1,5 @@
 // What kube-apiserver demands of the address of a webhook, of admission and of conversion, and of the reviews that it understands.
-import { invalidError, requiredError, type FieldError } from "./field-error.js";
-import { checkRequired } from "./required-rules.js";
+import { checkRequired, invalidError, requiredError, type FieldError } from "./field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { dns1035Problems, subdomainProblems } from "../strings/names.js";
 

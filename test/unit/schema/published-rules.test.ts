@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkExpressions } from "#schema/definitions/validation-rules.js";
-import { evaluateRules } from "#schema/definitions/rules.js";
+import { evaluateRules } from "#schema/definitions/validation-rules.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { isThorough } from "../../support/runs.js";
