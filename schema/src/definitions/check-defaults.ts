@@ -1,4 +1,4 @@
-// What the defaults of a structural schema may be: values that an object of the schema may have.
+// Validates the defaults of a structural schema: each must be a value that an object of the schema can have.
 import { fieldErrorText, invalidError, type FieldError } from "./field-error.js";
 import { clone, deepEqual, isJsonObject, memberOf, type JsonObject, type JsonValue } from "../json/json.js";
 import { checkEmbeddedResources, misfitOfEmbedded, type MetadataRules } from "./embedded-resource.js";
@@ -75,7 +75,7 @@ function checkValue(schema: StructuralSchema, field: string, value: JsonValue): 
   return errors.map((error) => ({ ...error, field: error.field === "" ? field : `${field}.${error.field}` }));
 }
 
-// Rules that are no expressions are told of where they stand.
+// Rules that are not expressions are reported at the rule.
 function checkRules(schema: StructuralSchema, field: string, value: JsonValue): FieldError[] {
   const wrapper = { type: "object", properties: { value: schema } };
   const { errors } = evaluateRules(wrapper, { object: { value }, found: [] });

@@ -1,4 +1,5 @@
-// The rules for structural schemas: every field has one declared shape, and only values are constrained by anyOf and the like.
+// The rules for structural schemas: every field has one declared shape, and schemas inside of allOf, anyOf, oneOf and not constrain values without
+// declaring anything.
 import { findPatternProblem } from "../strings/pattern.js";
 import { forbiddenError, invalidError, requiredError, type FieldError } from "./field-error.js";
 import { deepEqual, isJsonObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
@@ -16,7 +17,7 @@ const PRESERVING = "x-kubernetes-preserve-unknown-fields";
 const ONLY_NAMES = "must not specify anything other than name and generateName, but metadata is implicitly specified";
 
 /** Whether a schema can be a structural one at all, and why not where no other check says so. */
-export interface Conversion {
+interface Conversion {
   readonly isPossible: boolean;
   readonly problem?: string | undefined;
 }
@@ -81,7 +82,8 @@ function checkIntOrString(schema: StructuralSchema, path: string): FieldError[] 
 
 function checkPattern({ schema, path }: { schema: JsonObject; path: string }): FieldError[] {
   const pattern = stringAt(schema, "pattern") ?? "";
-  const problem = findPatternProblem(pattern);
+  // Most schemas have none, and re2js need not be loaded for them.
+  const problem = pattern === "" ? undefined : findPatternProblem(pattern);
   if (problem === undefined) return [];
   const text = `must be a valid regular expression, but isn't: error parsing regexp: ${problem}`;
   return [invalidError(`${path}.pattern`, pattern, text)];
@@ -138,8 +140,6 @@ function checkEmbedded(schema: StructuralSchema, path: string): FieldError[] {
   return [requiredError(`${path}.properties`, `must not be empty if ${EMBEDDED} is true without ${PRESERVING}`)];
 }
 
-// Inside anyOf, oneOf, allOf and not a schema may constrain values but not declare anything.
-
 const DECLARING = [
   ["default", "undefined"],
   ["additionalProperties", "undefined"],
@@ -158,13 +158,13 @@ const DECLARING = [
 const INTEGER_AND_STRING = [{ type: "integer" }, { type: "string" }];
 
 /** A schema inside a junctor, with its path. */
-export interface Branch {
+interface Branch {
   schema: JsonObject;
   path: string;
 }
 
 /** Checks that the junctors of a node declare nothing. */
-export function checkJunctorSchemas(schema: StructuralSchema, path: string): FieldError[] {
+function checkJunctorSchemas(schema: StructuralSchema, path: string): FieldError[] {
   // The one way to declare an integer or string that older tools understand.
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   return branchesOf(schema, path).flatMap((branch) => {
@@ -187,13 +187,13 @@ export function checkJunctorSchemas(schema: StructuralSchema, path: string): Fie
 }
 
 /** Lists every schema inside the junctors of a node, however deep. */
-export function schemasInJunctors(schema: StructuralSchema, path: string): Branch[] {
+function schemasInJunctors(schema: StructuralSchema, path: string): Branch[] {
   const below = (branch: Branch): Branch[] => [branch, ...innerOf(branch).flatMap(below)];
   return branchesOf(schema, path).flatMap(below);
 }
 
 /** Checks that fields which junctors at the root constrain are declared outside of them. */
-export function checkCompleteness(schema: StructuralSchema, path: string): FieldError[] {
+function checkCompleteness(schema: StructuralSchema, path: string): FieldError[] {
   return branchesOf(schema, path).flatMap((branch) => missingIn({ schema, path }, branch));
 }
 

@@ -1,4 +1,5 @@
-// Validates a CRD's spec. What all versions share is reported at the top of the spec, where it was before versions had their own.
+// Sets the defaults of a CustomResourceDefinition and validates it, as kube-apiserver 1.36 does. Errors in what all versions share are reported at the
+// top of the spec, where these fields were before each version had its own.
 import {
   checkRequiredOneOf,
   duplicateError,
@@ -19,13 +20,11 @@ import {
   type JsonValue,
 } from "../json/json.js";
 import { checkClientConfig, checkReviewVersions } from "./webhook-client.js";
-import { dns1035Problem, subdomainProblems } from "../strings/names.js";
+import { dns1035Problem, kindProblem, subdomainProblems } from "../strings/names.js";
 import type { MetadataRules } from "./embedded-resource.js";
 import { checkVersionSchema } from "./open-api-schema.js";
 import { internalVersion } from "./go-structs.js";
 import { propertiesOf, type StructuralSchema } from "./structural-schema.js";
-
-// What kube-apiserver demands of a CustomResourceDefinition, and what it fills in first.
 
 /** Sets the defaults of a definition, in the definition itself: names and conversion. */
 export function defaultDefinition(crd: JsonObject): void {
@@ -93,7 +92,7 @@ const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
 const PRUNED_TEXT = "must be false in order to use defaults in the schema";
 
-/** What the check of a definition knows besides it. */
+/** What the check of a definition needs besides it. */
 export interface DefinitionContext {
   /** The definition that it replaces. */
   readonly old?: JsonObject | undefined;
@@ -101,7 +100,7 @@ export interface DefinitionContext {
 }
 
 /** Checks a CRD's spec. */
-export function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: DefinitionContext): FieldError[] {
+function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: DefinitionContext): FieldError[] {
   const names = objectAt(spec, "names") ?? {};
   return [
     ...checkGroup(spec),
@@ -118,7 +117,7 @@ export function checkSpec(crd: JsonObject, spec: JsonObject, { old, metadata }: 
 }
 
 /** Tells whether objects of a definition can exist. */
-export function isEstablished(crd: JsonObject | undefined): boolean {
+function isEstablished(crd: JsonObject | undefined): boolean {
   const conditions = (arrayAt(objectAt(crd, "status"), "conditions") ?? []).filter(isJsonObject);
   return conditions.some(({ type, status }) => type === "Established" && status === "True");
 }
@@ -317,8 +316,8 @@ const MAX_SELECTABLE = 8;
 const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
 const SIMPLE_PATH = "must be a simple json path starting with .";
 
-/** Checks what those are told who use a version that is to be used no more. */
-export function checkDeprecation(version: JsonObject, path: string): FieldError[] {
+/** Checks the warning for users of a deprecated version. */
+function checkDeprecation(version: JsonObject, path: string): FieldError[] {
   const { deprecationWarning: warning } = version;
   if (typeof warning !== "string") return [];
   const field = `${path}.deprecationWarning`;
@@ -335,7 +334,7 @@ export function checkDeprecation(version: JsonObject, path: string): FieldError[
 }
 
 /** Checks the paths of a scale subresource. */
-export function checkScale(scale: JsonObject, path: string): FieldError[] {
+function checkScale(scale: JsonObject, path: string): FieldError[] {
   const label = stringAt(scale, "labelSelectorPath") ?? "";
   const under = (roots: string[], text: string): ((value: string) => string | undefined) => {
     return (value) => (roots.some((root) => value.startsWith(`${root}.`)) ? undefined : text);
@@ -351,7 +350,7 @@ export function checkScale(scale: JsonObject, path: string): FieldError[] {
 }
 
 /** Checks the columns that kubectl prints. */
-export function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
+function checkColumns(columns: readonly JsonObject[], path: string): FieldError[] {
   return columns.flatMap((column, index) => {
     const at = `${path}[${index}]`;
     const [type, format] = [stringAt(column, "type") ?? "", stringAt(column, "format") ?? ""];
@@ -369,7 +368,7 @@ export function checkColumns(columns: readonly JsonObject[], path: string): Fiel
 }
 
 /** Checks the fields by which lists may be selected. */
-export function checkSelectableFields(
+function checkSelectableFields(
   fields: readonly JsonObject[],
   { schema, path }: { schema: StructuralSchema; path: string },
 ): FieldError[] {
@@ -421,8 +420,6 @@ function checkPath(field: string, path: string, problemOf: (path: string) => str
   return problem === undefined ? [] : [invalidError(field, path, problem)];
 }
 
-// The names that a definition gives its kind, and the approval that those in Kubernetes' own groups need.
-
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 /** The annotation that allows a CRD in one of Kubernetes' own groups. */
@@ -434,7 +431,7 @@ export function isProtectedGroup(group: string): boolean {
 }
 
 /** Checks the names that a definition must give. */
-export function checkMissingNames(names: JsonObject): FieldError[] {
+function checkMissingNames(names: JsonObject): FieldError[] {
   const missing = ["plural", "singular", "kind", "listKind"].filter((member) => !stringAt(names, member));
   return missing.map((member) => requiredError(`spec.names.${member}`));
 }
@@ -456,21 +453,16 @@ export function checkNames(names: JsonObject, path: string): FieldError[] {
   return [
     ...checkOne("plural"),
     ...checkOne("singular"),
-    ...checkOne("kind", mixedCaseProblem),
-    ...checkOne("listKind", mixedCaseProblem),
+    ...checkOne("kind", kindProblem),
+    ...checkOne("listKind", kindProblem),
     ...checkEach("shortNames"),
     ...(isSame ? [invalidError(`${path}.listKind`, kind, "kind and listKind may not be the same")] : []),
     ...checkEach("categories"),
   ];
 }
 
-function mixedCaseProblem(text: string): string | undefined {
-  const problem = dns1035Problem(text.toLowerCase());
-  return problem && `may have mixed case, but should otherwise match: ${problem}`;
-}
-
 /** Checks that a definition in one of Kubernetes' own groups is approved; what `old` said already is not looked at again. */
-export function checkApproval(crd: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkApproval(crd: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (!isProtectedGroup(stringAt(objectAt(crd, "spec"), "group") ?? "")) return [];
   const approval = approvalTextOf(crd);
   const state = approvalState(approval);

@@ -1,6 +1,7 @@
+// Validates embedded resources (`x-kubernetes-embedded-resource`): their type and their metadata.
 import { invalidError, requiredError, type FieldError } from "./field-error.js";
 import { isJsonObject, memberOf, objectAt, sortedJson, type JsonObject, type JsonValue } from "../json/json.js";
-import { dns1035Problem } from "../strings/names.js";
+import { kindProblem } from "../strings/names.js";
 import { itemSchema, memberPathOf, memberSchema, type StructuralSchema } from "./structural-schema.js";
 
 /** What ObjectMeta may be, which this package does not know. */
@@ -104,7 +105,7 @@ function firstDefined<Item, Result>(
 function checkTypeMeta(object: JsonObject, path: string, metadata: MetadataRules): FieldError[] {
   return [
     ...checkMember({ field: childPath(path, "apiVersion"), value: memberOf(object, "apiVersion") }, checkApiVersion),
-    ...checkMember({ field: childPath(path, "kind"), value: memberOf(object, "kind") }, checkKind),
+    ...checkMember({ field: childPath(path, "kind"), value: memberOf(object, "kind") }, kindProblem),
     ...metadata.check(objectAt(object, "metadata") ?? {}, childPath(path, "metadata")),
   ];
 }
@@ -123,9 +124,4 @@ function checkMember({ field, value }: Member, check: (text: string) => string |
 
 function checkApiVersion(text: string): string | undefined {
   return text.split("/").length > 2 ? `unexpected GroupVersion string: ${text}` : undefined;
-}
-
-function checkKind(text: string): string | undefined {
-  const problem = dns1035Problem(text.toLowerCase());
-  return problem === undefined ? undefined : `may have mixed case, but should otherwise match: ${problem}`;
 }

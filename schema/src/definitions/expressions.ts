@@ -1,3 +1,4 @@
+// Compiles an expression as kube-apiserver does when an object is written, with the error that it reports: the message, the line, and a mark below it.
 import {
   checkExpression,
   compileExpression,

@@ -1,3 +1,5 @@
+// Field errors as k8s.io/apimachinery/pkg/util/validation/field makes and prints them, the checks for required and supported values, and values as
+// Go formats them.
 import { compareText, goJson, isJsonObject, type JsonValue } from "../json/json.js";
 import { quote } from "../strings/escape.js";
 

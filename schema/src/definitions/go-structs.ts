@@ -1,4 +1,4 @@
-// How the Go types behind a definition print in a message: every field by its Go name, in the order of the struct, absent ones too.
+// The Go structs of a CustomResourceDefinition as messages print them: every field by its Go name, in the order of the struct, absent ones too.
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** What a field of a Go struct holds: how an absent value prints, and how a present one does. */

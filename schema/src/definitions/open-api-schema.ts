@@ -1,4 +1,5 @@
-// What every schema in a definition may say, wherever it stands, before anybody asks whether it is structural.
+// Validates the OpenAPI schema of a version in the order of kube-apiserver 1.36: its structure and defaults, the keywords of every schema in it with
+// list types, and the expressions of its rules.
 import {
   forbiddenError,
   invalidError,
@@ -14,8 +15,6 @@ import { itemSchema, propertiesOf, RESOURCE_FIELDS, type StructuralSchema } from
 import { checkDefaults } from "./check-defaults.js";
 import { checkExpressions, checkRuleFields } from "./validation-rules.js";
 import { checkStructure, conversionOf } from "./check-structure.js";
-
-// What the schema of a version may say, in the order in which kube-apiserver 1.36 looks at it.
 
 const STATUS_TEXT =
   'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
@@ -56,7 +55,7 @@ function checkRoot(schema: StructuralSchema, path: string): FieldError[] {
 }
 
 /** The types that a schema may state. */
-export const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
+const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 const QUADRATIC = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -71,7 +70,7 @@ interface Place {
 }
 
 /** Checks a schema and all that it consists of. */
-export function checkOpenApi(schema: StructuralSchema, place: Place): FieldError[] {
+function checkOpenApi(schema: StructuralSchema, place: Place): FieldError[] {
   const { path, isRoot = false, isMeta = false, noDefaults } = place;
   const below = (child: JsonValue | undefined, name: string, more: Partial<Place> = {}): FieldError[] =>
     isJsonObject(child) ? checkOpenApi(child, { isMeta, noDefaults, ...more, path: `${path}.${name}` }) : [];
@@ -142,7 +141,7 @@ const LIST_TYPES = ["atomic", "set", "map"];
 const KEY_TEXT = "this property is in x-kubernetes-list-map-keys, so it";
 
 /** Checks how lists and maps of a schema node merge. */
-export function checkListType(schema: StructuralSchema, path: string): FieldError[] {
+function checkListType(schema: StructuralSchema, path: string): FieldError[] {
   return [...checkMapType(schema, path), ...checkOwnListType(schema, path), ...checkKeys(schema, path)];
 }
 

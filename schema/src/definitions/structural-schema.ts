@@ -1,4 +1,4 @@
-// What a CRD's schema does to an object before anything is validated: unknown fields go, nulls go, defaults come.
+// Structural schemas, and what they do to an object before it is validated: pruning of unknown fields, dropping of nulls, and defaulting.
 import { clone, isJsonObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json/json.js";
 
 /** The openAPIV3Schema of a CRD version, or a part of it. */

@@ -1,4 +1,5 @@
-// Validates one value against one schema node, in the order in which Kubernetes runs its checks.
+// Validates a value against a schema as kube-openapi does: in its order and in its words, where an error inside of a schema names the path twice, in
+// the cause and in the text.
 import { hasFormat } from "../strings/formats.js";
 import { hasMatch } from "../strings/pattern.js";
 import {
@@ -19,7 +20,7 @@ import { comparedLimit, fitsFormat, isInt64, isMultipleOf } from "../values/numb
 import type { Schema } from "../values/schema.js";
 
 /** A value and the one that it replaces; without `old` nothing is forgiven. */
-export interface Validated {
+interface Validated {
   readonly path: string;
   readonly value: JsonValue;
   readonly old?: JsonValue | undefined;
@@ -174,7 +175,7 @@ function mergeResults(parts: readonly SchemaResult[]): SchemaResult {
  * Checks anyOf, oneOf, allOf and not of a value at `path`, with `check` for the branches. What failed best among the branches is reported
  * too, except for `not`.
  */
-export function checkJunctors(
+function checkJunctors(
   schema: StructuralSchema,
   path: string,
   check: (branch: JsonObject) => SchemaResult,
@@ -243,7 +244,7 @@ const MINIMUM = ["Minimum", "should be greater than", -1] as const;
 const MAXIMUM = ["Maximum", "should be less than", 1] as const;
 
 /** Checks range, multipleOf, minimum and maximum of a number. */
-export function checkNumber(schema: StructuralSchema, path: string, value: number): FieldError[] {
+function checkNumber(schema: StructuralSchema, path: string, value: number): FieldError[] {
   const { multipleOf, minimum, maximum } = schema;
   const errors: FieldError[] = [];
   const fits = (what: string, number: number) => {
@@ -285,7 +286,7 @@ function checkMultiple(factor: number, path: string, value: number): FieldError[
 }
 
 /** Gives the JSON type of a value in the words of a schema; a number without fraction is an integer. */
-export function actualType(value: JsonValue): string {
+function actualType(value: JsonValue): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") return isInt64(value) ? "integer" : "number";
@@ -293,7 +294,7 @@ export function actualType(value: JsonValue): string {
 }
 
 /** Checks a value's JSON type; a fraction where an integer format is declared is named by its Go type. */
-export function checkType(schema: StructuralSchema, path: string, value: JsonValue): FieldError[] {
+function checkType(schema: StructuralSchema, path: string, value: JsonValue): FieldError[] {
   const types = typesOf(schema);
   if (types.length === 0) return [];
   const actual = actualType(value);
@@ -321,10 +322,8 @@ function goNumberType(value: JsonValue): string {
   return isInt64(value) ? "int64" : "float64";
 }
 
-// Validation results in the words of kube-openapi: what fails inside a schema names its path twice, in the cause and in the text.
-
 /** What a schema makes of a value; `matches` counts the checks, by which Kubernetes picks the best of several branches. */
-export interface SchemaResult {
+interface SchemaResult {
   readonly errors: FieldError[];
   readonly matches: number;
 }
@@ -335,7 +334,7 @@ export function brokenRule(path: string, value: JsonValue, rule: string): FieldE
 }
 
 /** A rule that a number breaks, which is written in Go's way. */
-export function brokenNumberRule(path: string, numberText: string, rule: string): FieldError {
+function brokenNumberRule(path: string, numberText: string, rule: string): FieldError {
   const detail = `${inBody(path)} ${rule}`;
   return { reason: "FieldValueInvalid", field: path, message: `Invalid value: ${numberText}: ${detail}` };
 }
@@ -346,7 +345,7 @@ export function wrongType(path: string, type: string, actual: string): FieldErro
 }
 
 /** A failure that Kubernetes does not attribute to a field. */
-export function unattributed(message: string): FieldError {
+function unattributed(message: string): FieldError {
   return invalidError("", "", message);
 }
 

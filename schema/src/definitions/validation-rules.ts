@@ -1,4 +1,5 @@
-// What a definition may say in x-kubernetes-validations.
+// Validation rules (`x-kubernetes-validations`) in kube-apiserver's words: the check of the rules of a definition, the estimate of their cost from the
+// sizes that the schema bounds, and their evaluation about an object.
 import type { Schema } from "../values/schema.js";
 import {
   compileExpression,
@@ -205,8 +206,6 @@ function goRuleOf(rule: JsonObject): JsonObject {
   };
 }
 
-// What the rules of a definition may cost, estimated from the sizes that its schema bounds, in the words of kube-apiserver 1.36.
-
 const EXPRESSION_LIMIT = 10_000_000;
 const TOTAL_LIMIT = 100_000_000;
 const MOST_NAMED = 4;
@@ -222,7 +221,7 @@ interface Asked {
 }
 
 /** Estimates the rules of one schema, and adds up what they cost. */
-export class RuleCosts {
+class RuleCosts {
   #total = 0;
   readonly #expensive: { readonly path: string; readonly cost: number }[] = [];
 
@@ -257,7 +256,7 @@ export class RuleCosts {
 }
 
 /** Returns how many values one object can have of the schemas right below a schema; undefined if nothing bounds them. */
-export function copiesBelow(schema: JsonObject, copies: number | undefined): number | undefined {
+function copiesBelow(schema: JsonObject, copies: number | undefined): number | undefined {
   const isMap = schema["type"] === "object" && memberOf(schema, "additionalProperties") !== undefined;
   const most = isMap ? schema["maxProperties"] : schema["type"] === "array" ? schema["maxItems"] : 1;
   return copies === undefined || typeof most !== "number" ? undefined : Math.min(copies * Math.max(0, most), UNBOUNDED);
@@ -276,10 +275,8 @@ function exceeded(name: string, cost: number, limit: number): string {
   return `${name} exceeds budget by factor of ${shown} ${ADVICE}`;
 }
 
-// Evaluates the rules of a CRD's schema (`x-kubernetes-validations`), in Kubernetes' words.
-
 /** What the rules of a schema find wrong with an object: errors, and warnings of what an update left as it was. */
-export interface RuleFindings {
+interface RuleFindings {
   readonly errors: FieldError[];
   readonly warnings: string[];
 }

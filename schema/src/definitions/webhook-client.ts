@@ -1,4 +1,4 @@
-// What kube-apiserver demands of the address of a webhook, of admission and of conversion, and of the reviews that it understands.
+// Validates how an admission or conversion webhook is called: its address, and the versions of reviews that it understands.
 import { checkRequired, invalidError, requiredError, type FieldError } from "./field-error.js";
 import { objectAt, stringAt, type JsonObject, type JsonValue } from "../json/json.js";
 import { dns1035Problems, subdomainProblems } from "../strings/names.js";

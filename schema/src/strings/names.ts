@@ -113,6 +113,12 @@ export function dns1035Problem(text: string): string | undefined {
   return problems.length === 0 ? undefined : problems.join(",");
 }
 
+/** Returns what is wrong with a kind, a DNS-1035 label that may have capital letters; undefined if nothing is. */
+export function kindProblem(kind: string): string | undefined {
+  const problem = dns1035Problem(kind.toLowerCase());
+  return problem === undefined ? undefined : `may have mixed case, but should otherwise match: ${problem}`;
+}
+
 /** Lists what is wrong with the name of a port. */
 export function portNameProblems(name: string): string[] {
   return [
