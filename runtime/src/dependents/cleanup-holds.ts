@@ -2,10 +2,10 @@ import type { PrimaryCause } from "../apply/write.js";
 import type { Writer } from "../apply/writer.js";
 import { type DecodedResource, type KubernetesObject, isTerminating, uidOf } from "../base/kubernetes-object.js";
 import { HELD_INDEX, holdFinalizerOf } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { KnownObjects } from "../sources/dependent-sources.js";
 import type { CleanupHolds, DependentRun, FindRun, HoldRun, Live } from "../workflow/dependent-reconciler.js";
 import { type KubernetesDependent, isHeldForCleanup } from "../workflow/workflow-definition.js";
-import type { KnownObjects, LiveObjects } from "./live-objects.js";
+import type { LiveObjects } from "./live-objects.js";
 
 interface FinalizerHoldsOptions {
   readonly definition: KubernetesDependent;
@@ -40,7 +40,7 @@ export class FinalizerHolds implements CleanupHolds {
     } else if (!isHeld && isHeldForCleanup(definition))
       await writer.hold(this.#target, entry, finalizer, causeOf(run)).catch((error: unknown) => {
         // A patch that was aborted may still be executed, after which the cleanup has to release the object.
-        if (run.context.signal.aborted) run.onGivenUp?.();
+        if (run.context.signal.aborted) run.reconcile.onGivenUp?.();
         throw error;
       });
   }
@@ -87,8 +87,9 @@ export class FinalizerHolds implements CleanupHolds {
   }
 }
 
-async function isAlive({ primary: { metadata }, definition, context }: DependentRun): Promise<boolean> {
+async function isAlive({ primary: { metadata }, reconcile, context }: DependentRun): Promise<boolean> {
   const { name, namespace, uid } = metadata;
-  const now = await context.client.get({ definition: definition as ResourceDefinition }, { name, namespace });
+  const { definition } = reconcile;
+  const now = await context.client.get({ definition }, { name, namespace });
   return now?.metadata.uid === uid && now !== undefined && !isTerminating(now);
 }

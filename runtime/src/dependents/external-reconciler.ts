@@ -11,6 +11,7 @@ import {
   type DependentReconciler,
   type DependentRun,
   type FindRun,
+  type HoldRun,
   type KnownItems,
   type Live,
   type Wanted,
@@ -92,7 +93,8 @@ export class ExternalReconciler implements DependentReconciler {
     const [object, ...others] = found;
     if (object === undefined) return undefined;
     // A deletion deletes all. Functions of the user do not get one of several while the primary lives.
-    const isAmbiguous = others.length > 0 && (wanted !== undefined || !("notes" in run || isTerminating(run.primary)));
+    const isAmbiguous =
+      others.length > 0 && (wanted !== undefined || !(run.reconcile !== undefined || isTerminating(run.primary)));
     if (isAmbiguous) throw this.#ambiguity(found);
     return { object, key: SINGLE, ...(others.length > 0 && { others }) };
   }
@@ -186,7 +188,7 @@ export class ExternalReconciler implements DependentReconciler {
   }
 
   // Forgets the states of resources that are gone. While the primary is being deleted, its states are deleted with it.
-  async finishRemovals({ primary, context }: Pick<DependentRun, "primary" | "context">): Promise<void> {
+  async finishRemovals({ primary, context }: HoldRun): Promise<void> {
     const { state } = this.#options;
     if (context.signal.aborted) return;
     const unproven = state?.unprovenOf(primary);

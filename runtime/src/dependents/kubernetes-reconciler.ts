@@ -29,6 +29,7 @@ import type { ProofKeys } from "../base/proof-key.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { userCalls } from "../base/user-calls.js";
 import type { ApiClient, DeleteOptions } from "../client/api-client.js";
+import type { KnownObjects } from "../sources/dependent-sources.js";
 import { desiredItemsOf } from "../workflow/bulk.js";
 import {
   type DependentReconciler,
@@ -40,13 +41,19 @@ import {
   type Wanted,
   type WriteOutcome,
   argumentsOf,
+  discoveredIn,
 } from "../workflow/dependent-reconciler.js";
-import { deletionOf, hasName, isHeldForCleanup, ownsData } from "../workflow/workflow-definition.js";
+import {
+  type DependentArguments,
+  deletionOf,
+  hasName,
+  isHeldForCleanup,
+  ownsData,
+} from "../workflow/workflow-definition.js";
 import { FinalizerHolds } from "./cleanup-holds.js";
 import { completeDesired } from "./desired-object.js";
 import type { RememberedState } from "./external-state.js";
 import {
-  type KnownObjects,
   LiveObjects,
   type LiveObjectsOptions,
   UnlabelledObjects,
@@ -141,7 +148,7 @@ export class KubernetesReconciler implements DependentReconciler {
   complete(run: DependentRun, desired: unknown, item?: string): Wanted {
     const { definition: dependent } = this.#options;
     const wanted = this.#complete(run, desired, item);
-    const rival = run.notes.claim({ dependent: dependent.name, item }, this.objects.place, wanted.id);
+    const rival = run.reconcile.notes.claim({ dependent: dependent.name, item }, this.objects.place, wanted.id);
     if (rival === dependent.name) return wanted;
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${dependent.resource.kind} "${wanted.id}", which dependent "${rival}" wants as well; ` +
@@ -149,13 +156,10 @@ export class KubernetesReconciler implements DependentReconciler {
     );
   }
 
-  #complete(
-    { primary, definition, namespaces: ofController }: DependentRun,
-    desired: unknown,
-    item: string | undefined,
-  ): Wanted {
+  #complete({ primary, reconcile }: DependentRun, desired: unknown, item: string | undefined): Wanted {
     const { definition: dependent } = this.#options;
-    const { namespaces: known = ofController } = this.source;
+    const { definition } = reconcile;
+    const { namespaces: known = reconcile.namespaces } = this.source;
     const ofSource = known === "all" ? undefined : known;
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const hold = isHeldForCleanup(dependent) && !isTerminating(primary) ? this.holds.finalizerOf(primary) : undefined;
@@ -177,7 +181,8 @@ export class KubernetesReconciler implements DependentReconciler {
 
   async discover(run: DependentRun, desire: () => Promise<unknown>, { isConfirming = false } = {}): Promise<void> {
     const { operations, bulk } = this.#options.definition;
-    const { primary, notes } = run;
+    const { primary } = run;
+    const { notes } = run.reconcile;
     const nameless = operations?.create !== undefined && bulk === undefined ? this.objects.unnamed(primary) : [];
     const { uid = "" } = primary.metadata;
     const isDeleted = isTerminating(primary);
@@ -223,10 +228,11 @@ export class KubernetesReconciler implements DependentReconciler {
   /** Discovers the objects of the primary whose label another client removed; tells whether there are any. */
   async #discoverUnlabelled(run: DependentRun, { isFresh }: { readonly isFresh: boolean }): Promise<boolean> {
     const { definition } = this.#options;
-    const { primary, notes } = run;
+    const { primary } = run;
+    const { notes, isPrimaryUnknown } = run.reconcile;
     let isFound = false;
     // If the primary was deleted before the start of the operator, only its links are known, so that desired() throws as a rule.
-    const found = await this.#unlabelled.find(run, { isFresh: isFresh && run.isPrimaryUnknown !== true });
+    const found = await this.#unlabelled.find(run, { isFresh: isFresh && isPrimaryUnknown !== true });
     for (const { name, namespace, annotations } of found) {
       if (notes.claimOf(this.objects.place, keyOf({ name, namespace })) !== undefined) continue;
       const { annotations: link } = linksTo(primary);
@@ -294,8 +300,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const { metadata } = object as KubernetesObject;
     const entry = this.source.cache.get(keyOf(metadata));
     if (entry?.object.metadata.uid === metadata.uid) return entry;
-    const discovered = run?.discovered ?? run?.notes?.discovered;
-    return discovered?.all.find((each) => uidOf(each) === metadata.uid);
+    return (run && discoveredIn(run))?.all.find((each) => uidOf(each) === metadata.uid);
   }
 
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome> {
@@ -380,17 +385,17 @@ export class KubernetesReconciler implements DependentReconciler {
     // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to recreate it.
     if (done === "failed") return "waiting";
     // The own update left the adopted object as it is, which still needs a link.
-    if (done === "notCalled" && known !== undefined && run.notes.discovered.isForeign(uidOf(known)))
+    if (done === "notCalled" && known !== undefined && run.reconcile.notes.discovered.isForeign(uidOf(known)))
       await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
   }
 
   // `desired` read the object as another item, so the item that it returned was missing for it.
-  #isOtherItem({ object }: DecodedResource, { item }: Wanted, { notes }: DependentRun): boolean {
+  #isOtherItem({ object }: DecodedResource, { item }: Wanted, { reconcile }: DependentRun): boolean {
     const { metadata } = object;
     if (item === undefined || metadata.annotations?.[DEPENDENT_ITEM] === item) return false;
-    return uidOf(notes.discovered.of(this.#options.definition.name, item)) !== metadata.uid;
+    return uidOf(reconcile.notes.discovered.of(this.#options.definition.name, item)) !== metadata.uid;
   }
 
   async remember(run: DependentRun, wanted: Wanted, live: Live, isReady: boolean): Promise<boolean> {
@@ -417,7 +422,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (onImmutable !== "recreate" || mode === "createOnly") throw ownsData(resource) ? error : problem(advice);
     const { metadata } = live.object;
     const isOwn = isOwnedBy(metadata, run.primary.metadata) || this.objects.isProven(run.primary, keyOf(metadata));
-    if (!isOwn || run.notes.discovered.isForeign(metadata.uid))
+    if (!isOwn || run.reconcile.notes.discovered.isForeign(metadata.uid))
       throw problem(
         "it is not deleted, because it was created by another client and does not belong to this primary yet",
       );
@@ -446,10 +451,11 @@ export class KubernetesReconciler implements DependentReconciler {
 
   async remove(run: DependentRun, live: Live): Promise<void> {
     const { metadata } = live.object as KubernetesObject;
+    const { notes } = run.reconcile;
     // It was not adopted, so it stays.
-    if (run.notes.discovered.isForeign(metadata.uid)) return;
+    if (notes.discovered.isForeign(metadata.uid)) return;
     const removal = this.#remove(run, live as DecodedResource);
-    if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
+    if (metadata.uid !== undefined) notes.removals.set(metadata.uid, removal);
     await removal;
   }
 
@@ -480,12 +486,13 @@ export class KubernetesReconciler implements DependentReconciler {
 
   async #remove(run: DependentRun, live: DecodedResource): Promise<void> {
     const { definition, writer } = this.#options;
+    const { notes } = run.reconcile;
     const cause = this.#causeOf(run);
     const remove = async (options?: DeleteOptions) => {
       await this.#prepareDeletion(run, live);
       if (definition.deletion === "orphan") await writer.untie(this.#target, live, cause);
       else if (!(await writer.delete(this.#target, live.object, { ...options, cause }))) return;
-      run.notes.discovered.forget(live.object.metadata.uid);
+      notes.discovered.forget(live.object.metadata.uid);
     };
     const call = definition.operations?.delete;
     if (isTerminating(live.object)) return this.holds.release(run, live);
@@ -493,7 +500,7 @@ export class KubernetesReconciler implements DependentReconciler {
     if (call === undefined) return remove();
     const args = { ...argumentsOf(run), live: live.object };
     const done = await callOperation({ name: "delete", call, args }, remove);
-    if (done !== undefined) run.notes.kept.add(live.object.metadata.uid);
+    if (done !== undefined) notes.kept.add(live.object.metadata.uid);
   }
 
   async #prepareDeletion(run: DependentRun, live: DecodedResource): Promise<void> {
@@ -506,7 +513,8 @@ export class KubernetesReconciler implements DependentReconciler {
 
   // A step that times out aborts its write.
   #causeOf(run: DependentRun): PrimaryCause {
-    const { primary, tracing, context, onGivenUp, dependent = this.#options.definition.name } = run;
+    const { primary, context, dependent = this.#options.definition.name } = run;
+    const { tracing, onGivenUp } = run.reconcile;
     const { signal, logger } = context;
     const cause = { signal, logger, primary, dependent, onChange: tracing?.changed };
     return this.#isGarbageCollected ? cause : { ...cause, onGivenUp };
@@ -516,9 +524,9 @@ export class KubernetesReconciler implements DependentReconciler {
   async #afterRemoval(
     found: DecodedResource | undefined,
     { id }: Wanted,
-    { primary, notes }: DependentRun,
+    { primary, reconcile }: DependentRun,
   ): Promise<DecodedResource | undefined> {
-    const removal = notes.removals.get(uidOf(found) ?? "");
+    const removal = reconcile.notes.removals.get(uidOf(found) ?? "");
     if (removal === undefined) return found;
     await Promise.allSettled([removal]);
     return this.objects.linked(primary, id);
@@ -550,7 +558,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const { annotations } = live.object.metadata;
     const isRenamed =
       annotations?.[DEPENDENT_NAME] !== definition.name && hasName(definition, annotations?.[DEPENDENT_NAME]);
-    const { discovered } = run.notes;
+    const { discovered } = run.reconcile.notes;
     const isOwn = discovered.all.some((each) => uidOf(each) === uidOf(live)) && !discovered.isForeign(uidOf(live));
     if (!isRenamed && !isOwn && isWrittenBy(live.object.metadata, controller, ...formerNames) !== true) return;
     await writer.tie(this.#target, live, { desired: metadata, cause: this.#causeOf(run) });
@@ -575,7 +583,9 @@ function leavesPods({ group, kind }: ResourceDefinition, desired: object, live: 
   return group === "apps" && kind === "StatefulSet" && !isDeepStrictEqual(wanted, known);
 }
 
-type OperationArguments = Pick<DependentRun, "context" | "primary"> & { readonly [name: string]: unknown };
+interface OperationArguments extends DependentArguments<KubernetesObject, object> {
+  readonly [name: string]: unknown;
+}
 
 // Calls an operation of the user, whose `next` does `work` at most once, and only while the operation runs. Returns the result of `work`; `failed` if
 // the operation caught the error of `work`. Throws that error if the operation did not await `next`.

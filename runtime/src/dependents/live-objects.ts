@@ -30,16 +30,25 @@ import {
 import type { ProofKeys } from "../base/proof-key.js";
 import { type ResourceDefinition, isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { DependentSource } from "../sources/dependent-sources.js";
-import { type DependentRun, type FindRun, type LinkedPrimary, placeOf } from "../workflow/dependent-reconciler.js";
-import { type KubernetesDependent, deletionOf, hasName } from "../workflow/workflow-definition.js";
+import type { KnownObjects } from "../sources/dependent-sources.js";
+import {
+  type DependentRun,
+  type FindRun,
+  type LinkedPrimary,
+  discoveredIn,
+  placeOf,
+} from "../workflow/dependent-reconciler.js";
+import {
+  type KubernetesDependent,
+  type ObjectReference,
+  deletionOf,
+  hasName,
+} from "../workflow/workflow-definition.js";
 
 const MOST_REPORTED = 1_000;
 const MOST_ASKED = 1_000;
 /** How old such a list may be. While the operator runs, the watch shows the removal of a label, and a reconcile restores it. */
 const MAX_LIST_AGE_MS = 600_000;
-
-export type KnownObjects = Omit<DependentSource, "source">;
 
 export interface LiveObjectsOptions {
   readonly definition: KubernetesDependent;
@@ -96,7 +105,7 @@ export class LiveObjects {
 
   /** Returns the latest state of the discovered object of the dependent or of an item. */
   discovered(run: FindRun, item?: string): DecodedResource | undefined {
-    const entry = (run.discovered ?? run.notes?.discovered)?.of(this.#options.definition.name, item);
+    const entry = discoveredIn(run)?.of(this.#options.definition.name, item);
     return entry && this.latest(entry);
   }
 
@@ -163,7 +172,7 @@ export class LiveObjects {
     const claimed = new Map<string, DecodedResource>();
     for (const entry of this.#ownOf(run)) {
       // An object that is claimed under another key in this reconcile is that item now.
-      const claim = run.notes?.claimOf(this.place, keyOf(entry.object.metadata));
+      const claim = run.reconcile?.notes.claimOf(this.place, keyOf(entry.object.metadata));
       if (claim?.item !== undefined) {
         claimed.set(claim.item, entry);
         continue;
@@ -175,7 +184,7 @@ export class LiveObjects {
       if (other === undefined || byAge(entry, other) < 0) items.set(key, entry);
     }
     for (const [key, entry] of claimed) items.set(key, entry);
-    for (const [key, entry] of (run.discovered ?? run.notes?.discovered)?.itemsOf(this.#options.definition.name) ?? [])
+    for (const [key, entry] of discoveredIn(run)?.itemsOf(this.#options.definition.name) ?? [])
       items.set(key, this.latest(entry));
     return items;
   }
@@ -213,14 +222,14 @@ export class LiveObjects {
     });
   }
 
-  #ownOf({ primary, notes }: FindRun): readonly DecodedResource[] {
+  #ownOf({ primary, reconcile }: FindRun): readonly DecodedResource[] {
     if (this.#isReadOnly) return this.#secondariesOf(primary);
     const { controller, formerNames = [], definition } = this.#options;
     const { name } = definition;
     return this.#entries(this.#linkedTo(primary)).filter((entry) => {
       const { metadata } = entry.object;
       // An object that another dependent claims in this reconcile no longer belongs to this one.
-      const claimant = notes?.claimOf(this.place, keyOf(metadata))?.dependent ?? name;
+      const claimant = reconcile?.notes.claimOf(this.place, keyOf(metadata))?.dependent ?? name;
       const isNamed = claimant === name && hasName(definition, metadata.annotations?.[DEPENDENT_NAME]);
       // An earlier version of the operator may have linked it by annotations, so that the garbage collector does not delete it with the primary.
       const isCleanup = isTerminating(primary);
@@ -280,7 +289,12 @@ function byAge({ object: a }: DecodedResource, { object: b }: DecodedResource): 
   return keyOf(a.metadata) < keyOf(b.metadata) ? -1 : 1;
 }
 
-export type ReferringDependent = Pick<KubernetesDependent, "name" | "ref" | "resource">;
+/** A dependent whose object may be named in the primary. */
+export interface ReferringDependent {
+  readonly name: string;
+  readonly ref?: ObjectReference;
+  readonly resource: ResourceDefinition;
+}
 
 /** Returns the key of the object that a primary names in the `ref` of a dependent; undefined if it names none. */
 export function referencedKeyOf(
@@ -393,11 +407,11 @@ export class UnlabelledObjects {
     return [...unseen.values()];
   }
 
-  #namespacesOf({ namespaces: ofController }: DependentRun): readonly (string | undefined)[] {
+  #namespacesOf({ reconcile }: DependentRun): readonly (string | undefined)[] {
     const { definition, source } = this.#options;
     if (definition.resource.scope === "Cluster") return [undefined];
     if (definition.namespace !== undefined) return [definition.namespace];
-    const { namespaces = ofController } = source;
+    const { namespaces = reconcile.namespaces } = source;
     return namespaces === undefined || namespaces === "all" ? [undefined] : namespaces;
   }
 
@@ -420,7 +434,7 @@ export class UnlabelledObjects {
       const links = linksOf(
         { apiVersion, kind, metadata },
         {
-          ...{ primary: run.definition, isElsewhere: true, isExclusive: true, key: () => key },
+          ...{ primary: run.reconcile.definition, isElsewhere: true, isExclusive: true, key: () => key },
           namespaces: namespace === undefined ? undefined : [namespace],
         },
       );

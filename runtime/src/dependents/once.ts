@@ -125,9 +125,10 @@ export class OnceRuns {
   }
 
   // Without a claim, an object with the name of an earlier version would be pruned.
-  #claim({ notes }: DependentRun, { id, item }: Wanted, { metadata }: KubernetesObject): void {
+  #claim({ reconcile }: DependentRun, { id, item }: Wanted, { metadata }: KubernetesObject): void {
     const { definition, objects } = this.#options;
-    if (keyOf(metadata) !== id) notes.claim({ dependent: definition.name, item }, objects.place, keyOf(metadata));
+    const claim = { dependent: definition.name, item };
+    if (keyOf(metadata) !== id) reconcile.notes.claim(claim, objects.place, keyOf(metadata));
   }
 
   /** Adds the result to the run of an object that is gone, by its last state. */

@@ -7,7 +7,7 @@ import { RunningTasks } from "../base/user-calls.js";
 import { Backoff, type Clock, KeyedTimers, Semaphore, systemClock } from "../base/wait.js";
 import { deepFreeze } from "../cache/lazy-object.js";
 import type { ReconcileScope } from "../queue/reconcile-run.js";
-import type { HoldRun } from "../workflow/dependent-reconciler.js";
+import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { ownFinalizersOn } from "./controller-definition.js";
 import { causeOf } from "./primary-writes.js";
 import type { Attempt, ReconcileParts } from "./reconcile-context.js";
@@ -120,8 +120,8 @@ export class Cleanups {
   }
 
   /** Releases the objects that are held for a primary after its deletion without a cleanup, because a user removed its finalizer. Never rejects. */
-  async releaseAfterDeletion(primary: KubernetesObject, context: HoldRun["context"]): Promise<void> {
-    if (!this.#parts.workflows.isAnyHeld({ primary })) return;
+  async releaseAfterDeletion(primary: KubernetesObject, context: CleanupContext): Promise<void> {
+    if (!this.#parts.workflows.isAnyHeld(primary)) return;
     const { target, sender } = this.#parts.write;
     try {
       // The watch also reports an object as deleted that is no longer selected.
@@ -140,7 +140,7 @@ export class Cleanups {
    * Deletes the objects of a primary after the API server has confirmed its deletion. Resolves with the time until the next attempt: 0 if nothing is
    * left, or if the primary exists. Rejects if the primary cannot be read, which does not prove its deletion, or if an object cannot be deleted.
    */
-  async cleanUpDeleted(object: KubernetesObject, context: HoldRun["context"]): Promise<number> {
+  async cleanUpDeleted(object: KubernetesObject, context: CleanupContext): Promise<number> {
     const { target, sender } = this.#parts.write;
     const { workflows, definition } = this.#parts;
     const now = await sender.read(target, object.metadata, context.signal);

@@ -16,7 +16,7 @@ import { isPaused } from "../base/primary-link.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { deepFreeze } from "../cache/lazy-object.js";
 import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/reconcile-run.js";
-import type { HoldRun } from "../workflow/dependent-reconciler.js";
+import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { Cleanups, scopeOfDeleted } from "./cleanup.js";
 import {
   type ControllerDefinition,
@@ -153,7 +153,7 @@ export class PrimaryReconciler implements PrimaryRunner {
    * Cleans up a primary that is being deleted and is not selected. Resolves with the time until the next attempt: 0 if the primary is deleted, or if
    * this controller is not responsible for it.
    */
-  async cleanUpUnselected({ metadata }: KubernetesObject, context: HoldRun["context"]): Promise<number> {
+  async cleanUpUnselected({ metadata }: KubernetesObject, context: CleanupContext): Promise<number> {
     const { target, sender } = this.#write;
     const entry = await sender.read(target, metadata, context.signal);
     if (entry === undefined || uidOf(entry) !== metadata.uid || !isTerminating(entry.object)) return 0;
@@ -165,7 +165,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     return isFinalizerRemoved ? 0 : (rescheduleAfterMs ?? LOOK_AGAIN_AFTER_MS);
   }
 
-  async #runUnqueued(primary: KubernetesObject, context: HoldRun["context"]): Promise<PrimaryOutcome> {
+  async #runUnqueued(primary: KubernetesObject, context: CleanupContext): Promise<PrimaryOutcome> {
     const scope = scopeOfDeleted(primary, { controller: this.#definition.name, ...context });
     try {
       return await this.run({ ...scope, isPrimaryDeleted: false });

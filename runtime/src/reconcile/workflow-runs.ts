@@ -1,23 +1,27 @@
 // The workflows of a controller and their runs: its own workflow, which runs before the reconciler unless the reconciler invokes it, and named
 // workflows, which only the reconciler invokes.
-import type { Tracing } from "../base/activity.js";
+import type { StepTiming, Tracing } from "../base/activity.js";
 import { type KubernetesObject, type ObjectKey, memberOf } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import { Semaphore } from "../base/wait.js";
 import type { ReconcileScope } from "../queue/reconcile-run.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { Context } from "../workflow/context.js";
 import {
+  type CallUser,
   type DependentReconciler,
-  type FindRun,
+  type DiscoveredObjects,
   type HoldRun,
   type LinkedPrimary,
+  type Reconcile,
   ReconcileNotes,
 } from "../workflow/dependent-reconciler.js";
 import { type RemovedKinds, pruneWorkflow } from "../workflow/prune.js";
-import { type PlanNode, buildPlan, isGone } from "../workflow/plan.js";
+import { type Plan, type PlanNode, buildPlan, isGone } from "../workflow/plan.js";
 import {
   MOST_STEPS_AT_ONCE,
   type RunOptions,
+  type RunnableWorkflow,
   cleanupWorkflow,
   createSecondary,
   reconcileWorkflow,
@@ -56,9 +60,9 @@ export const LOOK_AGAIN_AFTER_MS = 1_000;
 
 type IsKnown = (key: ObjectKey, uid: string) => boolean;
 
-/** A workflow with its plan and the limit of concurrent steps. */
-interface CompiledWorkflow extends Pick<RunOptions, "plan" | "slots"> {
+interface CompiledWorkflow extends RunnableWorkflow {
   readonly definition: WorkflowDefinition;
+  readonly others: readonly PlanNode[];
 }
 
 type Kind = "reconcile" | "cleanup";
@@ -80,23 +84,29 @@ export class ControllerWorkflows {
     this.definition = definition;
     this.createContext = createContext;
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
-    const compile = (each: WorkflowDefinition): CompiledWorkflow => ({
-      definition: each,
-      plan: buildPlan(each, (dependent) => dependencies.reconcilerOf(dependent)),
+    const planOf = (each: WorkflowDefinition) => buildPlan(each, (dependent) => dependencies.reconcilerOf(dependent));
+    const own = planOf(workflow);
+    const named = Object.entries(workflows).map(([key, each]) => [key, each, planOf(each)] as const);
+    this.dependents = [...own, ...named.flatMap(([, , plan]) => plan)];
+    const compile = (each: WorkflowDefinition, plan: Plan): CompiledWorkflow => ({
+      ...{ definition: each, plan, others: this.dependents.filter((node) => !plan.includes(node)) },
       slots: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE),
     });
-    this.own = compile(workflow);
-    this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));
-    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan }) => plan);
+    this.own = compile(workflow, own);
+    this.named = new Map(named.map(([key, each, plan]) => [key, compile(each, plan)]));
     const names = this.dependents.map((each) => each.definition.name);
     const twice = names.find((each, index) => names.indexOf(each) !== index);
     if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
   }
 
   /** Creates the `secondary` argument of functions: the objects of all dependents, and the resources of event sources. */
-  createSecondary(primary: KubernetesObject, { discovered }: Partial<Pick<ReconcileNotes, "discovered">> = {}): object {
-    const facts = { primary, dependents: this.dependents, sources: this.dependencies.secondaries };
-    return createSecondary(discovered === undefined ? facts : { ...facts, discovered });
+  createSecondary(primary: KubernetesObject, discovered?: DiscoveredObjects): object {
+    return createSecondary({
+      primary,
+      dependents: this.dependents,
+      sources: this.dependencies.secondaries,
+      discovered,
+    });
   }
 
   /** Returns the time until no aborted write can create an object that the cleanup of the primary would have to delete; 0 if none can. */
@@ -149,7 +159,7 @@ export class ControllerWorkflows {
   }
 
   /** Reports whether objects are held for a primary. */
-  isAnyHeld({ primary }: Pick<HoldRun, "primary">): boolean {
+  isAnyHeld(primary: KubernetesObject): boolean {
     return this.dependents.some(({ reconciler }) => reconciler.holds?.hasAny(primary) === true);
   }
 
@@ -160,8 +170,8 @@ export class ControllerWorkflows {
   }
 
   /** Releases the held objects that the dependents of a primary do not need after this run. */
-  async releaseUnneeded(run: FindRun & HoldRun, { dependents }: WorkflowResult): Promise<void> {
-    if (!this.isAnyHeld(run)) return;
+  async releaseUnneeded(run: RunOptions, { dependents }: WorkflowResult): Promise<void> {
+    if (!this.isAnyHeld(run.primary)) return;
     const isOver = ({ name }: DependentDefinition) =>
       ["inactive", "left", "deleted"].includes(memberOf(dependents, name)?.kind ?? "");
     const needed = this.dependents.flatMap(({ definition, reconciler }) =>
@@ -177,8 +187,12 @@ export class ControllerWorkflows {
   }
 }
 
-/** The runs of the workflows in one reconcile of one primary. */
-export class WorkflowRuns {
+/** The runs of the workflows in one reconcile of one primary, and what they share. */
+export class WorkflowRuns implements Reconcile {
+  readonly definition: ResourceDefinition;
+  readonly namespaces: readonly string[] | undefined;
+  readonly notes = new ReconcileNotes();
+  readonly isPrimaryUnknown: boolean;
   /** The arguments of the functions of the user. */
   args: DependentArguments<KubernetesObject, object>;
   /** The result of the workflow of the controller; absent before it has run. */
@@ -190,7 +204,6 @@ export class WorkflowRuns {
   readonly #scope: ReconcileScope;
   readonly #ensureFinalizer: (() => Promise<KubernetesObject>) | undefined;
   readonly #started: { workflow: CompiledWorkflow; kind: Kind; result: Promise<WorkflowResult> }[] = [];
-  readonly #notes = new ReconcileNotes();
 
   constructor(
     workflows: ControllerWorkflows,
@@ -201,13 +214,45 @@ export class WorkflowRuns {
     this.#workflows = workflows;
     this.#scope = scope;
     this.#ensureFinalizer = ensureFinalizer;
+    this.definition = workflows.definition.workflow.primary;
+    this.namespaces = workflows.dependencies.namespaces?.();
+    this.isPrimaryUnknown = scope.isPrimaryDeleted && scope.isFinalStateUnknown;
     const context = workflows.createContext(scope, primary, this);
-    this.args = { primary, secondary: workflows.createSecondary(primary, this.#notes), context };
+    this.args = { primary, secondary: workflows.createSecondary(primary, this.notes.discovered), context };
+  }
+
+  get secondaries(): SecondarySources {
+    return this.#workflows.dependencies.secondaries;
+  }
+
+  get tracing(): Tracing | undefined {
+    return this.#workflows.dependencies.tracing;
+  }
+
+  readonly track: CallUser = (what, task) => this.#scope.tasks.track(what, task);
+
+  readonly onGivenUp = (): void => {
+    const { dependencies, definition } = this.#workflows;
+    dependencies.lateWrites.note(this.args.primary, definition);
+  };
+
+  async ensureFinalizer(): Promise<void> {
+    const primary = await this.#ensureFinalizer?.();
+    // From now on, functions of the user get the primary with the finalizer.
+    if (primary !== undefined && this.args.primary !== primary) this.args = { ...this.args, primary };
+  }
+
+  linger(write: Promise<unknown>): void {
+    this.lingering.push(write);
+  }
+
+  onStep(step: StepTiming): void {
+    this.#scope.onStep(step);
   }
 
   /** Objects of dependents that no watch selects, as they were read in this reconcile. */
   get discovered(): readonly KubernetesObject[] {
-    return this.#notes.discovered.all.map(({ object }) => object);
+    return this.notes.discovered.all.map(({ object }) => object);
   }
 
   /** Runs a workflow, at most once for each kind. Default: the workflow of the controller */
@@ -272,7 +317,7 @@ export class WorkflowRuns {
     const unconfirmedMs = ofCleanup.map(({ reconciler }) => reconciler.unconfirmedMs?.(primary) ?? 0);
     const waitMs = Math.max(this.#workflows.lateMsOf(primary), ...unconfirmedMs);
     if (waitMs > 0) return waitMs;
-    const all = [own, ...named.values()].map((workflow) => removeUnseen(this.#optionsOf(workflow)));
+    const all = [own, ...named.values()].map((workflow) => removeUnseen(this.#runOf(workflow)));
     return (await Promise.all(all)).includes(true) ? LOOK_AGAIN_AFTER_MS : 0;
   }
 
@@ -315,7 +360,7 @@ export class WorkflowRuns {
     const { removedKinds: kinds } = dependencies;
     // A dependent must not be written and deleted at the same time.
     await before;
-    const run = this.#optionsOf(workflow);
+    const run = this.#runOf(workflow);
     const { definition } = workflow;
     const isCleanup = kind === "cleanup";
     let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));
@@ -327,34 +372,9 @@ export class WorkflowRuns {
     return result;
   }
 
-  #optionsOf(workflow: CompiledWorkflow): RunOptions {
-    const { dependencies, dependents } = this.#workflows;
-    const { secondaries } = dependencies;
+  #runOf({ plan, others, slots }: CompiledWorkflow): RunOptions {
     const { primary, context } = this.args;
-    const scope = this.#scope;
-    const { definition, ...compiled } = workflow;
-    const ensureFinalizer = this.#ensureFinalizer;
-    const isPrimaryUnknown = scope.isPrimaryDeleted && scope.isFinalStateUnknown;
-    return {
-      definition: definition.primary,
-      ...{ primary, secondaries, ...compiled },
-      namespaces: dependencies.namespaces?.(),
-      context,
-      track: (what, task) => scope.tasks.track(what, task),
-      notes: this.#notes,
-      onStep: (step) => scope.onStep(step),
-      tracing: dependencies.tracing,
-      linger: (write) => void this.lingering.push(write),
-      onGivenUp: () => dependencies.lateWrites.note(primary, this.#workflows.definition),
-      ...(isPrimaryUnknown && { isPrimaryUnknown }),
-      ...(ensureFinalizer && { ensureFinalizer: async () => this.#goOnWith(await ensureFinalizer()) }),
-      others: dependents.filter((each) => !compiled.plan.includes(each)),
-    };
-  }
-
-  // From now on, functions of the user get the primary with the finalizer.
-  #goOnWith(primary: KubernetesObject): void {
-    if (this.args.primary !== primary) this.args = { ...this.args, primary };
+    return { reconcile: this, primary, context, plan, others, slots };
   }
 }
 

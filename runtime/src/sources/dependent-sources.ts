@@ -38,9 +38,14 @@ export interface DependentWatch
   readonly isActivatedLater: boolean;
 }
 
-/** The event source of a dependent. */
-export interface DependentSource {
-  readonly source: EventSource;
+/** The watch of a dependent with an activation condition, which runs while a primary needs it. */
+export interface ActivatedWatch {
+  activate(primary: ObjectKey): Promise<void>;
+  deactivate(primary: ObjectKey): Promise<void>;
+}
+
+/** The objects that the watch of a dependent knows. */
+export interface KnownObjects extends ActivatedWatch {
   readonly cache: ResourceView;
   /** The watched namespaces, if they are not those of the controller; "all" for all of them. */
   readonly namespaces?: readonly string[] | "all" | undefined;
@@ -50,13 +55,16 @@ export interface DependentSource {
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
   /** Returns the last states of the objects of a primary that other clients deleted. */
   lastSeenOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  activate(primary: ObjectKey): Promise<void>;
-  deactivate(primary: ObjectKey): Promise<void>;
   /**
    * Describes which objects of a namespace, or of any by default, are not known; undefined if all are. The primary is reconciled when they become
    * known.
    */
   unknownIn?(primary: ObjectKey, namespace?: string): string | undefined;
+}
+
+/** The event source of a dependent. */
+export interface DependentSource extends KnownObjects {
+  readonly source: EventSource;
 }
 
 // Indexes the links of dependents in a source of the user, which may map otherwise.

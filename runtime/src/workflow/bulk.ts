@@ -233,7 +233,7 @@ export class BulkRun {
   /** Runs the step of an item that has a slot. */
   #step<Outcome>({ definition }: Target, body: (run: Run) => Promise<Outcome>): Promise<Outcome> {
     const { run } = this.#node;
-    return takeStep(definition, { ...run, slots: [takenSlot(this.#slots), ...run.slots] }, body);
+    return takeStep(definition, run, body, [takenSlot(this.#slots), ...run.slots]);
   }
 
   #end(item: Target, outcome: DependentOutcome): void {

@@ -1,32 +1,51 @@
 // The interface of a dependent (JOSDK DependentResource): how its objects are found, written and removed. The workflow decides when, and knows
 // about conditions, order, retries and the items of bulk dependents; a dependent reconciler does not.
-import type { PostponedWrite, Tracing } from "../base/activity.js";
+import type { PostponedWrite, StepTiming, Tracing } from "../base/activity.js";
 import { type DecodedResource, type KubernetesObject, type ObjectKey, uidOf } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { Clock } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { DependentSource } from "../sources/dependent-sources.js";
+import type { SecondarySources } from "../sources/controller-sources.js";
+import type { ActivatedWatch } from "../sources/dependent-sources.js";
 import type { DependentArguments, KindInCluster } from "./workflow-definition.js";
 
-/** One run of a workflow for one primary, as a dependent sees it. */
-export interface DependentRun extends DependentArguments<KubernetesObject, object> {
+/** Calls a function of the user. A message about a function that does not return has the name `what`. */
+export type CallUser = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+
+/** One reconcile of a primary: what all runs of workflows, their steps and dependents share in it. */
+export interface Reconcile {
   /** The kind of the primary. */
   readonly definition: ResourceDefinition;
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
+  /** The event sources of the user. */
+  readonly secondaries?: SecondarySources | undefined;
   readonly notes: ReconcileNotes;
-  /** The name of the dependent in the log. Default: that of the definition */
-  readonly dependent?: string;
   /** Whether only name, namespace and UID of the primary are known, so that functions that read its spec fail. Default: false */
   readonly isPrimaryUnknown?: boolean;
-  /** Called for every change of an object of the dependent. */
-  readonly tracing?: Pick<Tracing, "changed"> | undefined;
+  readonly tracing?: Tracing | undefined;
+  /** Default: the clock of the process */
+  readonly clock?: Clock;
+  readonly track: CallUser;
   /**
-   * Adds the finalizer to the primary before the first write of an object that has to be cleaned up. Throws if the primary is gone or the
-   * finalizer cannot be stored. Absent if the controller uses none.
+   * Adds the finalizer to the primary before the first write of an object that has to be cleaned up, if the controller uses one. Throws if the
+   * primary is gone or the finalizer cannot be stored.
    */
-  readonly ensureFinalizer?: (() => Promise<void>) | undefined;
+  ensureFinalizer?(): Promise<void>;
   /** Called for every aborted write that the API server may still execute, and that may create an object the garbage collector does not delete. */
-  readonly onGivenUp?: (() => void) | undefined;
+  readonly onGivenUp?: () => void;
+  /** Called with every write that may outlive the timeout of its step. */
+  linger?(write: Promise<unknown>): void;
+  /** Called for every step that has ended. */
+  onStep?(step: StepTiming): void;
+}
+
+/** One run of a workflow, as a step and its dependent see it. */
+export interface DependentRun extends DependentArguments<KubernetesObject, object> {
+  readonly reconcile: Reconcile;
+  /** The name of the dependent in the log. Default: that of the definition */
+  readonly dependent?: string;
 }
 
 /** Returns the arguments of functions of the user. */
@@ -53,7 +72,9 @@ export interface Live {
 }
 
 /** The live items of a bulk dependent by their keys. */
-export type KnownItems = Pick<ReadonlyMap<string, Live>, "get">;
+export interface KnownItems {
+  get(key: string): Live | undefined;
+}
 
 /** An object that `desired` has not read; `isForeign`: it does not belong to the primary yet and is adopted. */
 export interface UnseenObject {
@@ -81,17 +102,30 @@ export type WriteOutcome =
   | EndedObject
   | UnseenObject;
 
-/** For which primary objects are looked up; with notes, objects that other dependents claim in this reconcile are not found. */
-export type FindRun = Pick<DependentRun, "primary"> &
-  Partial<Pick<DependentRun, "notes">> & {
-    /** Objects that the watch does not show. Default: those in the notes */
-    readonly discovered?: DiscoveredObjects;
-  };
+/** For which primary objects are looked up; in a reconcile, objects that other dependents claim are not found. */
+export interface FindRun {
+  readonly primary: KubernetesObject;
+  readonly reconcile?: Reconcile;
+  /** Objects that the watch does not show. Default: those that were discovered in the reconcile */
+  readonly discovered?: DiscoveredObjects;
+}
 
-/** For which primary held objects are released. */
-export type HoldRun = Pick<DependentRun, "primary"> & {
-  readonly context: Pick<DependentRun["context"], "signal" | "logger">;
-};
+/** Returns the objects that no watch shows, as far as a lookup knows them. */
+export function discoveredIn({ discovered, reconcile }: FindRun): DiscoveredObjects | undefined {
+  return discovered ?? reconcile?.notes.discovered;
+}
+
+/** For which primary held objects are released, in a reconcile or after the deletion of the primary. */
+export interface HoldRun {
+  readonly primary: KubernetesObject;
+  readonly context: CleanupContext;
+}
+
+/** Aborts and logs a cleanup, in a reconcile or outside of one. */
+export interface CleanupContext {
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+}
 
 /** The versions in which one call of `desired` read the objects of its own dependent, by key; absent if it read none of them. */
 export type SeenVersions = ReadonlyMap<ObjectKey, string | undefined>;
@@ -116,8 +150,7 @@ export interface CleanupHolds {
 
 /** Finds, writes and removes the objects of one dependent, for all primaries; it keeps no state of a run. */
 export interface DependentReconciler {
-  /** Runs the watch of a dependent with an activation condition while a primary needs it. */
-  readonly source: Pick<DependentSource, "activate" | "deactivate">;
+  readonly source: ActivatedWatch;
   /** Tells whether objects of a primary may be in a namespace whose watch is not synced; `desired` tells whether they are. Default: no */
   isPartlyUnknown?(run: FindRun): boolean;
   /** Returns which watch that the desired objects need is not synced; undefined if all are. */
@@ -174,7 +207,7 @@ export interface DependentReconciler {
   /** Tells whether a removed object is still being deleted. Default: no */
   isHeld?(live: Live): boolean;
   /** Completes removals that failed halfway; called at the end of each successful step. Default: nothing */
-  finishRemovals?(run: Pick<DependentRun, "primary" | "context">): Promise<void>;
+  finishRemovals?(run: HoldRun): Promise<void>;
   /** Tells whether an object that could not be deleted is left, so that it does not block the deletion of its primary. Default: no */
   release?(run: DependentRun, failed: { readonly error: unknown; readonly item?: string | undefined }): boolean;
 }

@@ -15,7 +15,7 @@ import {
 import { messageOf } from "../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../base/primary-link.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { type DependentReconciler, type ReconcileNotes, placeOf } from "./dependent-reconciler.js";
+import { type DependentRun, type Live, type ReconcileNotes, placeOf } from "./dependent-reconciler.js";
 import { type Plan, type PlanNode, endsOf, isGone, isReady } from "./plan.js";
 import type { RunOptions, SeenDependent } from "./run.js";
 import {
@@ -24,7 +24,6 @@ import {
   type KindInCluster,
   type KubernetesDependent,
   type RemovedDependent,
-  type WorkflowDefinition,
   hasName,
   isKubernetes,
 } from "./workflow-definition.js";
@@ -41,8 +40,13 @@ const BECAUSE = "the workflow no longer has it";
 /** How objects are pruned; what the garbage collector deletes is not. */
 type PruneDeletion = Exclude<Deletion, "garbageCollected">;
 
+/** Removes objects of a kind. */
+interface Remover {
+  remove(run: DependentRun, live: Live): Promise<void>;
+}
+
 /** Finds the linked objects of one kind, of whichever dependent, and removes them. */
-interface KindReconciler extends Pick<DependentReconciler, "remove"> {
+interface KindReconciler extends Remover {
   readonly objects: {
     /** Returns the objects that are linked to a primary and not taken, with the names of the dependents that they were written as. */
     leftovers(
@@ -71,12 +75,18 @@ export interface RemovedKinds {
   open(name: string, removed: RemovedDependent, primary: KubernetesObject): Promise<WatchedKind | undefined>;
 }
 
+/** What a workflow says about objects that no dependent claims. */
+interface Prunable {
+  readonly pruning?: boolean;
+  readonly removed?: { readonly [name: string]: RemovedDependent };
+}
+
 /** What is pruned after a run. */
 interface PruneOptions {
   readonly run: RunOptions;
   readonly result: WorkflowResult;
   readonly isCleanup: boolean;
-  readonly workflow: Pick<WorkflowDefinition, "pruning" | "removed">;
+  readonly workflow: Prunable;
   readonly kinds: RemovedKinds;
 }
 
@@ -108,7 +118,7 @@ interface Unclaimed {
 interface PruneCandidate extends Unclaimed {
   /** The dependent that has the name now, if the object is one that it no longer claims. */
   readonly node: PlanNode | undefined;
-  readonly reconciler: Pick<DependentReconciler, "remove">;
+  readonly reconciler: Remover;
 }
 
 type Verdict = "kept" | "removed" | "renamed" | "unhandled";
@@ -145,7 +155,7 @@ export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResu
   const candidates = listCandidates(kinds, facts);
   try {
     // They may have to stay for a while, and nobody else would clean them up if the primary went meanwhile.
-    if (!isCleanup && candidates.some((each) => needsFinalizer(each, facts))) await run.ensureFinalizer?.();
+    if (!isCleanup && candidates.some((each) => needsFinalizer(each, facts))) await run.reconcile.ensureFinalizer?.();
   } catch (error) {
     errors.set("finalizer", error);
     return createWorkflowResult(dependents, { removed, errors, isReady: false });
@@ -167,7 +177,8 @@ export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResu
 }
 
 function factsOf({ run, result, isCleanup, workflow, kinds }: PruneOptions): PruneFacts {
-  const { primary, plan, others = [], notes: claims } = run;
+  const { primary, plan, others = [], reconcile } = run;
+  const { notes: claims } = reconcile;
   const { pruning = true, removed = {} } = workflow;
   return { primary, plan, others, claims, result, removed, searched: pruning ? kinds.watched : [], isCleanup };
 }
@@ -194,10 +205,10 @@ async function openKinds(
 }
 
 // What anyone can write proves nothing: such an object is neither read nor deleted, and a person has to look at it.
-function reportUnproven(kinds: Iterable<WatchedKind>, { primary, notes, context }: RunOptions): void {
+function reportUnproven(kinds: Iterable<WatchedKind>, { primary, reconcile, context }: RunOptions): void {
   for (const kind of kinds) {
     const place = placeOf(kind);
-    const isClaimed = (key: ObjectKey) => notes.claimOf(place, key) !== undefined;
+    const isClaimed = (key: ObjectKey) => reconcile.notes.claimOf(place, key) !== undefined;
     const [first, ...others] = kind.reconcilerFor("ordered").objects.takeUnproven(primary, isClaimed);
     if (first === undefined) continue;
     const more = others.length === 0 ? "" : ` and ${others.length} more objects`;
@@ -254,16 +265,13 @@ function isAbout(
 }
 
 /** Tells whether a dependent has the name that an object was written as, and writes objects of its kind. */
-function hasWritten(
-  { definition }: Pick<PlanNode, "definition">,
-  { name, kind }: Pick<Unclaimed, "name" | "kind">,
-): boolean {
+function hasWritten({ definition }: SeenDependent, { name, kind }: Unclaimed): boolean {
   return hasName(definition, name) && isWritten(definition, kind);
 }
 
 /** Tells whether a dependent that has the name now did not run, and so may still claim the object. */
 function mayBeClaimed(object: Unclaimed, { plan, others, claims, result }: PruneFacts): boolean {
-  const isSilent = (each: Pick<PlanNode, "definition">) => {
+  const isSilent = (each: SeenDependent) => {
     const { name } = each.definition;
     const { kind = "inactive" } = result.dependents[name] ?? {};
     return hasWritten(each, object) && kind === "inactive" && !claims.hasClaim(name);
@@ -302,7 +310,7 @@ interface Pruning {
 /** Deletes the objects of a step, unless something holds a removed dependent back. */
 async function prune(step: PruneStep, { run, kinds, facts, blockers }: Pruning): Promise<DependentOutcome> {
   const { name, node } = step;
-  const { context, notes } = run;
+  const { reconcile, primary, context } = run;
   const { isCleanup } = facts;
   try {
     const candidates = candidatesOf(step, kinds, facts);
@@ -313,9 +321,9 @@ async function prune(step: PruneStep, { run, kinds, facts, blockers }: Pruning):
       if (isCleanup && candidates.length === 0) return { kind: "left" };
     }
     for (const { live, reconciler } of candidates) {
-      if (isTerminating(live) || notes.removals.has(live.metadata.uid ?? "")) continue;
+      if (isTerminating(live) || reconcile.notes.removals.has(live.metadata.uid ?? "")) continue;
       context.signal.throwIfAborted();
-      await reconciler.remove({ ...run, secondary: {}, dependent: name }, { object: live });
+      await reconciler.remove({ reconcile, primary, secondary: {}, context, dependent: name }, { object: live });
     }
     return { kind: "deleted", isGone: candidatesOf(step, kinds, facts).length === 0, because: BECAUSE };
   } catch (error) {

@@ -1,12 +1,19 @@
 // One run of a workflow (JOSDK WorkflowReconcileExecutor and WorkflowCleanupExecutor): starts each step as soon as its dependencies allow, and
 // collects the outcomes.
-import type { StepTiming, Tracing } from "../base/activity.js";
 import { type KubernetesObject, isTerminating } from "../base/kubernetes-object.js";
 import { isWritten } from "../base/logger.js";
-import { type Semaphore, systemClock } from "../base/wait.js";
+import { type Clock, type Semaphore, systemClock } from "../base/wait.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import { BulkRun } from "./bulk.js";
-import type { DiscoveredObjects, FindRun, Live } from "./dependent-reconciler.js";
+import type { Context } from "./context.js";
+import type {
+  DependentReconciler,
+  DiscoveredObjects,
+  FindRun,
+  Live,
+  Reconcile,
+  Wanted,
+} from "./dependent-reconciler.js";
 import {
   type NodeState,
   type Plan,
@@ -18,7 +25,7 @@ import {
   nextSteps,
 } from "./plan.js";
 import { type Run, Target, takeStep } from "./step.js";
-import { isHeldForCleanup, needsCleanup } from "./workflow-definition.js";
+import { type DependentDefinition, isHeldForCleanup, needsCleanup } from "./workflow-definition.js";
 import { type DependentOutcome, type WorkflowResult, createWorkflowResult, logOutcome } from "./workflow-result.js";
 
 const INACTIVE = "its activation condition does not hold";
@@ -33,17 +40,21 @@ type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;
 /** How many steps of a workflow run at once. Default of `maxConcurrency` */
 export const MOST_STEPS_AT_ONCE = 50;
 
-export interface RunOptions extends Omit<Run, "secondary" | "present" | "clock" | "slots"> {
+/** A workflow as it runs, for all primaries. */
+export interface RunnableWorkflow {
   readonly plan: Plan;
-  readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which `secondary` shows as well. */
   readonly others?: readonly SeenDependent[];
   /** Limits the concurrent steps of all runs of the workflow. */
   readonly slots: Semaphore;
-  readonly clock?: Run["clock"] | undefined;
-  /** Called for every step that has ended. */
-  readonly onStep?: ((step: StepTiming) => void) | undefined;
-  readonly tracing?: Pick<Tracing, "dependent" | "changed"> | undefined;
+}
+
+/** One run of a workflow in a reconcile. */
+export interface RunOptions extends RunnableWorkflow {
+  readonly reconcile: Reconcile;
+  /** As functions of the user get it in this run. */
+  readonly primary: KubernetesObject;
+  readonly context: Context;
 }
 
 /** Reconciles all dependents of a primary, each as soon as its dependencies are ready. */
@@ -62,11 +73,12 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
  * dependent at a time. Returns whether there are any.
  */
 export async function removeUnseen(options: RunOptions): Promise<boolean> {
-  const { plan, primary, secondaries: sources, others = [], clock = systemClock, notes } = options;
+  const { plan, primary, reconcile, others = [], context } = options;
   const targets = plan.map((node) => new Target(node));
+  const { notes, secondaries: sources, track } = reconcile;
   const { discovered } = notes;
   const secondary = createSecondary({ primary, dependents: [...targets, ...others], sources, discovered });
-  const run: Run = { ...options, secondary, clock, slots: [] };
+  const run: Run = { reconcile, primary, secondary, context, track, slots: [] };
   for (const { definition, reconciler } of targets.toReversed()) {
     if (!needsCleanup(definition) || !reconciler.capabilities.remove) continue;
     await new Target({ definition, reconciler }).discover(run, { isConfirming: true });
@@ -90,22 +102,23 @@ interface Step extends Standing {
 
 class WorkflowRun {
   readonly #options: RunOptions;
-  readonly #clock: Run["clock"];
+  readonly #clock: Clock;
   readonly #seen: SecondaryFacts;
   readonly #steps: Step[] = [];
   #running = 0;
   #onIdle: () => void = () => {};
 
   constructor(options: RunOptions, state: NodeState) {
-    const { plan, primary, secondaries: sources, others = [], slots, clock = systemClock } = options;
+    const { plan, primary, reconcile, others = [], slots, context } = options;
+    const { notes, secondaries: sources, clock = systemClock, track } = reconcile;
     this.#options = options;
     this.#clock = clock;
     const targets = plan.map((node) => new Target(node));
-    const { discovered } = options.notes;
+    const { discovered } = notes;
     this.#seen = { primary, dependents: [...targets, ...others], sources, discovered };
-    const present = isTerminating(primary) ? { present: createSecondary(this.#seen, { isPresent: true }) } : {};
-    const own = { secondary: createSecondary(this.#seen), ...present, clock, slots: [slots] };
-    const run: Run = Object.assign({}, options, own);
+    const present = isTerminating(primary) ? createSecondary(this.#seen, { isPresent: true }) : undefined;
+    const secondary = createSecondary(this.#seen);
+    const run: Run = { reconcile, primary, secondary, present, context, track, slots: [slots] };
     for (const node of plan) {
       const step: Step = { node, target: targets[node.index]!, bulk: undefined, run, state, hasItems: false };
       const needs = endsOf(node.needs, "items").map((each) => this.#steps[each.index]!.bulk!);
@@ -146,7 +159,8 @@ class WorkflowRun {
   }
 
   async #settle(step: Step, work: () => Promise<DependentOutcome | Refusal>): Promise<void> {
-    const { tracing, onStep } = this.#options;
+    const { reconcile } = this.#options;
+    const { tracing } = reconcile;
     const { target } = step;
     const { name: dependent } = target.definition;
     this.#running++;
@@ -169,7 +183,8 @@ class WorkflowRun {
     }
     const { kind: outcome } = step.state;
     // Unwanted dependents are reported after their deletion.
-    if (outcome !== "condemned") onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
+    if (outcome !== "condemned")
+      reconcile.onStep?.({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome });
     this.#running--;
     this.#advance();
   }
@@ -237,14 +252,19 @@ class WorkflowRun {
   #hideMissing(step: Step): void {
     const optional = endsOf(step.node.needs, "optional").map((each) => this.#steps[each.index]!);
     const missing = optional.filter(({ state }) => !isReady(state)).map(({ target }) => target);
-    if (missing.length > 0) step.run = { ...step.run, secondary: createSecondary(this.#seen, { hidden: missing }) };
+    if (missing.length === 0) return;
+    const { reconcile, primary, present, context, track, slots } = step.run;
+    const secondary = createSecondary(this.#seen, { hidden: missing });
+    step.run = { reconcile, primary, secondary, present, context, track, slots };
   }
 }
 
 /** A dependent that `secondary` shows; `wanted` tells which of several objects. */
-export type SeenDependent = Readonly<Pick<Target, "definition" | "reconciler">> & {
-  readonly wanted?: Target["wanted"];
-};
+export interface SeenDependent {
+  readonly definition: DependentDefinition;
+  readonly reconciler: DependentReconciler;
+  readonly wanted?: Wanted | undefined;
+}
 
 /** What `secondary` shows. */
 export interface SecondaryFacts {
@@ -253,7 +273,7 @@ export interface SecondaryFacts {
   /** The event sources of the user. */
   readonly sources?: SecondarySources | undefined;
   /** Objects that the watches do not show. */
-  readonly discovered?: DiscoveredObjects;
+  readonly discovered?: DiscoveredObjects | undefined;
 }
 
 interface SecondaryOptions {

@@ -3,9 +3,10 @@
 import { RetryAfterError, findError } from "../base/errors.js";
 import { type KubernetesObject, describeObject, isTerminating, keyOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import { type Clock, type Semaphore, sleep, untilAborted } from "../base/wait.js";
+import { type Clock, sleep, systemClock, untilAborted } from "../base/wait.js";
 import { crdPresent, readsLiveAlone } from "./conditions.js";
 import {
+  type CallUser,
   type DependentReconciler,
   type DependentRun,
   type EndedObject,
@@ -53,7 +54,7 @@ export class Target {
   #isDeleted = false;
 
   constructor(
-    { definition, reconciler }: Pick<Target, "definition" | "reconciler">,
+    { definition, reconciler }: { readonly definition: DependentDefinition; readonly reconciler: DependentReconciler },
     of?: { readonly item: string; readonly items: LiveItems },
   ) {
     this.definition = definition;
@@ -84,7 +85,8 @@ export class Target {
 
   /** Adds the finalizer to the primary if there is, or may be, something to clean up. */
   async guardCleanup(run: Run): Promise<void> {
-    if (needsCleanup(this.definition) && mayHaveAny(this.reconciler, run.primary)) await run.ensureFinalizer?.();
+    if (needsCleanup(this.definition) && mayHaveAny(this.reconciler, run.primary))
+      await run.reconcile.ensureFinalizer?.();
   }
 
   // Without the watch, nothing would release held objects.
@@ -145,7 +147,7 @@ export class Target {
       const isOfLive = readsLiveAlone(definition.deletePostcondition);
       if (result.isMet || !(isOfLive || reads.lacksAll)) return result;
     } catch (error) {
-      const isExcused = reads.lacksAny || run.isPrimaryUnknown === true;
+      const isExcused = reads.lacksAny || run.reconcile.isPrimaryUnknown === true;
       if (run.context.signal.aborted || !isExcused) throw error;
       problem = error;
     }
@@ -198,7 +200,7 @@ export class Target {
   restart(run: Run): void {
     const { definition, conditions } = this;
     if (++this.#attempts >= MAX_ATTEMPTS) {
-      const all = run.notes.discovered.entriesOf(definition.name);
+      const all = run.reconcile.notes.discovered.entriesOf(definition.name);
       const what = all.map(({ object }) => describeObject(object, object.metadata)).join(", ");
       throw new RetryAfterError(
         `${what} changed ${MAX_ATTEMPTS} times while desired() was computed`,
@@ -222,12 +224,12 @@ export class Target {
     if (this.desired !== undefined) this.wanted ??= reconciler.complete(run, this.desired.object);
     const { wanted } = this;
     if (wanted !== undefined) {
-      if (needsCleanup(definition)) await run.ensureFinalizer?.();
+      if (needsCleanup(definition)) await run.reconcile.ensureFinalizer?.();
       const write = () => reconciler.write(run, wanted, this.#live(run), this.desired?.seen);
       const written = this.#written ?? (await this.#change(run, write));
       signal.throwIfAborted();
       if (typeof written === "object" && "unseen" in written) {
-        run.notes.discovered.add({ dependent: definition.name, item }, written);
+        run.reconcile.notes.discovered.add({ dependent: definition.name, item }, written);
         return "unseen";
       }
       // A postponed write includes the finalizer.
@@ -273,7 +275,7 @@ export class Target {
     if (!isHeldForCleanup(this.definition)) return;
     const live = this.#live(run);
     if (live === undefined) return;
-    await run.ensureFinalizer?.();
+    await run.reconcile.ensureFinalizer?.();
     await this.reconciler.holds?.hold(run, live);
   }
 
@@ -321,7 +323,7 @@ export class Target {
     let result: Result | undefined;
     try {
       const changing = change();
-      if (this.definition.timeoutMs !== undefined) run.linger?.(changing);
+      if (this.definition.timeoutMs !== undefined) run.reconcile.linger?.(changing);
       return (result = await changing);
     } finally {
       if (result !== "unchanged") this.#items?.change(this.item!);
@@ -361,17 +363,17 @@ function checkResult(name: keyof Conditions, returned: unknown): ConditionResult
 }
 
 /** Limits how many steps run at once. */
-export type Slots = Pick<Semaphore, "acquire" | "release">;
+export interface Slots {
+  /** Returns a promise if no slot is free. */
+  acquire(signal?: AbortSignal): Promise<void> | undefined;
+  release(): void;
+}
 
 /** A run, as a step sees it. When a step times out, the signal of its context is aborted and `track` throws. */
 export interface Run extends DependentRun {
   /** `secondary` without the last states of deleted objects, for conditions. Absent unless the primary is being deleted. */
-  readonly present?: object;
-  /** Calls a function of the user. A message about a function that does not return has the name `what`. */
-  readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
-  readonly clock: Clock;
-  /** Called with every write that may outlive the timeout of its step. */
-  linger?(write: Promise<unknown>): void;
+  readonly present?: object | undefined;
+  readonly track: CallUser;
   /** A step takes one slot of each: of its bulk dependent first, then of the workflow. */
   readonly slots: readonly Slots[];
 }
@@ -383,9 +385,10 @@ class TimeoutError extends Error {
 
 /** Runs a step with retries. Rejects with the error of the last attempt, or with a TimeoutError; `body` may still be running then, to no effect. */
 export async function takeStep<Result>(
-  { timeoutMs, retry }: Pick<NodeDefinition, "timeoutMs" | "retry">,
+  { timeoutMs, retry }: NodeDefinition,
   run: Run,
   body: (step: Run) => Promise<Result>,
+  slots = run.slots,
 ): Promise<Result> {
   const timeout = timeoutMs === undefined ? undefined : new StepTimeout(timeoutMs, run);
   const step = timeout?.step ?? run;
@@ -393,11 +396,11 @@ export async function takeStep<Result>(
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await inSlots(step, body, timeout);
+        return await inSlots(slots, step, body, timeout);
       } catch (error) {
         if (retry === undefined || attempt > retry.maxRetries || signal.aborted || isFinalError(error)) throw error;
       }
-      const pause = sleep(delayMsOf(retry, attempt), signal, run.clock);
+      const pause = sleep(delayMsOf(retry, attempt), signal, clockOf(run));
       await (timeout === undefined ? pause : untilAborted(pause, signal));
     }
   } finally {
@@ -407,6 +410,7 @@ export async function takeStep<Result>(
 
 // A step that times out releases its slots, even if its body never returns.
 async function inSlots<Result>(
+  slots: readonly Slots[],
   step: Run,
   body: (step: Run) => Promise<Result>,
   timeout: StepTimeout | undefined,
@@ -414,7 +418,7 @@ async function inSlots<Result>(
   const { signal } = step.context;
   const taken: Slots[] = [];
   try {
-    for (const slot of step.slots) {
+    for (const slot of slots) {
       const turn = slot.acquire(signal);
       if (turn !== undefined) await turn;
       taken.push(slot);
@@ -425,6 +429,10 @@ async function inSlots<Result>(
   } finally {
     for (const slot of taken) slot.release();
   }
+}
+
+function clockOf({ reconcile }: DependentRun): Clock {
+  return reconcile.clock ?? systemClock;
 }
 
 function delayMsOf(
@@ -453,8 +461,9 @@ class StepTimeout {
     const { context } = run;
     context.signal.addEventListener("abort", this.#onGivenUp);
     if (context.signal.aborted) this.#onGivenUp();
+    const { reconcile, primary, secondary, present, slots } = run;
     this.step = {
-      ...run,
+      ...{ reconcile, primary, secondary, present, slots },
       context: intercept(context, (member, value) => (member === "signal" ? signal : value)),
       track: (what, task) => this.#track(what, task),
     };
@@ -462,7 +471,7 @@ class StepTimeout {
 
   /** Starts the time with the first attempt, as waiting for a slot does not count. */
   begin(): void {
-    this.#cancel ??= this.#run.clock.schedule(this.#timeoutMs, () => this.#onTimeout());
+    this.#cancel ??= clockOf(this.#run).schedule(this.#timeoutMs, () => this.#onTimeout());
   }
 
   end(): void {

@@ -50,12 +50,12 @@ function run({ dependents, reconcilerOf }: Running, isCleanup = false): Promise<
   const definitions = dependents.map(definitionOf);
   const options: RunOptions = {
     plan: buildPlan({ primary: page, dependents: definitions }, ({ name }) => reconcilerOf(name)),
-    ...{ definition: page, primary, notes: new ReconcileNotes(), slots: new Semaphore(50) },
+    ...{ primary, slots: new Semaphore(50) },
     context: {
       signal: new AbortController().signal,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     } as unknown as RunOptions["context"],
-    track: async (_, task) => task(),
+    reconcile: { definition: page, notes: new ReconcileNotes(), track: async (_, task) => task() },
   };
   return isCleanup ? cleanupWorkflow(options) : reconcileWorkflow(options);
 }

@@ -184,13 +184,13 @@ export function createWorkflow(
   };
   const options: RunOptions = {
     plan: buildPlan({ primary: page, dependents: definitions }, (each) => reconcilers.get(each)!),
-    definition: page,
     primary,
     context: contextOf(new AbortController().signal),
-    track: async (_, task) => task(),
-    notes: new ReconcileNotes(),
     slots: new Semaphore(maxConcurrency),
-    clock: cluster.clock,
+    reconcile: {
+      ...{ definition: page, notes: new ReconcileNotes(), clock: cluster.clock },
+      track: async (_, task) => task(),
+    },
   };
   const deleted = { ...primary, metadata: { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   return {

@@ -8,7 +8,7 @@ import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import { KubernetesReconciler } from "#runtime/dependents/kubernetes-reconciler.js";
-import type { KnownObjects } from "#runtime/dependents/live-objects.js";
+import type { KnownObjects } from "#runtime/sources/dependent-sources.js";
 import type { Condition, DependentDefinition, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import type { Writer } from "#runtime/apply/writer.js";
 import { createView } from "../../../support/runtime/resource-view.js";
@@ -78,7 +78,6 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
     plan: planOf(dependents),
-    definition: page,
     primary,
     context: {
       client: unusedClient,
@@ -86,9 +85,8 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       logger,
       retry: { attempt: 0, isLastAttempt: false },
     } as Partial<RunOptions["context"]> as RunOptions["context"],
-    track: async (_, task) => task(),
     slots: new Semaphore(50),
-    notes: new ReconcileNotes(),
+    reconcile: { definition: page, notes: new ReconcileNotes(), track: async (_, task) => task() },
   };
   return { options, history, cache: view, planOf };
 }

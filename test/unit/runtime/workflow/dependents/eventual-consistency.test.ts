@@ -15,7 +15,6 @@ import {
 import fc from "../../../../support/fast-check.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
-import { page } from "../graphs.js";
 import { createSourceContext } from "../../sources/source-context.js";
 import { createState, primary as stored } from "./object-states.js";
 
@@ -153,7 +152,7 @@ class Process {
     const { signal } = this.#abort;
     await this.#source.load?.(primary, signal);
     const context = { signal, logger: world.context.context.logger, events: { record() {} } };
-    const run = { primary, secondary: {}, context, definition: page, notes: {} } as unknown as DependentRun;
+    const run = { primary, secondary: {}, context, reconcile: {} } as unknown as DependentRun;
     const isDeleted = primary.metadata.deletionTimestamp !== undefined;
     const failures: unknown[] = [];
     const attempt = async (step: () => Promise<unknown>) => {

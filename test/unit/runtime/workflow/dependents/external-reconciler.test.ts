@@ -8,7 +8,6 @@ import { ExternalReconciler } from "#runtime/dependents/external-reconciler.js";
 import type { RememberedState } from "#runtime/dependents/external-state.js";
 import type { ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../../support/suite.js";
-import { page } from "../graphs.js";
 
 interface Row {
   readonly id?: string;
@@ -25,7 +24,6 @@ const run = {
   primary,
   secondary: {},
   context: { signal: new AbortController().signal },
-  definition: page,
 } as unknown as DependentRun;
 
 /** Keeps ids in memory, and notes when. */

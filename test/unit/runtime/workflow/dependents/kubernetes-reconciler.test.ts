@@ -3,7 +3,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/wait.js";
 import { linksOf, PRIMARY_INDEX } from "#runtime/base/primary-link.js";
 import type { RunOptions } from "#runtime/workflow/run.js";
-import { type DependentRun, ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
+import { type DependentRun, type Reconcile, ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
 import { KubernetesReconciler } from "#runtime/dependents/kubernetes-reconciler.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import type { PostponedWrite } from "#runtime/base/activity.js";
@@ -95,9 +95,9 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   };
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const context = { signal: new AbortController().signal, logger } as unknown as DependentRun["context"];
-  const common = { primary, context, definition: page, notes: new ReconcileNotes() };
-  const run: DependentRun = { ...common, secondary: {} };
-  const pruned: RunOptions = { ...common, plan, track: async (_, task) => task(), slots: new Semaphore(50) };
+  const reconcile: Reconcile = { definition: page, notes: new ReconcileNotes(), track: async (_, task) => task() };
+  const run: DependentRun = { reconcile, primary, secondary: {}, context };
+  const pruned: RunOptions = { reconcile, primary, context, plan, slots: new Semaphore(50) };
   return { reconcilers, reconciler: reconcilers[0]!, store, run, pruned, told };
 }
 
