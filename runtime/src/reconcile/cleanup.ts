@@ -1,7 +1,7 @@
 // The cleanup after primaries: with a finalizer before their deletion is completed, or without one after it (sweep).
 import { findError } from "../base/errors.js";
 import { type KubernetesObject, type ObjectKey, describeObject, keyOf, uidOf } from "../base/kubernetes-object.js";
-import { type Logger, messageOf, withFields } from "../base/logger.js";
+import { messageOf, withFields } from "../base/logger.js";
 import { holdFinalizerOf } from "../base/primary-link.js";
 import { RunningTasks } from "../base/user-calls.js";
 import { Backoff, type Clock, KeyedTimers, Semaphore, systemClock } from "../base/wait.js";
@@ -9,7 +9,6 @@ import { deepFreeze } from "../cache/lazy-object.js";
 import type { ReconcileScope } from "../queue/reconcile-run.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { ownFinalizersOn } from "./controller-definition.js";
-import { causeOf } from "./primary-writes.js";
 import type { Attempt, ReconcileParts } from "./reconcile-context.js";
 import type { DeleteControl } from "./reconciler.js";
 import { LOOK_AGAIN_AFTER_MS, WorkflowRuns } from "./workflow-runs.js";
@@ -149,7 +148,7 @@ export class Cleanups {
     const metadata = { deletionTimestamp: new Date().toISOString(), ...object.metadata };
     const primary = { ...object, metadata };
     deepFreeze(primary);
-    const scope = scopeOfDeleted(object, { controller: definition.name, ...context });
+    const scope = scopeOfCleanup(object, { controller: definition.name, context, isPrimaryDeleted: true });
     try {
       const isOver = await new WorkflowRuns(workflows, primary, scope).cleanUpAll();
       // Stop the watches that were only activated for the cleanup.
@@ -190,16 +189,14 @@ export class Cleanups {
     this.#parts.dependencies.events?.record({ controller, about }, { type: "Warning", reason, action: "Delete", note });
   }
 
-  async #removeFinalizer({ scope, outcome }: Attempt): Promise<void> {
+  async #removeFinalizer({ scope, outcome, write }: Attempt): Promise<void> {
     scope.signal.throwIfAborted();
     // The watch may report the deletion before the response arrives.
     this.#cleanedUp.set(scope.key, uidOf(scope.entry));
     const { object } = scope.entry;
     const finalizers = ownFinalizersOn(this.#parts.resolved.finalizer, object);
     try {
-      await this.#parts.dependencies.resources
-        .within(causeOf(scope, this.#parts.ownFields))
-        .removeFinalizers(object, finalizers);
+      await this.#parts.dependencies.resources.within(write.cause).removeFinalizers(object, finalizers);
     } catch (error) {
       this.#cleanedUp.delete(scope.key);
       throw error;
@@ -208,24 +205,31 @@ export class Cleanups {
     scope.logger.info({}, `removed finalizer "${finalizers.join('", "')}"`);
   }
 
-  #releaseHeld({ entry, signal, logger }: ReconcileScope): Promise<void> {
-    return this.#parts.workflows.releaseHeld({ primary: entry.object, context: { signal, logger } });
+  #releaseHeld(scope: ReconcileScope): Promise<void> {
+    return this.#parts.workflows.releaseHeld({ primary: scope.entry.object, context: scope });
   }
 }
 
+interface UnqueuedCleanup {
+  readonly controller: string;
+  readonly context: CleanupContext;
+  readonly isPrimaryDeleted: boolean;
+}
+
 /** Creates the scope of a cleanup outside of the queue. If the watch missed the deletion, only the name and the UID of the primary are known. */
-export function scopeOfDeleted(
+export function scopeOfCleanup(
   object: KubernetesObject,
-  { controller, signal, logger: parent }: { controller: string; signal: AbortSignal; logger: Logger },
+  { controller, context, isPrimaryDeleted }: UnqueuedCleanup,
 ): ReconcileScope {
   const key = keyOf(object.metadata);
+  const { signal, logger: parent } = context;
   const logger = withFields(parent, () => ({ controller, primary: key }));
   return {
     ...{ key, entry: { object }, signal, logger },
     tasks: new RunningTasks({ controller, primary: key, logger, clock: systemClock }),
     reasons: [{ kind: "primary", change: "deleted", isInitial: false }],
     retry: { attempt: 0, isLastAttempt: false },
-    ...{ queuedMs: 0, wasPaused: false, isPrimaryDeleted: true },
+    ...{ queuedMs: 0, wasPaused: false, isPrimaryDeleted },
     isFinalStateUnknown: object.metadata.resourceVersion === undefined,
     isNextReconcileImminent: () => false,
     onStep: () => {},

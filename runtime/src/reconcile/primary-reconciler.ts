@@ -1,5 +1,4 @@
 import { hasFinalizer } from "../apply/resource-operations.js";
-import type { PrimaryCause } from "../apply/write.js";
 import type { PostponedWrite } from "../base/activity.js";
 import { findError, isApiError } from "../base/errors.js";
 import {
@@ -17,7 +16,7 @@ import { describeReason } from "../base/reconcile-reason.js";
 import { deepFreeze } from "../cache/lazy-object.js";
 import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/reconcile-run.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
-import { Cleanups, scopeOfDeleted } from "./cleanup.js";
+import { Cleanups, scopeOfCleanup } from "./cleanup.js";
 import {
   type ControllerDefinition,
   type PrimaryFinalizer,
@@ -74,7 +73,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     this.#write = { target, sender, serverSideApply, finalizer, conditionTypes };
     const createContext = contextFactoryOf(definition, resolved, dependencies);
     const workflows = (this.workflows = new ControllerWorkflows(definition, dependencies, createContext));
-    const parts = { definition, resolved, dependencies, workflows, write: this.#write, ownFields: this.#ownFields };
+    const parts = { definition, resolved, dependencies, workflows, write: this.#write };
     this.cleanups = new Cleanups(parts);
   }
 
@@ -118,6 +117,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     const { object } = scope.entry;
     const attempt: Attempt = {
       scope,
+      write: { ...this.#write, cause: causeOf(scope, this.#ownFields) },
       outcome: { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
       postponed: [],
       isPaused: !scope.isPrimaryDeleted && isPaused(object.metadata),
@@ -166,9 +166,9 @@ export class PrimaryReconciler implements PrimaryRunner {
   }
 
   async #runUnqueued(primary: KubernetesObject, context: CleanupContext): Promise<PrimaryOutcome> {
-    const scope = scopeOfDeleted(primary, { controller: this.#definition.name, ...context });
+    const scope = scopeOfCleanup(primary, { controller: this.#definition.name, context, isPrimaryDeleted: false });
     try {
-      return await this.run({ ...scope, isPrimaryDeleted: false });
+      return await this.run(scope);
     } finally {
       scope.tasks.close();
     }
@@ -182,9 +182,8 @@ export class PrimaryReconciler implements PrimaryRunner {
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const { scope } = attempt;
+    const { scope, write } = attempt;
     const { entry } = scope;
-    const write = this.#writeIn(scope);
     const postponed = write.sender.postponementOfEdits(write.target, write.cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
     const isUnmarked = this.#lacksFinalizer(entry.object);
@@ -215,8 +214,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     }
   }
 
-  #putFinalizer({ scope }: Attempt): Promise<KubernetesObject | undefined> {
-    const write = this.#writeIn(scope);
+  #putFinalizer({ scope, write }: Attempt): Promise<KubernetesObject | undefined> {
     const latest = this.#dependencies.primaries.get(scope.key);
     const entry = latest !== undefined && uidOf(latest) === uidOf(scope.entry) ? latest : scope.entry;
     return putFinalizer(write, this.#dependencies.resources.within(write.cause), entry);
@@ -245,7 +243,7 @@ export class PrimaryReconciler implements PrimaryRunner {
 
   /** Removes finalizers that nothing needs any more, so that a later deletion does not wait for an operator that is down. */
   async #releaseFinalizers(runs: WorkflowRuns, attempt: Attempt): Promise<void> {
-    const { scope } = attempt;
+    const { scope, write } = attempt;
     const { name, former: formerNames } = this.finalizer;
     const primary = this.#dependencies.primaries.get(scope.key)?.object;
     if (primary === undefined || isTerminating(primary) || primary.metadata.uid !== uidOf(scope.entry)) return;
@@ -254,8 +252,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     const own = (await this.#isReleased(primary, runs, attempt)) ? [name] : [];
     if (former.length + own.length === 0) return;
     scope.signal.throwIfAborted();
-    const { cause } = this.#writeIn(scope);
-    await this.#dependencies.resources.within(cause).removeFinalizers(primary, [...former, ...own]);
+    await this.#dependencies.resources.within(write.cause).removeFinalizers(primary, [...former, ...own]);
   }
 
   /** Reports whether a primary that is not being deleted has the finalizer, and nothing needs it. */
@@ -278,7 +275,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
       const found = { stated, facts: this.#factsOf(attempt) };
-      const wroteStatus = await this.#statusWriter.keep(this.#writeIn(scope), object, found);
+      const wroteStatus = await this.#statusWriter.keep(attempt.write, object, found);
       if (wroteStatus) outcome.wroteStatus = true;
     } catch (error) {
       if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
@@ -361,7 +358,7 @@ export class PrimaryReconciler implements PrimaryRunner {
   }
 
   async #writePrimary({ status, ...wanted }: WantedPrimary, attempt: Attempt): Promise<void> {
-    const write = this.#writeIn(attempt.scope);
+    const { write } = attempt;
     let isStatusReached = wanted.resource === undefined;
     let isPostponed = false;
     const note: Parameters<typeof writePrimary>[2] = ({ postponed, ...written }) => {
@@ -386,10 +383,6 @@ export class PrimaryReconciler implements PrimaryRunner {
       await writePrimary(write, { primary: wanted.primary, status: alone }, note);
     }
     if (status !== undefined && !isPostponed) attempt.status = status;
-  }
-
-  #writeIn(scope: ReconcileScope): PrimaryWrite & { readonly cause: PrimaryCause } {
-    return { ...this.#write, cause: causeOf(scope, this.#ownFields) };
   }
 
   #prepare(primary: KubernetesObject, attempt: Attempt): WorkflowRuns {

@@ -1,6 +1,7 @@
 // One reconcile: the parts of its controller, its progress, and the context that the functions of the user get.
 import type { ResourceOperations } from "../apply/resource-operations.js";
 import type { Sender } from "../apply/sender.js";
+import type { PrimaryCause } from "../apply/write.js";
 import type { EventDraft, EventSink, PostponedWrite } from "../base/activity.js";
 import {
   type KubernetesObject,
@@ -38,7 +39,6 @@ import type {
 } from "../workflow/context.js";
 import { type KubernetesDependent, type WorkflowDefinition, isKubernetes } from "../workflow/workflow-definition.js";
 import type { ControllerDefinition, ResolvedDefinition } from "./controller-definition.js";
-import type { OwnFields } from "./primary-changes.js";
 import type { ConditionSenders, PrimaryWrite } from "./primary-writes.js";
 import type { ControllerWorkflows, CreateContext, WorkflowDependencies, WorkflowRuns } from "./workflow-runs.js";
 
@@ -72,12 +72,13 @@ export interface ReconcileParts {
   readonly workflows: ControllerWorkflows;
   /** How primaries are written. Without a cause, which each reconcile adds. */
   readonly write: PrimaryWrite;
-  readonly ownFields: OwnFields;
 }
 
 /** A reconcile in progress. */
 export interface Attempt {
   readonly scope: ReconcileScope;
+  /** How the primary is written in this reconcile. */
+  readonly write: PrimaryWrite & { readonly cause: PrimaryCause };
   readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
   /** The error, also if it is not retried. */
   error?: unknown;
