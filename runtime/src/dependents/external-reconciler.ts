@@ -14,6 +14,7 @@ import {
   type HoldRun,
   type KnownItems,
   type Live,
+  UNCHANGED,
   type Wanted,
   type WriteOutcome,
   argumentsOf,
@@ -147,19 +148,19 @@ export class ExternalReconciler implements DependentReconciler {
     }
     const { update } = this.#definition;
     const { writes } = this.#options;
-    let outcome: WriteOutcome = "unchanged";
+    let outcome: WriteOutcome = UNCHANGED;
     if (update === undefined || this.#matches(wanted.object, object, run.primary)) writes?.noteMatch(run, key);
     else {
       const write: ExternalWrite = { key, id, desired: wanted.object };
       const postponed = writes?.postponementOf(run, write);
-      if (postponed !== undefined) return { postponed };
+      if (postponed !== undefined) return { kind: "postponed", postponed };
       const updated = checkReturned(
         "update",
         await this.#attempt(run, "update", key, (args) => update(wanted.object, object, args)),
       );
       source.recordUpdated(keyOf(run.primary.metadata), updated, object);
       writes?.note(run, "updated", write);
-      outcome = "updated";
+      outcome = { kind: "updated" };
     }
     this.#checkAlone(run.primary, object);
     return outcome;
@@ -219,7 +220,7 @@ export class ExternalReconciler implements DependentReconciler {
 
   async #create(run: DependentRun, wanted: Wanted): Promise<WriteOutcome> {
     const { create } = this.#definition;
-    if (create === undefined) return "absent";
+    if (create === undefined) return { kind: "absent" };
     const { state, writes, grace } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
@@ -229,11 +230,11 @@ export class ExternalReconciler implements DependentReconciler {
       this.source.invalidate(keyOf(primary.metadata));
       grace?.reconcileAfter(primary, graceMs);
       const because = `the operator met this primary just now, and what was created before may not be listed yet; it is fetched again in ${Math.ceil(graceMs / 1000)} s`;
-      return { because };
+      return { kind: "blocked", because };
     }
     const write: ExternalWrite = { key, id: wanted.id, desired: wanted.object };
     const postponed = writes?.postponementOf(run, write);
-    if (postponed !== undefined) return { postponed };
+    if (postponed !== undefined) return { kind: "postponed", postponed };
     const created = checkReturned(
       "create",
       await this.#attempt(run, "create", key, (args) => create(wanted.object, args)),
@@ -269,7 +270,7 @@ export class ExternalReconciler implements DependentReconciler {
     const { update } = this.#definition;
     if (update !== undefined && !this.#matches(wanted.object, created, primary))
       grace?.reconcileAfter(primary, RECONCILE_AGAIN_MS);
-    return "created";
+    return { kind: "created" };
   }
 
   // A change that fails or times out may still take effect.

@@ -38,6 +38,7 @@ import {
   type LinkedPrimary,
   type Live,
   type SeenVersions,
+  UNCHANGED,
   type Wanted,
   type WriteOutcome,
   argumentsOf,
@@ -63,6 +64,7 @@ import {
 import { OnceRuns } from "./once.js";
 
 const MOST_LOOKED_UP = 1_000;
+const TERMINATING: WriteOutcome = { kind: "terminating" };
 
 interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly writer: Writer;
@@ -200,7 +202,7 @@ export class KubernetesReconciler implements DependentReconciler {
       const entry = linked ?? named ?? (isCleanup ? await this.#read(run, metadata) : undefined);
       if (entry === undefined) continue;
       isFound = true;
-      notes.discovered.add({ dependent: name, item }, { unseen: entry });
+      notes.discovered.add({ dependent: name, item }, { entry });
     }
     if (isCleanup && (await this.#discoverUnlabelled(run, { isFresh: stated === undefined }))) isFound = true;
     if (!isDeleted || isFound) return;
@@ -245,7 +247,7 @@ export class KubernetesReconciler implements DependentReconciler {
       isFound = true;
       const claim = { dependent: definition.name, item: annotations?.[DEPENDENT_ITEM] };
       const other = notes.discovered.of(claim.dependent, claim.item);
-      if (other === undefined) notes.discovered.add(claim, { unseen: entry });
+      if (other === undefined) notes.discovered.add(claim, { entry });
       // The dependent had another name for its object before.
       else if (uidOf(other) !== uidOf(entry)) await this.remove(run, entry);
     }
@@ -306,8 +308,7 @@ export class KubernetesReconciler implements DependentReconciler {
   async write(run: DependentRun, wanted: Wanted, found: Live | undefined, seen?: SeenVersions): Promise<WriteOutcome> {
     const proven = await this.#prove(run, wanted);
     const outcome = await this.#write(run, proven, { found: found as DecodedResource | undefined, seen });
-    const isUnseen = typeof outcome === "object" && "unseen" in outcome;
-    if (!this.#isGarbageCollected && !isUnseen) await this.#disown(run, proven);
+    if (!this.#isGarbageCollected && outcome.kind !== "unseen") await this.#disown(run, proven);
     return outcome;
   }
 
@@ -345,20 +346,21 @@ export class KubernetesReconciler implements DependentReconciler {
     const desired = wanted.object as ObjectBody;
     const known = await this.#afterRemoval(found, wanted, run);
     const live = known?.object;
-    if (live !== undefined && isTerminating(live)) return this.#once?.nextOfTerminating(run, wanted, live) ?? "waiting";
+    if (live !== undefined && isTerminating(live))
+      return this.#once?.nextOfTerminating(run, wanted, live) ?? TERMINATING;
     const isLeft = mode === "createOnly" || mode === "once" || operations?.update !== undefined;
     const isNamed = live === undefined || keyOf(live.metadata) === wanted.id;
     if (known !== undefined && isLeft && isNamed) await this.#restoreLink(desired, known, run);
     if (this.#once !== undefined) {
       const next = await this.#once.next(run, wanted, live);
-      if (next === "recreate") return this.#recreate(run, known!);
-      if (next !== "create") return next;
+      if (next.kind === "recreate") return this.#recreate(run, known!);
+      if (next.kind !== "create") return next;
     }
-    if (live !== undefined && mode === "createOnly") return "unchanged";
+    if (live !== undefined && mode === "createOnly") return UNCHANGED;
     const isMatch = live && (await this.#matches(desired, live, run));
-    if (isMatch === true) return "unchanged";
-    const apply = async (): Promise<WriteOutcome> => {
-      const attempt = this.#options.writer.apply(this.#target, desired, {
+    if (isMatch === true) return UNCHANGED;
+    const apply = (): Promise<WriteOutcome> => {
+      const attempt: Promise<WriteOutcome> = this.#options.writer.apply(this.#target, desired, {
         live: known,
         existing: (object) => this.#decideExisting(object, run),
         // An adopted object that is never updated keeps its content.
@@ -368,14 +370,10 @@ export class KubernetesReconciler implements DependentReconciler {
         released,
         cause: this.#causeOf(run),
       });
-      const written = await attempt.catch((error: unknown) => {
+      return attempt.catch((error: unknown) => {
         if (known === undefined || !isImmutableError(error)) throw error;
         return this.#replace(run, { error, desired, live: known, isLiveRead: seen !== undefined });
       });
-      if (written === undefined) return "waiting";
-      if (written.kind === "postponed") return written;
-      if (written.kind === "unseen") return { unseen: written.entry, isForeign: written.isForeign };
-      return written.kind === "terminating" ? "waiting" : written.kind;
     };
     const name = live === undefined ? "create" : "update";
     const call = operations?.[name];
@@ -383,11 +381,11 @@ export class KubernetesReconciler implements DependentReconciler {
     const done =
       call !== false && (await callOperation({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
     // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to recreate it.
-    if (done === "failed") return "waiting";
+    if (done === "failed") return TERMINATING;
     // The own update left the adopted object as it is, which still needs a link.
     if (done === "notCalled" && known !== undefined && run.reconcile.notes.discovered.isForeign(uidOf(known)))
       await this.#options.writer.tie(this.#target, known, { desired: desired.metadata, cause: this.#causeOf(run) });
-    if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
+    if (done === false || done === "notCalled") return live === undefined ? { kind: "absent" } : UNCHANGED;
     return done;
   }
 
@@ -407,11 +405,11 @@ export class KubernetesReconciler implements DependentReconciler {
     await this.#prepareDeletion(run, live);
     const options = { cause: this.#causeOf(run), propagationPolicy: "Foreground" } as const;
     await this.#options.writer.delete(this.#target, live.object, options);
-    return "waiting";
+    return TERMINATING;
   }
 
   // Deletes the object; a later reconcile creates it again when it is gone.
-  async #replace(run: DependentRun, { error, desired, live, isLiveRead }: ImmutableChange): Promise<undefined> {
+  async #replace(run: DependentRun, { error, desired, live, isLiveRead }: ImmutableChange): Promise<WriteOutcome> {
     const { onImmutable = "fail", resource, name, mode } = this.#options.definition;
     const problem = (text: string) => {
       error.message += `; ${text}`;
@@ -434,7 +432,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const deletion = await writer.checkReplacement(this.#target, desired, { cause: this.#causeOf(run), error });
     await this.#prepareDeletion(run, live);
     await writer.delete(this.#target, live.object, deletion);
-    return undefined;
+    return TERMINATING;
   }
 
   async #decideExisting(live: KubernetesObject, run: DependentRun): Promise<"refuse" | "adopt"> {

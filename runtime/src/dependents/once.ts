@@ -31,6 +31,9 @@ interface OnceFacts {
 
 type OnceStep = "create" | "recreate" | "unchanged" | "ended" | "awaitEnd" | "reject";
 
+/** The object has to be created, or deleted to be created again; or the write is over. */
+type OnceDecision = { readonly kind: "create" } | { readonly kind: "recreate" } | WriteOutcome;
+
 function nextStep({ isLive, run, again, isUnproven }: OnceFacts): OnceStep {
   if (!isLive && isUnproven) return "reject";
   if (run?.again === again) return isLive ? "unchanged" : "ended";
@@ -53,11 +56,7 @@ export class OnceRuns {
   }
 
   /** Records the run of an existing object, and returns what a write does: create the object, recreate it, or leave it. */
-  async next(
-    run: DependentRun,
-    wanted: Wanted,
-    live: KubernetesObject | undefined,
-  ): Promise<"create" | "recreate" | WriteOutcome> {
+  async next(run: DependentRun, wanted: Wanted, live: KubernetesObject | undefined): Promise<OnceDecision> {
     const { definition, memory } = this.#options;
     const { primary, context } = run;
     const key = wanted.item ?? "";
@@ -78,14 +77,15 @@ export class OnceRuns {
         throw unprovenRun(definition.name, unproven!);
       case "ended":
         await this.#keep(primary, key, last!);
-        return { ended: readinessOf(last!) };
+        return endOf(last!);
       case "awaitEnd":
         return {
+          kind: "blocked",
           because: `it is created again when ${describeObject(live!, live!.metadata)} has ended`,
           untilEnd: true,
         };
       default:
-        return step;
+        return { kind: step };
     }
   }
 
@@ -94,12 +94,12 @@ export class OnceRuns {
     { primary }: DependentRun,
     { item: key = "" }: Wanted,
     live: KubernetesObject,
-  ): Promise<"waiting" | EndedObject> {
+  ): Promise<WriteOutcome> {
     const last = this.#lastOf(primary, key);
-    if (last === undefined || last.id !== live.metadata.uid) return "waiting";
+    if (last === undefined || last.id !== live.metadata.uid) return { kind: "terminating" };
     const ended = await this.#recordEnd(primary, key, last, live);
     const isOver = ended.result !== undefined && ended.again === (await againOf(this.#options.definition, primary));
-    return isOver ? { ended: readinessOf(ended) } : "waiting";
+    return isOver ? endOf(ended) : { kind: "terminating" };
   }
 
   /** Records the result of an object that was written, once; tells whether it has one. */
@@ -175,9 +175,10 @@ function resultOf(live: KubernetesObject, isReady: boolean): Pick<OnceRun, "resu
 
 type Conditioned = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
-function readinessOf({ result, detail }: OnceRun): { readonly isReady: boolean; readonly detail?: string } {
-  if (result === "ready") return { isReady: true };
+function endOf({ result, detail }: OnceRun): EndedObject {
+  if (result === "ready") return { kind: "ended", isReady: true };
   return {
+    kind: "ended",
     isReady: false,
     detail: detail ?? "the object was deleted before it was seen to be ready, and is not created again",
   };

@@ -76,31 +76,39 @@ export interface KnownItems {
   get(key: string): Live | undefined;
 }
 
-/** An object that `desired` has not read; `isForeign`: it does not belong to the primary yet and is adopted. */
-export interface UnseenObject {
-  readonly unseen: DecodedResource;
+/** An object that no watch shows; `isForeign`: it does not belong to the primary yet and is adopted. */
+interface DiscoveredObject {
+  readonly entry: DecodedResource;
   readonly isForeign?: boolean | undefined;
 }
 
 /** An object with `mode: once` that has been created and is gone. */
 export interface EndedObject {
-  readonly ended: { readonly isReady: boolean; readonly detail?: string };
+  readonly kind: "ended";
+  readonly isReady: boolean;
+  readonly detail?: string;
 }
 
-/**
- * The result of a write. Nothing is written while the object is being deleted (`waiting`), if another client creates it (`absent`), if `desired`
- * has not read the object that the write would replace (`unseen`), or for the reason in `because`; with `untilEnd` it is written when it has ended.
- */
+/** The result of a write that has reached the object, or will after a pause. */
+export type ReachedWrite =
+  | { readonly kind: "created" | "updated" | "unchanged" }
+  | { readonly kind: "postponed"; readonly postponed: PostponedWrite };
+
+/** The result of a write, or why nothing was written. */
 export type WriteOutcome =
-  | "created"
-  | "updated"
-  | "unchanged"
-  | "waiting"
-  | "absent"
-  | { readonly postponed: PostponedWrite }
-  | { readonly because: string; readonly untilEnd?: boolean }
-  | EndedObject
-  | UnseenObject;
+  | ReachedWrite
+  /** The object is being deleted. */
+  | { readonly kind: "terminating" }
+  /** The object does not exist, and another client creates it. */
+  | { readonly kind: "absent" }
+  /** `desired` has not read the object that the write would replace. */
+  | ({ readonly kind: "unseen" } & DiscoveredObject)
+  /** Something else has to happen first; `untilEnd`: the object that exists has to end. */
+  | { readonly kind: "blocked"; readonly because: string; readonly untilEnd?: boolean }
+  | EndedObject;
+
+/** The object is as desired. */
+export const UNCHANGED: ReachedWrite = { kind: "unchanged" };
 
 /** For which primary objects are looked up; in a reconcile, objects that other dependents claim are not found. */
 export interface FindRun {
@@ -232,9 +240,9 @@ export class DiscoveredObjects {
   readonly #foreign = new Set<string | undefined>();
 
   /** Adds the object of a dependent, or of an item; `isForeign` if it does not belong to the primary before it is written. */
-  add({ dependent, item }: Claim, { unseen, isForeign = false }: UnseenObject): void {
-    this.#entries.set(JSON.stringify([dependent, item]), unseen);
-    if (isForeign) this.#foreign.add(uidOf(unseen));
+  add({ dependent, item }: Claim, { entry, isForeign = false }: DiscoveredObject): void {
+    this.#entries.set(JSON.stringify([dependent, item]), entry);
+    if (isForeign) this.#foreign.add(uidOf(entry));
   }
 
   /** Forgets an object that was deleted or released. */

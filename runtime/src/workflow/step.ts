@@ -12,8 +12,9 @@ import {
   type EndedObject,
   type Live,
   type LiveItems,
+  type ReachedWrite,
   type SeenVersions,
-  type UnseenObject,
+  UNCHANGED,
   type Wanted,
   type WriteOutcome,
   argumentsOf,
@@ -46,8 +47,7 @@ export class Target {
   desired: { readonly object: unknown; readonly seen: SeenVersions | undefined } | undefined;
   wanted: Wanted | undefined;
   readonly #items: LiveItems | undefined;
-  #written:
-    Exclude<WriteOutcome, "waiting" | "absent" | UnseenObject | EndedObject | { readonly because: string }> | undefined;
+  #written: ReachedWrite | undefined;
   #attempts = 0;
   /** Whether the evaluation of a condition has begun and not returned. */
   #isAsking = false;
@@ -228,30 +228,33 @@ export class Target {
       const write = () => reconciler.write(run, wanted, this.#live(run), this.desired?.seen);
       const written = this.#written ?? (await this.#change(run, write));
       signal.throwIfAborted();
-      if (typeof written === "object" && "unseen" in written) {
+      if (written.kind === "unseen") {
         run.reconcile.notes.discovered.add({ dependent: definition.name, item }, written);
         return "unseen";
       }
       // A postponed write includes the finalizer.
-      const isPostponed = typeof written === "object" && "postponed" in written;
-      if (written !== "absent" && !isPostponed) await this.#hold(run);
-      if (written === "waiting")
-        return { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true };
-      if (written === "absent") return { kind: "waiting", for: [name] };
-      if (typeof written === "object" && "because" in written) {
-        if (written.untilEnd === true && (await this.#judge(run, wanted)).hasEnded) return this.reconcile(run);
-        return { kind: "waiting", for: [], because: written.because };
+      if (written.kind !== "absent" && written.kind !== "postponed") await this.#hold(run);
+      switch (written.kind) {
+        case "terminating":
+          return { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true };
+        case "absent":
+          return { kind: "waiting", for: [name] };
+        case "blocked":
+          if (written.untilEnd === true && (await this.#judge(run, wanted)).hasEnded) return this.reconcile(run);
+          return { kind: "waiting", for: [], because: written.because };
+        case "ended":
+          return this.#end(written);
+        default:
+          this.#written = written;
       }
-      if (typeof written === "object" && "ended" in written) return this.#end(written.ended);
-      this.#written = written;
     } else if (this.#live(run) === undefined) return { kind: "waiting", for: [definition.name] };
     else await this.#hold(run);
     const { isReady } = await this.#judge(run, wanted);
-    const written = this.#written ?? "unchanged";
+    const written = this.#written ?? UNCHANGED;
     // Dependents do not wait for a postponed write.
-    return typeof written === "string"
-      ? { kind: written, isReady }
-      : { kind: "unchanged", isReady, postponed: written.postponed };
+    return written.kind === "postponed"
+      ? { kind: "unchanged", isReady, postponed: written.postponed }
+      : { kind: written.kind, isReady };
   }
 
   /** Evaluates the readyPostcondition, and records the result with `mode: once`. */
@@ -266,8 +269,9 @@ export class Target {
   }
 
   // The object is gone, so its readyPostcondition is not evaluated.
-  #end({ isReady: isMet, ...detail }: EndedObject["ended"]): DependentOutcome {
-    if (this.definition.readyPostcondition !== undefined) this.conditions.readyPostcondition = { isMet, ...detail };
+  #end({ isReady: isMet, detail }: EndedObject): DependentOutcome {
+    if (this.definition.readyPostcondition !== undefined)
+      this.conditions.readyPostcondition = detail === undefined ? { isMet } : { isMet, detail: detail as never };
     return { kind: "unchanged", isReady: isMet };
   }
 
@@ -319,14 +323,14 @@ export class Target {
   }
 
   /** Writes or removes the object. A changed item is looked up again afterwards. */
-  async #change<Result>(run: Run, change: () => Promise<Result>): Promise<Result> {
+  async #change<Result extends WriteOutcome | void>(run: Run, change: () => Promise<Result>): Promise<Result> {
     let result: Result | undefined;
     try {
       const changing = change();
       if (this.definition.timeoutMs !== undefined) run.reconcile.linger?.(changing);
       return (result = await changing);
     } finally {
-      if (result !== "unchanged") this.#items?.change(this.item!);
+      if (result?.kind !== "unchanged") this.#items?.change(this.item!);
     }
   }
 

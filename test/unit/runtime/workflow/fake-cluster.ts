@@ -145,9 +145,9 @@ class FakeReconciler implements DependentReconciler {
   }
 
   async write(_run: DependentRun, { id, object }: Wanted, live: Live | undefined) {
-    if (live !== undefined && isDeepStrictEqual(live.object, object)) return "unchanged" as const;
+    if (live !== undefined && isDeepStrictEqual(live.object, object)) return { kind: "unchanged" } as const;
     await this.#cluster.change("write", id, () => this.#cluster.of(this.#name).set(id, object as Thing));
-    return live === undefined ? ("created" as const) : ("updated" as const);
+    return { kind: live === undefined ? "created" : "updated" } as const;
   }
 
   async remove(_run: DependentRun, { object }: Live): Promise<void> {

@@ -122,7 +122,7 @@ function createReconciler({ functions = {}, hasState = false, isShared = false, 
   const reconciler = new ExternalReconciler({ definition, source, state: hasState ? state : undefined });
   const write = (desired: Row, item?: string) => {
     const wanted = reconciler.complete(run, desired, item);
-    return reconciler.write(run, wanted, reconciler.find(run, wanted));
+    return reconciler.write(run, wanted, reconciler.find(run, wanted)).then(({ kind }) => kind);
   };
   return { reconciler, history, rows, known, state, write };
 }

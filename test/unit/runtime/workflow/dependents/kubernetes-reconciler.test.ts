@@ -134,7 +134,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     const wanted = reconciler.complete(run, { metadata: { name: "new" } }, "a");
     assert.is(wanted.id, "home/new");
     assert.is((wanted.object as KubernetesObject).metadata.annotations?.["gen-operator.dev/item"], "a");
-    assert.is(await reconciler.write(run, wanted, reconciler.find(run, wanted)), "created");
+    assert.is((await reconciler.write(run, wanted, reconciler.find(run, wanted))).kind, "created");
     assert.equal(told, ["create new"]);
   });
 
