@@ -18,7 +18,7 @@ import {
   perPrimaryPollingSource,
   pollingSource,
 } from "./polling-sources.js";
-import type { RegisteredSource } from "./registered-source.js";
+import type { RegisteredSource } from "./controller-sources.js";
 
 /** The objects of a dependent, as its controller watches them. */
 export interface DependentWatch
