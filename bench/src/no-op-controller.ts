@@ -1,7 +1,11 @@
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { Controller } from "#runtime/queue/controller.js";
+import {
+  Controller,
+  type PrimaryLookup,
+  type PrimaryOutcome,
+  type ReconcileObserver,
+} from "#runtime/queue/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { PrimaryLookup, PrimaryOutcome, ReconcileObserver } from "#runtime/queue/reconcile-run.js";
 import { shops } from "./kinds.js";
 import { createLogger } from "#runtime/base/logger.js";
 

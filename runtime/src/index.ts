@@ -103,7 +103,7 @@ export type { LeadershipObserver, LeadershipState } from "./operate/leader-elect
 export type { LeaderElectionSettings } from "./operate/lease-lock.js";
 export type { LoopEvent, LoopObserver } from "./operate/competing-writers.js";
 export type { GivenUp, GivenUpPrimary } from "./queue/controller-details.js";
-export type { ReconcileEvent, ReconcileObserver } from "./queue/reconcile-run.js";
+export type { ReconcileEvent, ReconcileObserver } from "./queue/controller.js";
 export type {
   ConditionOutcome,
   DependentOutcome,

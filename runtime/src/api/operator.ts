@@ -18,7 +18,7 @@ import { LeaderElection, type Leadership, type LeadershipObserver } from "../ope
 import { type LeaderElectionSettings, instanceName } from "../operate/lease-lock.js";
 import { ProofKeySecret, type ProofKeySettings } from "../operate/proof-key-secret.js";
 import { loadTracing, reconcileChannel, startedChannel } from "../operate/tracing.js";
-import type { ReconcileEvent, ReconcileObserver } from "../queue/reconcile-run.js";
+import type { ReconcileEvent, ReconcileObserver } from "../queue/controller.js";
 import { Suspects } from "../queue/suspects.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";

@@ -3,7 +3,7 @@ import type { WaitingPrimaries, WaitingPrimary } from "../base/activity.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { type ReconcilePriority, describeReason } from "../base/reconcile-reason.js";
 import type { TimerKind } from "./processor.js";
-import type { KnownPrimary, ReconcileRun } from "./reconcile-run.js";
+import type { KnownPrimary, ReconcileRun } from "./controller.js";
 
 /** The first items of a list, and its length. */
 export interface Listed<Item> {

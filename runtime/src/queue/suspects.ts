@@ -3,7 +3,7 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { Clock } from "../base/wait.js";
-import type { KnownPrimary } from "./reconcile-run.js";
+import type { KnownPrimary } from "./controller.js";
 
 /** A primary whose functions may have blocked the event loop. */
 export interface Suspect {

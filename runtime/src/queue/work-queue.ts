@@ -2,7 +2,7 @@
 import type { ControllerActivity } from "../base/activity.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import { PostponableTimer, turns, withDeadline } from "../base/wait.js";
-import type { KnownPrimary, ReconcileRun } from "./reconcile-run.js";
+import type { KnownPrimary, ReconcileRun } from "./controller.js";
 import { MAX_CONCURRENT_RECONCILES, type Schedule } from "./schedule-settings.js";
 import type { SuspectQueue, Suspects } from "./suspects.js";
 

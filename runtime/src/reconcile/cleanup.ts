@@ -6,7 +6,7 @@ import { holdFinalizerOf } from "../base/primary-link.js";
 import { RunningTasks } from "../base/user-calls.js";
 import { Backoff, type Clock, KeyedTimers, Semaphore, systemClock } from "../base/wait.js";
 import { deepFreeze } from "../cache/lazy-object.js";
-import type { ReconcileScope } from "../queue/reconcile-run.js";
+import type { ReconcileScope } from "../queue/controller.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { ownFinalizersOn } from "./controller-definition.js";
 import type { Attempt, ReconcileParts } from "./reconcile-context.js";

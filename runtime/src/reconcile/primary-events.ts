@@ -13,7 +13,7 @@ import { messageOf } from "../base/logger.js";
 import { PAUSED, isPaused } from "../base/primary-link.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type Clock, sleep } from "../base/wait.js";
-import type { ReconcileEvent } from "../queue/reconcile-run.js";
+import type { ReconcileEvent } from "../queue/controller.js";
 import { statusConditionsOf } from "./status-conditions.js";
 
 // The API server rejected the object itself: bad request, too large, invalid.

@@ -14,7 +14,7 @@ import { messageOf } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import { describeReason } from "../base/reconcile-reason.js";
 import { deepFreeze } from "../cache/lazy-object.js";
-import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/reconcile-run.js";
+import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/controller.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { Cleanups, scopeOfCleanup } from "./cleanup.js";
 import {

@@ -32,7 +32,7 @@ import {
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { crdNameOf } from "../base/resource-definition.js";
-import type { PrimaryOutcome, ReconcileScope } from "../queue/reconcile-run.js";
+import type { PrimaryOutcome, ReconcileScope } from "../queue/controller.js";
 import type { OwnFields } from "./primary-changes.js";
 import { type ConditionTypes, type ConditionFacts, conditionsAfter } from "./status-conditions.js";
 

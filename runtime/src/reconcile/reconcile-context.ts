@@ -25,7 +25,7 @@ import {
 import type { Clock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { PrimaryOutcome, ReconcileScope } from "../queue/reconcile-run.js";
+import type { PrimaryOutcome, ReconcileScope } from "../queue/controller.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { EventSource } from "../sources/event-source.js";
 import type {

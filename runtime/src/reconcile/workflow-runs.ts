@@ -4,7 +4,7 @@ import type { StepTiming, Tracing } from "../base/activity.js";
 import { type KubernetesObject, type ObjectKey, memberOf } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { Semaphore } from "../base/wait.js";
-import type { ReconcileScope } from "../queue/reconcile-run.js";
+import type { ReconcileScope } from "../queue/controller.js";
 import type { SecondarySources } from "../sources/controller-sources.js";
 import type { Context } from "../workflow/context.js";
 import {

@@ -3,7 +3,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { isRealApiServer } from "../api/api-server.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { type ConnectedOperator, type Operator, type OperatorOptions, createOperator } from "#runtime/api/operator.js";
-import type { ReconcileEvent } from "#runtime/queue/reconcile-run.js";
+import type { ReconcileEvent } from "#runtime/queue/controller.js";
 
 type Request = Parameters<NonNullable<OperatorOptions["onRequest"]>>[0];
 

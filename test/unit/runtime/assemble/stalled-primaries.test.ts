@@ -1,7 +1,7 @@
 import type { EventDraft } from "#runtime/base/activity.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { StalledPrimaries } from "#runtime/reconcile/primary-events.js";
-import type { ReconcileEvent } from "#runtime/queue/reconcile-run.js";
+import type { ReconcileEvent } from "#runtime/queue/controller.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,6 +1,6 @@
 // What becomes of errors, on an embedded API server.
 import { ApiError, TerminalError } from "#runtime/base/errors.js";
-import type { ReconcileScope } from "#runtime/queue/reconcile-run.js";
+import type { ReconcileScope } from "#runtime/queue/controller.js";
 import {
   noUpdate,
   patchResource,

@@ -11,7 +11,7 @@ import { collectionPath, objectPath } from "#runtime/client/request.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
 import { RunningTasks } from "#runtime/base/user-calls.js";
-import type { PrimaryOutcome, ReconcileScope } from "#runtime/queue/reconcile-run.js";
+import type { PrimaryOutcome, ReconcileScope } from "#runtime/queue/controller.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
 import { ExpectationRegistry, type PrimaryDependencies } from "#runtime/reconcile/reconcile-context.js";
 import { LateWrites } from "#runtime/reconcile/late-writes.js";

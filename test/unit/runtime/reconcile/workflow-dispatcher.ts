@@ -1,5 +1,5 @@
 // A dispatcher whose dependents are in memory; the primaries are on a server.
-import type { PrimaryOutcome } from "#runtime/queue/reconcile-run.js";
+import type { PrimaryOutcome } from "#runtime/queue/controller.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";

@@ -1,10 +1,14 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
 import type { DecodedResource, KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { unseenDeletionOf } from "#runtime/cache/resource-events.js";
-import { Controller } from "#runtime/queue/controller.js";
+import {
+  Controller,
+  type PrimaryOutcome,
+  type ReconcileScope,
+  type ReconcileEvent,
+} from "#runtime/queue/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { Suspects } from "#runtime/queue/suspects.js";
-import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/queue/reconcile-run.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
 

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import fc from "../../../support/fast-check.js";
 import { ApiError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
-import type { PrimaryOutcome } from "#runtime/queue/reconcile-run.js";
+import type { PrimaryOutcome } from "#runtime/queue/controller.js";
 import type { Retry } from "#runtime/queue/processor.js";
 import { givenUpOf } from "#runtime/queue/controller-details.js";
 import { runs } from "../../../support/runs.js";

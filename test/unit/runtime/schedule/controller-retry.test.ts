@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
 import { messageOf } from "#runtime/base/logger.js";
-import type { PrimaryOutcome } from "#runtime/queue/reconcile-run.js";
+import type { PrimaryOutcome } from "#runtime/queue/controller.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS } from "./controller-bed.js";
 

@@ -2,7 +2,7 @@
 import fc from "../../../support/fast-check.js";
 import { createLogger } from "#runtime/base/logger.js";
 import { NEW_STATE } from "#runtime/queue/processor.js";
-import { KnownPrimary } from "#runtime/queue/reconcile-run.js";
+import { KnownPrimary } from "#runtime/queue/controller.js";
 import { scheduleOf } from "#runtime/queue/schedule-settings.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -9,7 +9,7 @@ import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/queue/reconcile-run.js";
+import type { ReconcileEvent } from "#runtime/queue/controller.js";
 import { isRealApiServer, startTestApiServer, type TestApiServer } from "../../../../support/api/api-server.js";
 import { startRecordingProxy, type RecordingProxy } from "../../../../support/api/recording-proxy.js";
 import { builtinDefinition, classOf, customDefinition } from "../../../../support/kinds/kind-definitions.js";

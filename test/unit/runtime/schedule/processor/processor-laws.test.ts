@@ -2,7 +2,7 @@
 import fc from "../../../../support/fast-check.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { TerminalError } from "#runtime/base/errors.js";
-import type { PrimaryOutcome, ReconcileScope } from "#runtime/queue/reconcile-run.js";
+import type { PrimaryOutcome, ReconcileScope } from "#runtime/queue/controller.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createBed, failureOf, SUCCESS, type BedOptions } from "../controller-bed.js";
