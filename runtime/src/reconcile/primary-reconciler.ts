@@ -268,9 +268,8 @@ export class PrimaryReconciler implements PrimaryRunner {
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { scope, outcome, status: stated } = attempt;
     const { object } = scope.entry;
-    const isOnlyOwn = ownFinalizersOn(this.finalizer, object).length === object.metadata.finalizers?.length;
-    const wasLastFinalizer = outcome.isFinalizerRemoved && isOnlyOwn;
-    if (this.#statusWriter === undefined || scope.signal.aborted || scope.isPrimaryDeleted || wasLastFinalizer) return;
+    if (this.#statusWriter === undefined || scope.signal.aborted || scope.isPrimaryDeleted) return;
+    if (outcome.isFinalizerRemoved && this.#hasOnlyOwnFinalizers(object)) return;
     // A write would put a primary that is not selected into the cache.
     if (!this.#dependencies.primaries.has(scope.key)) return;
     try {
@@ -281,6 +280,11 @@ export class PrimaryReconciler implements PrimaryRunner {
       if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
+  }
+
+  // The removal of the last finalizer deletes the primary.
+  #hasOnlyOwnFinalizers(primary: KubernetesObject): boolean {
+    return ownFinalizersOn(this.finalizer, primary).length === primary.metadata.finalizers?.length;
   }
 
   #factsOf({ scope, outcome, error, postponed, isPaused, runs }: Attempt): ConditionFacts {

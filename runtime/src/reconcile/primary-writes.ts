@@ -32,7 +32,7 @@ import {
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { crdNameOf } from "../base/resource-definition.js";
-import type { PrimaryOutcome, ReconcileScope } from "../queue/controller.js";
+import type { ReconcileScope } from "../queue/controller.js";
 import type { OwnFields } from "./primary-changes.js";
 import { type ConditionTypes, type ConditionFacts, conditionsAfter } from "./status-conditions.js";
 
@@ -71,7 +71,11 @@ export interface WantedPrimary {
 }
 
 /** The part of a primary that was written, or whose write was postponed. */
-type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
+interface WrittenPart {
+  readonly wroteResource?: boolean;
+  readonly wroteStatus?: boolean;
+  readonly postponed?: PostponedWrite;
+}
 
 /** Adds the finalizer to a primary. Returns the new state, or undefined if the primary is deleted or being deleted. */
 export async function putFinalizer(

@@ -7,20 +7,24 @@ import { PAUSED } from "../base/primary-link.js";
 import type { Schema } from "../base/resource-definition.js";
 import { type DependentOutcome, type WorkflowResult, isSettled } from "../workflow/workflow-result.js";
 
-/** The facts that the conditions are made of. */
-export interface StatusFacts {
+/** The outcome of a reconcile that the conditions of its primary show. */
+interface ReconciledFacts {
   /** Absent if the workflow did not run. */
   readonly workflow?: WorkflowResult | undefined;
   /** The error of a failed reconcile. */
   readonly error?: unknown;
-  /** Whether the reconciler did not invoke its explicit workflow. */
-  readonly isSkipped?: boolean;
   /** Whether the primary is being deleted, and cannot be ready. */
   readonly isCleanup?: boolean;
   /** Whether the primary is paused, which one more condition reports. The others stay. */
   readonly isPaused?: boolean;
   /** The writes of write loops, sent or postponed. May contain an object twice. */
   readonly postponed?: readonly PostponedWrite[] | undefined;
+}
+
+/** The facts that the conditions are made of. */
+export interface StatusFacts extends ReconciledFacts {
+  /** Whether the reconciler did not invoke its explicit workflow. */
+  readonly isSkipped?: boolean;
   /** The current conditions of the status. */
   readonly before: readonly StatusCondition[];
   /** The generation of the primary that was reconciled. */
@@ -164,12 +168,12 @@ function shortened(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-/** What a reconcile found out about its primary. */
-export type ConditionFacts = Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & {
+/** The outcome of a reconcile, and what its controller says about conditions. */
+export interface ConditionFacts extends ReconciledFacts {
   readonly types: ConditionTypes;
   /** Whether the workflow has dependents. */
   readonly hasDependents: boolean;
-};
+}
 
 /** Returns the conditions of the runtime after a reconcile of this primary; undefined if the current ones are still correct. */
 export function conditionsAfter(
