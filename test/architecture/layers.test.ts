@@ -64,6 +64,21 @@ suite("layers", (test) => {
     );
   });
 
+  test("match, owned fields, plan and processor load base, the schema package and each other alone", () => {
+    const pure = ["apply/match", "apply/owned-fields", "workflow/plan", "queue/processor"];
+    const paths = pure.map((name) => `runtime/src/${name}.ts`);
+    const isPure = ({ specifier, target }: Import) =>
+      target === undefined
+        ? specifier === "node:util" || specifier === "@gen-operator/schema"
+        : paths.includes(target) || layerOf(target) === "base";
+    const violations = paths.flatMap((path) => {
+      const { imports } = sources.find((source) => source.path === path)!;
+      const loaded = imports.filter(({ isTypeOnly }) => !isTypeOnly);
+      return loaded.filter((each) => !isPure(each)).map(({ specifier }) => `${path}: ${specifier}`);
+    });
+    assert.equal(violations, []);
+  });
+
   test("the doors of generated code load the definitions and the schema package alone", () => {
     const byPath = new Map(sources.map((source) => [source.path, source]));
     const loaded = new Set(["runtime/src/api/codegen.ts", "runtime/src/api/cel.ts"]);
