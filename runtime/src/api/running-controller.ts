@@ -25,7 +25,7 @@ import {
   givenUpOf,
   pausedIn,
 } from "../queue/controller-details.js";
-import { Controller } from "../queue/controller.js";
+import { Controller, type ReconcileEvent } from "../queue/controller.js";
 import {
   type ControllerDefinition,
   type EventSourceFacts,
@@ -41,7 +41,7 @@ import {
 import { StalledPrimaries, recordPause, recordReconcile, recordWait } from "../reconcile/primary-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
-import { ExpectationRegistry } from "../reconcile/reconcile-context.js";
+import { ExpectationRegistry, type PrimaryDependencies } from "../reconcile/reconcile-context.js";
 import {
   ControllerSources,
   type ControllerSourcesOptions,
@@ -53,7 +53,7 @@ import type { EventSource } from "../sources/event-source.js";
 import { type KindSource, createPrimarySource } from "../sources/kind-source.js";
 import { kindsAskedFor } from "../workflow/conditions.js";
 import { isKubernetes } from "../workflow/workflow-definition.js";
-import type { ControllerParts, OperatorContext } from "./controller-parts.js";
+import type { ControllerParts, DependentParts, OperatorContext } from "./controller-parts.js";
 import { namespacesOf } from "./controller-validation.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { RemovedDependents, reconcilerFactory, watchOf } from "./kubernetes-dependents.js";
@@ -289,7 +289,7 @@ function assembleController(
   operator: OperatorContext,
   isPrepared: () => boolean,
 ): ControllerParts {
-  const { client, logger, events, tracing, fencingToken, proofKey, suspects, observer } = operator;
+  const { client, logger, events, proofKey, suspects, observer } = operator;
   const { name, workflow, indexes, labelSelector, fieldSelector } = definition;
   const managers = managersOf(definition);
   const finalizer = finalizerOf(definition);
@@ -323,50 +323,26 @@ function assembleController(
   const sender = senderOf(managers.own);
   const writer = new Writer(sender);
   const ofDependents = { definition, operator, views, primaries, sources, externals, writer, loops, proofs };
-  const createReconciler = reconcilerFactory(ofDependents);
   const expectations = new ExpectationRegistry({
     clock: systemClock,
     onTimeout: (key) => requeue(key, CAUSES.expectations),
   });
-  const runner = new PrimaryReconciler(definition, {
-    ...{ primaries, sender, expectations, secondaries: sources, fencingToken, events, tracing, lateWrites },
-    onCleanupDue: (key) => requeue(key, CAUSES.cleanupTimeout),
-    reconcilerOf: (dependent) =>
-      isKubernetes(dependent)
-        ? createReconciler(dependent, sources.dependents.get(dependent.name)!)
-        : externals.createReconciler(dependent, sources.externals.get(dependent.name)!),
-    removedKinds: new RemovedDependents(ofDependents, createReconciler),
-    resources: new ResourceOperations({
-      ...{ sender, sources, logger },
-      primary: { definition: workflow.primary, cache: primaries },
-      finalizer: finalizerNameOf(definition),
-      conditionTypes: managers.conditions && keptConditionsOf(definition).all,
-    }),
-    ...(managers.conditions && {
-      conditionSenders: {
-        own: senderOf(managers.conditions.own),
-        formerStatuses: managers.former.map(senderOf),
-        formerConditions: managers.conditions.former.map(senderOf),
-      },
-    }),
-    namespaces: () => sources.namespaces,
-    loopsOf: (object) => loops.postponedFor(object),
-    onPaused: (object, isPaused) => recordPause(object, isPaused, reporter),
-  });
+  const runner = new PrimaryReconciler(
+    definition,
+    runnerPartsOf({ ...ofDependents, sender, expectations, requeue, senderOf }),
+  );
   const stalled = new StalledPrimaries({
     ...{ controller: name, clock: systemClock, events, afterMs: definition.stalledAfterMs },
     find: (key) => primaries.get(key)?.object,
     isHeld: (object) => ownFinalizersOn(runner.finalizer, object).length > 0,
   });
+  const reconciled = { operator, sources, primaries, stalled };
   const controller = new Controller(definition, {
     ...{ primaries, runner, logger, suspects },
     unknownFor: (object) => sources.unknownFor(object),
     onWaiting: (object, reason) => recordWait(object, reason, reporter),
     observer: (event, object) => {
-      sources.release(object);
-      recordReconcile(events, primaries.get(event.primary)?.object, event);
-      stalled.onReconciled(event);
-      observer.onReconcile(event);
+      for (const step of RECONCILED_STEPS) step(reconciled, event, object);
     },
   });
   const foreignWrites = new ForeignWrites({
@@ -387,6 +363,48 @@ function assembleController(
   };
   const sweepers = createSweepers(core);
   return { ...core, sweepers, stuck: createStuck(core, sweepers) };
+}
+
+interface RunnerParts extends DependentParts {
+  readonly sender: Sender;
+  readonly expectations: ExpectationRegistry;
+  readonly requeue: Requeue;
+  /** Returns a sender that writes as another field manager. */
+  senderOf(fieldManager: string): Sender;
+}
+
+/** Returns what the reconciles of a controller need. */
+function runnerPartsOf(parts: RunnerParts): PrimaryDependencies {
+  const { definition, operator, primaries, sources, externals, loops, sender, expectations, requeue } = parts;
+  const { logger, events, tracing, fencingToken } = operator;
+  const { conditions, former } = managersOf(definition);
+  const reporter = { controller: definition.name, logger, events };
+  const createReconciler = reconcilerFactory(parts);
+  return {
+    ...{ primaries, sender, expectations, secondaries: sources, fencingToken, events, tracing, lateWrites },
+    onCleanupDue: (key) => requeue(key, CAUSES.cleanupTimeout),
+    reconcilerOf: (dependent) =>
+      isKubernetes(dependent)
+        ? createReconciler(dependent, sources.dependents.get(dependent.name)!)
+        : externals.createReconciler(dependent, sources.externals.get(dependent.name)!),
+    removedKinds: new RemovedDependents(parts, createReconciler),
+    resources: new ResourceOperations({
+      ...{ sender, sources, logger },
+      primary: { definition: definition.workflow.primary, cache: primaries },
+      finalizer: finalizerNameOf(definition),
+      conditionTypes: conditions && keptConditionsOf(definition).all,
+    }),
+    ...(conditions && {
+      conditionSenders: {
+        own: parts.senderOf(conditions.own),
+        formerStatuses: former.map((each) => parts.senderOf(each)),
+        formerConditions: conditions.former.map((each) => parts.senderOf(each)),
+      },
+    }),
+    namespaces: () => sources.namespaces,
+    loopsOf: (object) => loops.postponedFor(object),
+    onPaused: (object, isPaused) => recordPause(object, isPaused, reporter),
+  };
 }
 
 interface SenderParts {
@@ -446,6 +464,23 @@ const PRIMARY_STEPS: { readonly [Kind in ResourceChange["kind"]]: readonly Prima
     enqueue,
   ],
 };
+
+/** The parts that a reconcile which has ended concerns. */
+interface ReconciledParts {
+  readonly operator: OperatorContext;
+  readonly sources: ControllerSources;
+  readonly primaries: ResourceView;
+  readonly stalled: StalledPrimaries;
+}
+
+/** What follows a reconcile, in this order. */
+const RECONCILED_STEPS: readonly ((parts: ReconciledParts, event: ReconcileEvent, object: KubernetesObject) => void)[] =
+  [
+    ({ sources }, _event, object) => sources.release(object),
+    ({ operator, primaries }, event) => recordReconcile(operator.events, primaries.get(event.primary)?.object, event),
+    ({ stalled }, event) => stalled.onReconciled(event),
+    ({ operator }, event) => operator.observer.onReconcile(event),
+  ];
 
 function listenerOf(parts: ControllerParts): SourcesListener {
   const { controller, runner, primaries, foreignWrites, expectations, stalled, externals } = parts;
