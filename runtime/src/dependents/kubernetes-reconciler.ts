@@ -359,21 +359,22 @@ export class KubernetesReconciler implements DependentReconciler {
     if (live !== undefined && mode === "createOnly") return UNCHANGED;
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return UNCHANGED;
-    const apply = (): Promise<WriteOutcome> => {
-      const attempt: Promise<WriteOutcome> = this.#options.writer.apply(this.#target, desired, {
-        live: known,
-        existing: (object) => this.#decideExisting(object, run),
-        // An adopted object that is never updated keeps its content.
-        isLeft: mode === "createOnly" || mode === "once" || operations?.update === false,
-        basis: seen && { version: known && this.#isOtherItem(known, wanted, run) ? undefined : seen.get(wanted.id) },
-        isForced: isMatch === false,
-        released,
-        cause: this.#causeOf(run),
-      });
-      return attempt.catch((error: unknown) => {
+    const apply = async (): Promise<WriteOutcome> => {
+      try {
+        return await this.#options.writer.apply(this.#target, desired, {
+          live: known,
+          existing: (object) => this.#decideExisting(object, run),
+          // An adopted object that is never updated keeps its content.
+          isLeft: mode === "createOnly" || mode === "once" || operations?.update === false,
+          basis: seen && { version: known && this.#isOtherItem(known, wanted, run) ? undefined : seen.get(wanted.id) },
+          isForced: isMatch === false,
+          released,
+          cause: this.#causeOf(run),
+        });
+      } catch (error) {
         if (known === undefined || !isImmutableError(error)) throw error;
         return this.#replace(run, { error, desired, live: known, isLiveRead: seen !== undefined });
-      });
+      }
     };
     const name = live === undefined ? "create" : "update";
     const call = operations?.[name];
