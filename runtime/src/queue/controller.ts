@@ -288,7 +288,7 @@ interface Seen {
   readonly inputs: string | undefined;
 }
 
-export function seenOf({ metadata }: KubernetesObject, inputs?: string): Seen {
+function seenOf({ metadata }: KubernetesObject, inputs?: string): Seen {
   const { uid, generation, deletionTimestamp } = metadata;
   return { uid, generation, isDeleting: deletionTimestamp !== undefined, isPaused: isPaused(metadata), inputs };
 }

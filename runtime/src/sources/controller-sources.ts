@@ -466,7 +466,7 @@ export type SecondarySources = Pick<
 >;
 
 /** The running controller that sources are registered for. */
-export interface SourceRegistrar {
+interface SourceRegistrar {
   readonly controller: string;
   readonly logger: Logger;
   /** Returns the context to start a source with; throws if the controller is stopped. */
@@ -480,7 +480,7 @@ export interface SourceRegistrar {
   ): void;
 }
 
-export interface SourceRegistration {
+interface SourceRegistration {
   readonly role: "primaries" | "dependents" | "external" | "user";
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
