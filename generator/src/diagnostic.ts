@@ -1,6 +1,7 @@
 import { sep } from "node:path";
 import { printableLine } from "@gen-operator/schema";
 import { distance } from "fastest-levenshtein";
+import { defineRule } from "./rule.js";
 
 /** A place in a file of the project; line and column count from 1. */
 export interface SourcePosition {
@@ -86,12 +87,22 @@ export function limitDiagnostics(diagnostics: readonly Diagnostic[]): LimitedDia
   return { shown, omitted };
 }
 
+/** The rule of a diagnostic that only counts others. */
+export const MORE_PROBLEMS = defineRule({
+  id: "more-problems",
+  severity: "varies",
+  page: {
+    meaning: "A file has more problems than are printed.",
+    remedy: "Correct the problems above, and run the command again.",
+  },
+});
+
 /** Describes diagnostics that are not shown by one more. */
 export function describeOmitted({ file, errors, warnings }: Omitted): Diagnostic {
   const counts = [counted(errors, "error"), counted(warnings, "warning")].filter((text) => !text.startsWith("0 "));
   return {
     severity: errors > 0 ? "error" : "warning",
-    rule: "more-problems",
+    ...MORE_PROBLEMS.violation,
     message: `${file === undefined ? "the project" : file} has ${counts.join(" and ")} more`,
     hint: "correct the problems above, and run the command again",
   };

@@ -222,8 +222,9 @@ function isAllowed(source: SourceFile, { specifier, target, isTypeOnly }: Import
   return rule.values.includes(to) || (isTypeOnly && rule.types?.includes(to) === true);
 }
 
-/** The folder below src, or the file's name where it lies beside the folders. */
+/** The folder below src, or the file's name where it lies beside the folders. The rules of the generator are a layer across its folders. */
 function layerOf(path: string): string {
+  if (/^generator\/src\/.+\/rules\.ts$/.test(path)) return "rules";
   return (path.split("/")[2] ?? "").replace(/\.ts$/, "");
 }
 

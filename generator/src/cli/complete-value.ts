@@ -90,11 +90,11 @@ function lastValue(words: readonly string[], option: string): string | undefined
 }
 
 async function rulesAndFields(): Promise<readonly string[]> {
-  const [{ RULE_PAGES }, { listFieldNames }] = await Promise.all([
-    import("../explain/rule-pages.js"),
+  const [{ RULES }, { listFieldNames }] = await Promise.all([
+    import("../explain/rule-registry.js"),
     import("../editor/explain-field.js"),
   ]);
-  return [...RULE_PAGES.keys(), ...(await listFieldNames())];
+  return [...RULES.map(({ id }) => id), ...(await listFieldNames())];
 }
 
 async function allKinds({ project }: Line): Promise<readonly string[]> {

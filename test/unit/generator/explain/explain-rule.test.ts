@@ -1,8 +1,9 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import * as rulesOfModel from "#generator/check/rules.js";
 import { explainField, listFieldNames } from "#generator/editor/explain-field.js";
 import { explainRule, listRules } from "#generator/explain/explain-rule.js";
-import { RULE_PAGES } from "#generator/explain/rule-pages.js";
+import { RULES } from "#generator/explain/rule-registry.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -10,20 +11,44 @@ const rejected = join(repositoryRoot, "fixtures/rejected");
 const printed = (name: string) => readFileSync(join(rejected, name, "expected.txt"), "utf8");
 const rulesIn = (text: string) => [...text.matchAll(/(?:error|warning) ([a-z-]+):/g)].map(([, rule = ""]) => rule);
 
+const sourceFolder = join(repositoryRoot, "generator/src");
+const sources = readdirSync(sourceFolder, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts"))
+  .map((file) => ({ file: file.replaceAll("\\", "/"), text: readFileSync(join(sourceFolder, file), "utf8") }));
+
+/** Where the JSON Schema of a spec has `accept`. */
+const ACCEPTORS: { readonly [path: string]: string } = {
+  "/properties/spec/properties": "controller",
+  "/properties/spec/properties/rbac/properties/extra/items/properties": "extraRule",
+  "/definitions/dependent/properties": "dependent",
+  "/definitions/eventSource/properties": "eventSource",
+};
+
+const names = RULES.map(({ id }) => id);
+
 suite("explain", (test) => {
-  test("has a page for every rule that the code or a fixture names", () => {
-    const folder = join(repositoryRoot, "generator/src");
-    const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-    const inCode = sources.flatMap((file) =>
-      [...readFileSync(join(folder, file), "utf8").matchAll(/\brule: "([a-z-]+)"/g)].map(([, rule = ""]) => rule),
+  test("lists every rule that is defined, once", () => {
+    const defined = sources.flatMap(({ text }) =>
+      [...text.matchAll(/ = defineRule\(\{\s+id: "([a-z-]+)"/g)].map(([, id = ""]) => id),
     );
-    const named = new Set([...inCode, ...readdirSync(rejected).flatMap((name) => rulesIn(printed(name)))]);
+    assert.equal([...names].sort(), defined.sort());
+    assert.is(new Set(names).size, names.length);
+  });
+
+  test("lists every rule that a fixture names", () => {
+    const printedRules = readdirSync(rejected).flatMap((name) => rulesIn(printed(name)));
     assert.equal(
-      [...named].filter((rule) => !RULE_PAGES.has(rule)),
+      printedRules.filter((rule) => !names.includes(rule)),
       [],
     );
+  });
+
+  test("every rule of the model has a fixture", () => {
+    const reported = new Set(readdirSync(rejected).flatMap((name) => rulesIn(printed(name))));
+    const rules = Object.values(rulesOfModel);
+    assert.ok(rules.length > 40, `${rules.length} rules`);
     assert.equal(
-      [...RULE_PAGES.keys()].filter((rule) => !named.has(rule)),
+      rules.filter(({ id }) => !reported.has(id)),
       [],
     );
   });
@@ -42,7 +67,7 @@ suite("explain", (test) => {
     const fields = await listFieldNames();
     for (const name of fields) assert.match(await textOf(name), /^ {2}\S/m, name);
     assert.equal(
-      fields.filter((name) => RULE_PAGES.has(name)),
+      fields.filter((name) => names.includes(name)),
       [],
       "a name is a rule or a field",
     );
@@ -52,36 +77,40 @@ suite("explain", (test) => {
   });
 
   test("names examples that trigger the rule", () => {
-    const wrong = [...RULE_PAGES].filter(
-      ([rule, { example }]) => example !== undefined && !rulesIn(printed(example)).includes(rule),
+    const wrong = RULES.filter(
+      ({ id, page: { example } }) => example !== undefined && !rulesIn(printed(example)).includes(id),
     );
     assert.equal(wrong, []);
   });
 
-  test("says of each rule that a spec accepts where it is accepted, and of no other", () => {
+  test("names the parts of a spec that accept a rule as its JSON Schema does", () => {
     const schema = readFileSync(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8");
-    const acceptable = new Map<string, string[]>();
+    const acceptable: string[] = [];
     const visit = (node: unknown, path: string): void => {
       if (typeof node !== "object" || node === null) return;
       const { accept } = node as { accept?: { items?: { properties?: { rule?: { enum?: string[] } } } } };
-      for (const rule of accept?.items?.properties?.rule?.enum ?? [])
-        acceptable.set(rule, [...(acceptable.get(rule) ?? []), path]);
+      for (const rule of accept?.items?.properties?.rule?.enum ?? []) acceptable.push(`${ACCEPTORS[path]} ${rule}`);
       for (const [key, child] of Object.entries(node)) visit(child, `${path}/${key}`);
     };
     visit(JSON.parse(schema), "");
-    for (const rule of RULE_PAGES.keys()) {
+    const stated = RULES.flatMap(({ id, acceptedBy }) => acceptedBy.map((acceptor) => `${acceptor} ${id}`));
+    assert.equal(stated.sort(), acceptable.sort());
+  });
+
+  test("says of each rule that a spec accepts where it is accepted, and of no other", () => {
+    const subjectOf = (rule: string) => {
       const explained = explainRule(rule);
-      const [, subject] = /To accept it, give (.*): accept:/.exec("text" in explained ? explained.text : "") ?? [];
-      const places = acceptable.get(rule) ?? [];
-      assert.is(subject !== undefined, places.length > 0, rule);
-      const isOfSpec = places.some((path) => path.endsWith("/spec/properties"));
-      assert.is(subject === "the spec of the controller", isOfSpec, rule);
-    }
+      return /To accept it, give (.*): accept:/.exec("text" in explained ? explained.text : "")?.[1];
+    };
+    for (const { id, acceptedBy } of RULES) assert.is(subjectOf(id) !== undefined, acceptedBy.length > 0, id);
+    assert.is(subjectOf("inexact-number"), "the spec of the controller");
+    assert.is(subjectOf("cleanup-input"), "the dependent");
+    assert.is(subjectOf("powerful-right"), "the dependent, the event source or the rule of rbac.extra");
   });
 
   test("lists every rule, and names the nearest of a rule that there is not", () => {
-    assert.is(listRules().split("\n").length, RULE_PAGES.size);
+    assert.is(listRules().split("\n").length, RULES.length);
     assert.match(JSON.stringify(explainRule("unknown-dependant")), "unknown-dependent");
-    for (const rule of RULE_PAGES.keys()) assert.is("text" in explainRule(rule), true);
+    for (const rule of names) assert.is("text" in explainRule(rule), true);
   });
 });

@@ -1,0 +1,39 @@
+import { defineRule } from "../rule.js";
+
+export const BREAKING_CHANGE = defineRule({
+  id: "breaking-change",
+  severity: "error",
+  page: {
+    meaning:
+      "A change of a CRD or of a spec breaks stored objects, manifests or other programs, or deletes running objects.",
+    remedy: "Take the change back, add a version, or plan a migration. `gen-operator diff` lists all changes.",
+  },
+});
+
+export const BROKEN_LINE = defineRule({
+  id: "broken-line",
+  severity: "warning",
+  page: {
+    meaning: "A line of your code compiles with the types of the earlier state, and not with those of now.",
+    remedy: "Adapt the line to the new types.",
+  },
+});
+
+export const STALE_STUB = defineRule({
+  id: "stale-stub",
+  severity: "warning",
+  page: {
+    meaning: "A stub of the earlier state is called no more.",
+    remedy: "Delete the file, or state under `moved` where the dependent went.",
+  },
+});
+
+export const UNREADABLE_BASELINE = defineRule({
+  id: "unreadable-baseline",
+  severity: "error",
+  page: {
+    meaning: "The state that a project is compared with cannot be read.",
+    remedy:
+      "Name a commit, a branch, a tag or a folder. In continuous integration, fetch the history: `fetch-depth: 0`.",
+  },
+});
