@@ -19,9 +19,10 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     "package-file": { values: [] },
     read: {
       values: [
-        ...["diagnostic", "package-file", "stage", "system-error", "@gen-operator/runtime"],
+        ...["rules", "diagnostic", "package-file", "stage", "system-error", "@gen-operator/runtime"],
         ...["@gen-operator/schema", "@gen-operator/schema/cel", "@gen-operator/schema/definitions"],
       ],
+      types: ["rule"],
     },
     model: { values: ["diagnostic", "stage"], types: ["read"] },
     check: { values: ["model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read"] },

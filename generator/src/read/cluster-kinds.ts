@@ -1,6 +1,7 @@
 import type { ApiClient } from "@gen-operator/runtime";
 import { parseExactJson } from "@gen-operator/schema";
 import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import type { Rule } from "../rule.js";
 import {
   CUSTOM_RESOURCE_DEFINITION,
   type ClusterOptions,
@@ -12,6 +13,7 @@ import { hasRounded } from "./crd/crd-schema.js";
 import { type OpenApiKind, extractKind, readBuiltinKinds } from "./kinds.js";
 import type { ProjectFile } from "./project-files.js";
 import type { Inputs } from "./read-inputs.js";
+import { KNOWN_KIND, UNKNOWN_KIND, UNREADABLE_CLUSTER } from "./rules.js";
 import { isRecord } from "./yaml/values.js";
 
 interface ClusterCrd {
@@ -32,7 +34,7 @@ export async function readClusterKinds(
 ): Promise<Inputs> {
   const unreadable = (message: string, hint?: string): Inputs => ({
     files: [],
-    diagnostics: [{ severity: "error", rule: "unreadable-cluster", message, ...(hint === undefined ? {} : { hint }) }],
+    diagnostics: [{ ...UNREADABLE_CLUSTER.violation, message, ...(hint === undefined ? {} : { hint }) }],
   });
   let client: ApiClient;
   try {
@@ -108,7 +110,7 @@ async function readKind(cluster: ReadCluster, wanted: string): Promise<ProjectFi
   if (kind === undefined || name === undefined) {
     const candidates = crds.flatMap((each) => [each.name, each.kind]);
     const hint = didYouMean(wanted, candidates) ?? { hint: "kubectl api-resources lists what it serves" };
-    return fail("unknown-kind", `the cluster serves no kind ${quote(wanted)}`, hint);
+    return fail(UNKNOWN_KIND, `the cluster serves no kind ${quote(wanted)}`, hint);
   }
   return readServedKind(cluster, kind, name);
 }
@@ -122,13 +124,13 @@ async function readServedKind(
   const fullName = [...(group === "" ? [] : [group]), version, kind.kind].join("/");
   const { kinds } = await readBuiltinKinds();
   if (kinds.some((each) => each.group === group && each.version === version && each.kind === kind.kind))
-    return fail("known-kind", `${quote(fullName)} is a kind of Kubernetes, and @gen-operator/kinds has its class`, {
+    return fail(KNOWN_KIND, `${quote(fullName)} is a kind of Kubernetes, and @gen-operator/kinds has its class`, {
       hint: `name it in workflow.yaml, or import it from "@gen-operator/kinds/${group || "core"}/${version}"`,
     });
   const text = await client.readPath(`/openapi/v3${pathOf(kind)}`, { signal });
   const document = text === undefined ? undefined : extractKind(text, kind);
   if (document === undefined)
-    return fail("unknown-kind", `the API server publishes no schema of ${quote(fullName)}`, {
+    return fail(UNKNOWN_KIND, `the API server publishes no schema of ${quote(fullName)}`, {
       hint: `describe it in workflow.yaml without types: resource: { apiVersion: ${fullName.slice(0, -kind.kind.length - 1)}, kind: ${kind.kind}, plural: ${kind.plural}, scope: ${kind.isNamespaced ? "Namespaced" : "Cluster"} }`,
     });
   return { file: `<cluster>/${name}.json`, text: document };
@@ -146,11 +148,11 @@ function findCrds(wanted: string, crds: readonly ClusterCrd[]): ClusterCrd[] {
 
 function several(wanted: string, what: string, names: readonly string[]): Diagnostic {
   const hint = `name one: ${[...names].sort().join(", ")}`;
-  return fail("unknown-kind", `the cluster has several ${what} for ${quote(wanted)}`, { hint });
+  return fail(UNKNOWN_KIND, `the cluster has several ${what} for ${quote(wanted)}`, { hint });
 }
 
-function fail(rule: string, message: string, hint: { readonly hint: string } | undefined): Diagnostic {
-  return { severity: "error", rule, message, ...hint };
+function fail(rule: Rule<"error">, message: string, hint: { readonly hint: string } | undefined): Diagnostic {
+  return { ...rule.violation, message, ...hint };
 }
 
 /** What the server has added says nothing about the kind, and cannot be applied. */

@@ -5,6 +5,7 @@ import { basename, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { type Diagnostic, positionAfter, quote, slashed } from "../diagnostic.js";
 import { digestOf } from "../stage.js";
 import { isSystemError, reasonOf } from "../system-error.js";
+import { UNREADABLE_FILE } from "./rules.js";
 import { isRecord } from "./yaml/values.js";
 
 /** A text file of a project. */
@@ -35,7 +36,7 @@ export async function findCrdFiles(project: string): Promise<string[] | Diagnost
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const message = `"crds" cannot be read: ${reasonOf(error)}`;
-    return { severity: "error", rule: "unreadable-file", message };
+    return { ...UNREADABLE_FILE.violation, message };
   }
 }
 
@@ -85,7 +86,7 @@ export async function readPackageName(project: string): Promise<PackageName> {
   const ofFolder = { name: basename(resolve(project)) };
   const fail = (message: string): PackageName => ({
     ...ofFolder,
-    problem: { severity: "error", rule: "unreadable-file", message },
+    problem: { ...UNREADABLE_FILE.violation, message },
   });
   let text: string;
   try {
@@ -109,7 +110,7 @@ export async function readPackageName(project: string): Promise<PackageName> {
 /** Reads a file of a project, which has to be UTF-8, or returns the problem. */
 export async function readProjectFile(project: string, file: string): Promise<ProjectFile | Diagnostic> {
   const path = resolve(project, file);
-  const fail = (message: string): Diagnostic => ({ severity: "error", rule: "unreadable-file", message });
+  const fail = (message: string): Diagnostic => ({ ...UNREADABLE_FILE.violation, message });
   try {
     if (!(await stat(path)).isFile()) return fail(`${quote(file)} is not a file`);
     const text = decodeText(file, await readFile(await realpath(path)));
@@ -160,8 +161,7 @@ export function decodeText(file: string, bytes: Uint8Array): string | Diagnostic
   const valid = validPartOf(bytes);
   const byte = bytes[Buffer.byteLength(valid)] ?? 0;
   return {
-    severity: "error",
-    rule: "unreadable-file",
+    ...UNREADABLE_FILE.violation,
     message: `the file is not UTF-8 text: the byte 0x${byte.toString(16).padStart(2, "0")} starts no valid character`,
     position: positionAfter(file, valid),
     hint: hasMarkOfUtf16(bytes) ? "it is UTF-16; save it as UTF-8" : "save it as UTF-8",

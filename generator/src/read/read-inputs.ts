@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { type Diagnostic, quote, slashed } from "../diagnostic.js";
 import { type ProjectFile, decodeText, isDirectory, readProjectFile } from "./project-files.js";
+import { UNREADABLE_FILE } from "./rules.js";
 
 /** The texts that a command line names, and what is wrong with it. */
 export interface Inputs {
@@ -75,5 +76,5 @@ async function listFiles(folder: string): Promise<string[]> {
 }
 
 function fail(message: string, hint?: string): Diagnostic {
-  return { severity: "error", rule: "unreadable-file", message, ...(hint === undefined ? {} : { hint }) };
+  return { ...UNREADABLE_FILE.violation, message, ...(hint === undefined ? {} : { hint }) };
 }

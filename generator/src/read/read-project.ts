@@ -1,9 +1,9 @@
 import { exactJson } from "@gen-operator/schema";
 import { type Diagnostic, didYouMean, quote, subjectOfCrd } from "../diagnostic.js";
 import { type PartMemory, RunParts, digestOf, digestOf as digestOfText } from "../stage.js";
-import { EMPTY_OBJECT } from "./crd/check-crd.js";
 import { checkSchema } from "./crd/crd-schema.js";
 import { type Crd, type CrdFile, type CrdVersion, passedOver, readCrds } from "./crd/read-crds.js";
+import { CRD_EMPTY_OBJECT } from "./crd/rules.js";
 import { type BuiltinKinds, readBuiltinKinds, withKinds } from "./kinds.js";
 import {
   type ProjectFile,
@@ -16,6 +16,7 @@ import {
   readPackageName,
   readProjectFile,
 } from "./project-files.js";
+import { EXTERNAL_TYPE, NO_WORKFLOW } from "./rules.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
 import { recallWorkflows } from "./workflows.js";
 import { parseYaml } from "./yaml/parse-yaml.js";
@@ -115,7 +116,7 @@ function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSp
     const isOwn = primaries.has(`${crd.group}/${crd.kind}`);
     if (isOwn) return problems;
     return problems
-      .filter(({ rule }) => rule !== EMPTY_OBJECT)
+      .filter(({ rule }) => rule !== CRD_EMPTY_OBJECT.id)
       .map((problem) => ({ ...problem, severity: "warning" as const }));
   });
 }
@@ -127,7 +128,7 @@ async function readSpecs(
 ): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
     ...{ workflows: [], files: [] },
-    diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
+    diagnostics: [{ ...NO_WORKFLOW.violation, message, hint }],
   });
   const exists = await isDirectory(project);
   if (!exists && texts.size === 0)
@@ -340,7 +341,7 @@ async function readTextOf(
 }
 
 function problem(message: string, hint?: string): Diagnostic {
-  return { severity: "error", rule: "external-type", message, ...(hint === undefined ? {} : { hint }) };
+  return { ...EXTERNAL_TYPE.violation, message, ...(hint === undefined ? {} : { hint }) };
 }
 
 // What is generated imports it, so the compiler says what a search in the text misses.

@@ -1,7 +1,9 @@
 import type { ErrorObject } from "ajv";
 import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
+import type { Rule } from "../rule.js";
 import { type PartMemory, digestOf } from "../stage.js";
 import type { ProjectFile } from "./project-files.js";
+import { EMPTY_SPEC, OLD_SPELLING, SPEC_NAME, SPEC_REQUIRED, SPEC_TYPE, SPEC_VALUE, UNKNOWN_FIELD } from "./rules.js";
 import { loadSpecValidator } from "./spec-validator.js";
 import {
   type AcceptanceSpec,
@@ -66,8 +68,7 @@ export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec)
   const diagnostics = [...problems];
   if (documents.length === 0 && problems.length === 0)
     diagnostics.push({
-      severity: "error",
-      rule: "empty-spec",
+      ...EMPTY_SPEC.violation,
       message: "expected a workflow, found an empty file",
       position: { file, line: 1, column: 1 },
     });
@@ -82,7 +83,7 @@ export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec)
 
 function notAnObject(document: YamlDocument): Diagnostic {
   const message = `expected a workflow, found ${describeValue(document.value)}`;
-  return { severity: "error", rule: "spec-type", message, ...document.valueAt([]) };
+  return { ...SPEC_TYPE.violation, message, ...document.valueAt([]) };
 }
 
 // The schema has accepted the document, so it has this shape.
@@ -253,9 +254,8 @@ function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {
 
 function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
   const path = pathOfError(error.instancePath, document.value);
-  const fail = (rule: string, message: string, place: YamlPath = path): Diagnostic => ({
-    severity: "error",
-    rule,
+  const fail = (rule: Rule<"error">, message: string, place: YamlPath = path): Diagnostic => ({
+    ...rule.violation,
     message,
     ...document.valueAt(place),
   });
@@ -263,29 +263,29 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
   // The name of a field is at fault, not its value.
   if (error.propertyName !== undefined && error.keyword !== "additionalProperties")
     return {
-      ...fail("spec-name", `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
+      ...fail(SPEC_NAME, `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
       ...document.keyAt([...path, error.propertyName]),
     };
   switch (error.keyword) {
     case "additionalProperties":
       return unknownField(error, path, document);
     case "required":
-      return fail("spec-required", `${nameOfMember(path)} lacks ${quote(String(params["missingProperty"]))}`);
+      return fail(SPEC_REQUIRED, `${nameOfMember(path)} lacks ${quote(String(params["missingProperty"]))}`);
     case "dependencies":
       return {
         ...fail(
-          "spec-value",
+          SPEC_VALUE,
           `${quote(String(params["property"]))} has no effect without ${quote(String(params["deps"]))}`,
         ),
         ...document.keyAt([...path, String(params["property"])]),
       };
     case "uniqueItems":
-      return fail("spec-value", `the same value is listed twice`, [
+      return fail(SPEC_VALUE, `the same value is listed twice`, [
         ...path,
         Math.max(Number(params["i"]), Number(params["j"])),
       ]);
     case "type":
-      return fail("spec-type", `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
+      return fail(SPEC_TYPE, `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
     case "enum":
     case "const": {
       const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
@@ -294,10 +294,10 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       const hint =
         hintForWord(path, error.data) ?? (typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined);
       const expected = titleOf(error) ?? allowed.map(quote).join(" or ");
-      return { ...fail("spec-value", `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
+      return { ...fail(SPEC_VALUE, `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
     }
     default:
-      return fail("spec-value", `expected ${expectedOf(error)}, found ${foundOf(error.data)}`);
+      return fail(SPEC_VALUE, `expected ${expectedOf(error)}, found ${foundOf(error.data)}`);
   }
 }
 
@@ -309,8 +309,7 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
       hint: known.length === 0 ? "it takes no fields" : `known fields: ${known.join(", ")}`,
     };
   return {
-    severity: "error",
-    rule: "unknown-field",
+    ...UNKNOWN_FIELD.violation,
     message: `${nameOfMember(path)} has no field ${quote(name)}`,
     ...document.keyAt([...path, name]),
     ...hint,
@@ -506,8 +505,7 @@ function replaceOldSpellings(document: YamlDocument): CurrentSpelling {
       // What is stated in both ways is as the new one says.
       Object.assign(fields, { ...spelling, ...fields });
       diagnostics.push({
-        severity: "error",
-        rule: "old-spelling",
+        ...OLD_SPELLING.violation,
         message: `${quote(field)} is spelled as in an earlier version`,
         ...document.keyAt(path),
         hint: hint?.(old) ?? `write ${textOfSpelling(spelling)}`,

@@ -4,10 +4,21 @@ import { fileURLToPath } from "node:url";
 import type { FieldError, JsonObject, MetadataRules } from "@gen-operator/schema/definitions";
 import { type Diagnostic, MOST_FOUND, didYouMean, quote } from "../../diagnostic.js";
 import { packageFile } from "../../package-file.js";
+import type { Rule } from "../../rule.js";
 import { describeValue, isRecord } from "../yaml/values.js";
 import { type Place, type YamlDocument, type YamlPath, formatPath } from "../yaml/yaml-document.js";
 import { SCHEMA_KEYWORDS, visitSchemasIn, withoutNulls } from "./crd-schema.js";
 import type * as DefinitionChecker from "./definition-checker.js";
+import {
+  CRD_EMPTY_OBJECT,
+  CRD_FIELD,
+  CRD_NAME,
+  CRD_RULE,
+  CRD_SCHEMA,
+  CRD_SUBRESOURCE,
+  CRD_UNKNOWN_FIELD,
+  UNCHECKED_RULE,
+} from "./rules.js";
 
 // Most runs read no new definition. What checks one is loaded with the first: by `require`, which Node has for modules, too, since 20.19.
 const require = createRequire(import.meta.url);
@@ -35,8 +46,7 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
   const { checkDefinition, defaultDefinition } = loadDefinitionChecker();
   const locate = (path: YamlPath) => document.valueAt([...root, ...path]);
   const unknown = unknownFields(crd).map(({ path, message, hint }): Diagnostic => ({
-    severity: "error",
-    rule: "crd-unknown-field",
+    ...CRD_UNKNOWN_FIELD.violation,
     message,
     ...document.keyAt([...root, ...path]),
     ...(hint === undefined ? {} : { hint }),
@@ -50,14 +60,13 @@ export function findDefinitionProblems({ crd, document, root }: LocatedDefinitio
     const problems = expression === undefined ? [] : compilationProblems(error.message, expression);
     if (problems.length > 0)
       return problems.map(({ offset, message }) => ({
-        severity: "error",
-        rule: "crd-rule",
+        ...CRD_RULE.violation,
         message: `invalid ${String(path.at(-1))}: ${message}`,
         ...locate(path),
         position: document.characterAt([...root, ...path], offset),
         ...(fieldHint(message, decoded, path) ?? nameHint({ offset, message }, expression ?? "")),
       }));
-    return [{ severity: "error", rule: ruleOf(path), message: messageOf(error, path), ...locate(path) }];
+    return [{ ...ruleOf(path).violation, severity: "error", message: messageOf(error, path), ...locate(path) }];
   });
   return [
     ...[...unknown, ...found, ...(found.length > 0 ? [] : emptyObjects(decoded, locate))],
@@ -73,7 +82,8 @@ function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place)
     const isMetadata = path.length === ROOT_LENGTH + 2 && path.at(-1) === "metadata";
     if (!isMetadata && !isKept && path.length > ROOT_LENGTH && isEmptyObject(node))
       diagnostics.push({
-        ...{ severity: "warning", rule: EMPTY_OBJECT, ...locate(path) },
+        ...CRD_EMPTY_OBJECT.violation,
+        ...locate(path),
         message: `${formatPath(path.slice(-1))} is an object without fields: the API server drops everything in it`,
         hint:
           "declare properties or additionalProperties, or set x-kubernetes-preserve-unknown-fields: true; " +
@@ -90,8 +100,6 @@ function emptyObjects(definition: JsonObject, locate: (path: YamlPath) => Place)
   return diagnostics;
 }
 
-/** The rule of a warning that only the author of a CRD can act on. */
-export const EMPTY_OBJECT = "crd-empty-object";
 const ROOT_LENGTH = ["spec", "versions", 0, "schema", "openAPIV3Schema"].length;
 
 function isEmptyObject(node: { readonly [keyword: string]: unknown }): boolean {
@@ -119,14 +127,14 @@ function uncheckedRules(definition: JsonObject, { document, root, found }: Found
     const syntax = findSyntaxProblems(expression);
     for (const { offset, message } of syntax)
       diagnostics.push({
-        ...{ severity: "error", rule: "crd-rule", message: `invalid ${String(path.at(-1))}: ${message}` },
+        ...{ ...CRD_RULE.violation, message: `invalid ${String(path.at(-1))}: ${message}` },
         ...place,
         position: document.characterAt([...root, ...path], offset),
       });
     // Where something is wrong, the API server has not compiled every rule.
     if (syntax.length > 0 || found.length > 0) return;
     const message = `parse does not check this rule: ${problem}`;
-    diagnostics.push({ severity: "warning", rule: "unchecked-rule", message, ...place, hint: UNCHECKED });
+    diagnostics.push({ ...UNCHECKED_RULE.violation, message, ...place, hint: UNCHECKED });
   };
   const visit = (node: unknown, path: (string | number)[]): void => {
     if (!isRecord(node)) return;
@@ -228,10 +236,10 @@ function stepIn(value: unknown, rest: string): readonly [step: string | number, 
   return [quoted ?? plain, Math.max(text.length, 1)];
 }
 
-function ruleOf([, second, , third, ...rest]: YamlPath): string {
-  if (second === "names" || second === "group" || second === "name") return "crd-name";
-  if (third === "schema") return rest.includes("x-kubernetes-validations") ? "crd-rule" : "crd-schema";
-  return third === "subresources" ? "crd-subresource" : "crd-field";
+function ruleOf([, second, , third, ...rest]: YamlPath): Rule {
+  if (second === "names" || second === "group" || second === "name") return CRD_NAME;
+  if (third === "schema") return rest.includes("x-kubernetes-validations") ? CRD_RULE : CRD_SCHEMA;
+  return third === "subresources" ? CRD_SUBRESOURCE : CRD_FIELD;
 }
 
 /** Returns the message of the API server as a diagnostic has it: after the name of the field, in lower case, and without a long value. */

@@ -1,12 +1,13 @@
 import { int64Number } from "@gen-operator/schema";
 import { type Diagnostic, MOST_FOUND, didYouMean, hasErrors, quote, subjectOfCrd } from "../../diagnostic.js";
+import type { Rule } from "../../rule.js";
 import { type BuiltinKind, readOpenApiKinds } from "../kinds.js";
 import type { ProjectFile } from "../project-files.js";
 import type { Inputs } from "../read-inputs.js";
 import { parseManifests } from "../yaml/parse-yaml.js";
 import { describeValue, isRecord } from "../yaml/values.js";
 import type { Place, YamlDocument, YamlPath } from "../yaml/yaml-document.js";
-import { EMPTY_OBJECT, checkShape, findDefinitionProblems } from "./check-crd.js";
+import { checkShape, findDefinitionProblems } from "./check-crd.js";
 import {
   type ExactInteger,
   checkSchema,
@@ -16,6 +17,18 @@ import {
   withIntegers,
   withoutNulls,
 } from "./crd-schema.js";
+import {
+  CRD_EMPTY_OBJECT,
+  CRD_FIELD,
+  CRD_NAME,
+  CRD_SCHEMA,
+  CRD_SUBRESOURCE,
+  CRD_VERSION,
+  HELM_TEMPLATE,
+  INEXACT_NUMBER,
+  NOT_A_CRD,
+  NO_CRDS,
+} from "./rules.js";
 
 /** A CustomResourceDefinition whose names and versions were checked. */
 export interface Crd {
@@ -105,8 +118,7 @@ function helmTemplateProblem({ file, text }: ProjectFile): Diagnostic | undefine
   if (found === null) return undefined;
   const before = text.slice(0, found.index + found[0].length).split("\n");
   return {
-    severity: "error",
-    rule: "helm-template",
+    ...HELM_TEMPLATE.violation,
     message: `"{{" belongs to Helm: the file is a template, and no manifest`,
     position: { file, line: before.length, column: (before.at(-1) ?? "").length + 1 },
     hint: "render the chart and read the result: helm template CHART --include-crds | gen-operator types --out DIR -",
@@ -143,7 +155,7 @@ export function readCrdFiles({ files, diagnostics: problems }: Inputs, onFile?: 
   diagnostics.push(...crds.flatMap(problemsOf));
   const kinds = parsed.flatMap((each) => each.kinds);
   if (crds.length + kinds.length === 0 && !hasErrors(diagnostics))
-    diagnostics.push({ severity: "error", rule: "no-crds", message: "the files hold no CustomResourceDefinition" });
+    diagnostics.push({ ...NO_CRDS.violation, message: "the files hold no CustomResourceDefinition" });
   return { crds, kinds, diagnostics };
 }
 
@@ -152,15 +164,14 @@ function problemsOf(crd: Crd): Diagnostic[] {
   const isServed = crd.file.startsWith("<cluster>");
   return crd
     .findProblems()
-    .filter(({ rule }) => rule !== EMPTY_OBJECT)
+    .filter(({ rule }) => rule !== CRD_EMPTY_OBJECT.id)
     .map((problem) => (isServed ? { ...problem, severity: "warning" as const } : problem));
 }
 
 /** Says that a file was read for nothing. */
 export function passedOver({ file }: CrdFile): Diagnostic {
   return {
-    severity: "warning",
-    rule: "not-a-crd",
+    ...NOT_A_CRD.violation,
     message: "the file holds no CustomResourceDefinition and is passed over",
     position: { file, line: 1, column: 1 },
   };
@@ -213,12 +224,12 @@ class CrdReader {
     if (spec["preserveUnknownFields"] === true)
       this.#fail(
         ["spec", "preserveUnknownFields"],
-        "crd-field",
+        CRD_FIELD,
         "apiextensions.k8s.io/v1 has no preserveUnknownFields: true",
         "write x-kubernetes-preserve-unknown-fields: true at the root of the schema",
       );
     for (const { kind, path, message } of checkShape(crd))
-      if (kind === "type" && !isReadHere(path)) this.#fail(path, "crd-field", `${String(path.at(-1))} ${message}`);
+      if (kind === "type" && !isReadHere(path)) this.#fail(path, CRD_FIELD, `${String(path.at(-1))} ${message}`);
     const singular = this.#optionalName(names, { field: "singular", in: at, ...LABEL });
     const listKind = this.#optionalName(names, { field: "listKind", in: at, ...KIND });
     const versions = this.#versions(spec);
@@ -245,12 +256,12 @@ class CrdReader {
   #failVersion(apiVersion: unknown): void {
     if (apiVersion !== "apiextensions.k8s.io/v1beta1") {
       const found = describeValue(apiVersion);
-      this.#fail(["apiVersion"], "crd-version", `expected apiVersion apiextensions.k8s.io/v1, found ${found}`);
+      this.#fail(["apiVersion"], CRD_VERSION, `expected apiVersion apiextensions.k8s.io/v1, found ${found}`);
       return;
     }
     this.#fail(
       ["apiVersion"],
-      "crd-version",
+      CRD_VERSION,
       "apiextensions.k8s.io/v1beta1 is not served since Kubernetes 1.22",
       "write apiVersion: apiextensions.k8s.io/v1, and move spec.validation, spec.subresources and\n" +
         "spec.additionalPrinterColumns into each entry of spec.versions (spec.validation.openAPIV3Schema becomes\n" +
@@ -262,7 +273,7 @@ class CrdReader {
     const { scope } = spec;
     if (scope === "Namespaced" || scope === "Cluster") return scope;
     const hint = typeof scope === "string" ? didYouMean(scope, ["Namespaced", "Cluster"])?.hint : undefined;
-    this.#fail(["spec", "scope"], "crd-field", `expected Namespaced or Cluster, found ${describeValue(scope)}`, hint);
+    this.#fail(["spec", "scope"], CRD_FIELD, `expected Namespaced or Cluster, found ${describeValue(scope)}`, hint);
     return undefined;
   }
 
@@ -270,7 +281,7 @@ class CrdReader {
     const { versions } = spec;
     if (!Array.isArray(versions) || versions.length === 0) {
       const found = Array.isArray(versions) ? "an empty list" : describeValue(versions);
-      this.#fail(["spec", "versions"], "crd-field", `expected a list of versions, found ${found}`);
+      this.#fail(["spec", "versions"], CRD_FIELD, `expected a list of versions, found ${found}`);
       return [];
     }
     const read = versions.flatMap(
@@ -279,17 +290,17 @@ class CrdReader {
     const names = read.map(({ name }) => name);
     names.forEach((name, index) => {
       if (names.indexOf(name) < index)
-        this.#fail(["spec", "versions", index, "name"], "crd-field", `version ${quote(name)} is defined twice`);
+        this.#fail(["spec", "versions", index, "name"], CRD_FIELD, `version ${quote(name)} is defined twice`);
     });
     const stored = read.filter(({ isStorage }) => isStorage).length;
     if (read.length === versions.length && stored !== 1)
-      this.#fail(["spec", "versions"], "crd-field", `exactly one version must have storage: true, ${stored} have`);
+      this.#fail(["spec", "versions"], CRD_FIELD, `exactly one version must have storage: true, ${stored} have`);
     return read;
   }
 
   #version(version: unknown, path: YamlPath): CrdVersion | undefined {
     if (!isRecord(version)) {
-      this.#fail(path, "crd-field", `expected a version, found ${describeValue(version)}`);
+      this.#fail(path, CRD_FIELD, `expected a version, found ${describeValue(version)}`);
       return undefined;
     }
     const name = this.#name(version, { field: "name", in: path, ...LABEL });
@@ -297,10 +308,12 @@ class CrdReader {
     const { served, storage, deprecated, deprecationWarning, subresources } = version;
     for (const [field, value] of Object.entries({ served, storage }))
       if (typeof value !== "boolean")
-        this.#fail([...path, field], "crd-field", `expected ${field}: true or false, found ${describeValue(value)}`);
+        this.#fail([...path, field], CRD_FIELD, `expected ${field}: true or false, found ${describeValue(value)}`);
     if (name === undefined || schema === undefined) return undefined;
-    for (const { path: inside, message, hint } of findUselessScalePaths(subresources, schema))
-      this.#add("warning", [...path, "subresources", ...inside], ["crd-subresource", message, hint]);
+    for (const { path: inside, message, hint } of findUselessScalePaths(subresources, schema)) {
+      const warning = { ...CRD_SUBRESOURCE.violation, severity: "warning" } as const;
+      this.#add(warning, [...path, "subresources", ...inside], message, hint);
+    }
     return {
       name,
       schema,
@@ -322,17 +335,17 @@ class CrdReader {
     if (!isRecord(root)) {
       this.#fail(
         [...path, "schema"],
-        "crd-schema",
+        CRD_SCHEMA,
         `version ${quote(name)} has no schema.openAPIV3Schema, which apiextensions.k8s.io/v1 requires`,
       );
       return undefined;
     }
     const at: YamlPath = [...path, "schema", "openAPIV3Schema"];
     const problems = checkSchema(root);
-    for (const { path: rest, message } of problems) this.#fail([...at, ...rest], "crd-schema", message);
+    for (const { path: rest, message } of problems) this.#fail([...at, ...rest], CRD_SCHEMA, message);
     if (problems.length > 0) return root;
     for (const { path: rest, message } of findInexactNumbers(root))
-      this.#add("warning", [...at, ...rest], ["inexact-number", message]);
+      this.#add(INEXACT_NUMBER.violation, [...at, ...rest], message, undefined);
     for (const path of findRoundedNumbers(written)) {
       const value = parseInt64(this.#document.plainTextAt([...this.#root, ...at, ...path]));
       if (value !== undefined) this.#integers.push({ path: [...at, ...path], value });
@@ -345,7 +358,7 @@ class CrdReader {
     if (name === expected) return;
     this.#fail(
       ["metadata", "name"],
-      "crd-name",
+      CRD_NAME,
       `metadata.name must be <plural>.<group>: expected ${quote(expected)}, found ${describeValue(name)}`,
     );
   }
@@ -353,7 +366,7 @@ class CrdReader {
   #record(parent: Fields, field: string, path: YamlPath): Fields | undefined {
     const value = parent[field];
     if (isRecord(value)) return value;
-    this.#fail([...path, field], "crd-field", `expected an object, found ${describeValue(value)}`);
+    this.#fail([...path, field], CRD_FIELD, `expected an object, found ${describeValue(value)}`);
     return undefined;
   }
 
@@ -364,23 +377,24 @@ class CrdReader {
   #name(parent: Fields, { field, in: path, pattern, words }: NameRule): string | undefined {
     const value = parent[field];
     if (typeof value === "string" && pattern.test(value)) return value;
-    this.#fail([...path, field], "crd-name", `${field} must ${words}, found ${describeValue(value)}`);
+    this.#fail([...path, field], CRD_NAME, `${field} must ${words}, found ${describeValue(value)}`);
     return undefined;
   }
 
   // eslint-style overloads would hide that a hint is rare.
-  #fail(path: YamlPath, rule: string, ...[message, hint]: [message: string, hint?: string | undefined]): void {
-    this.#add("error", path, [rule, message, hint]);
+  #fail(path: YamlPath, rule: Rule<"error">, ...[message, hint]: [message: string, hint?: string | undefined]): void {
+    this.#add(rule.violation, path, message, hint);
   }
 
   #add(
-    severity: Diagnostic["severity"],
+    violation: Pick<Diagnostic, "severity" | "rule">,
     path: YamlPath,
-    [rule, message, hint]: [rule: string, message: string, hint?: string | undefined],
+    message: string,
+    hint: string | undefined,
   ): void {
     if (this.diagnostics.length === MOST_FOUND) return;
     const place = this.#document.valueAt([...this.#root, ...path]);
-    this.diagnostics.push({ severity, rule, message, ...place, ...(hint === undefined ? {} : { hint }) });
+    this.diagnostics.push({ ...violation, message, ...place, ...(hint === undefined ? {} : { hint }) });
   }
 }
 

@@ -28,6 +28,18 @@ import {
   positionAfter,
   quote,
 } from "../../diagnostic.js";
+import {
+  DUPLICATE_DEPENDENT,
+  DUPLICATE_KEY,
+  YAML_ALIAS,
+  YAML_KEY,
+  YAML_MERGE,
+  YAML_NUMBER,
+  YAML_SCALAR,
+  YAML_SYNTAX,
+  YAML_TAG,
+  YAML_TEXT,
+} from "./rules.js";
 import { TOO_DEEP, jsonError, markOfMerge, syntaxErrors } from "./syntax-errors.js";
 import { BINARY_TAG, KUBECTL_SCALARS, parseJsonDocuments, readBinary, surprisingValueOf } from "./values.js";
 import {
@@ -66,7 +78,7 @@ export function parseYaml(file: string, text: string, { scalars = "core" }: Pars
 }
 
 function tooDeepAt(position: SourcePosition): Diagnostic {
-  return { severity: "error", rule: "yaml-syntax", message: TOO_DEEP, position };
+  return { ...YAML_SYNTAX.violation, message: TOO_DEEP, position };
 }
 
 const AS_KUBECTL: DocumentOptions & SchemaOptions = {
@@ -79,7 +91,7 @@ const AS_KUBECTL: DocumentOptions & SchemaOptions = {
 
 /** Says where a text is no JSON, and what to do; `error` is what `JSON.parse` threw. */
 export function describeJsonError(file: string, text: string, error: SyntaxError): Diagnostic {
-  const isOfJson = ({ rule, message }: Diagnostic) => rule === "yaml-syntax" && !message.startsWith("not YAML");
+  const isOfJson = ({ rule, message }: Diagnostic) => rule === YAML_SYNTAX.id && !message.startsWith("not YAML");
   // YAML accepts more.
   return markOfMerge(file, text) ?? parseYaml(file, text).diagnostics.find(isOfJson) ?? jsonError(file, text, error);
 }
@@ -219,8 +231,7 @@ function surprisesIn({ file, document, lines }: YamlSource): Diagnostic[] {
       const surprise = type === "PLAIN" ? surprisingValueOf(source) : undefined;
       if (surprise === undefined) return;
       found.push({
-        severity: "warning",
-        rule: "yaml-scalar",
+        ...YAML_SCALAR.violation,
         message: `kubectl reads ${quote(source)} as ${surprise.value}`,
         position: positionOf(file, lines, range?.[0] ?? 0),
         hint: `write ${surprise.value}, or put it into quotes if it is a text`,
@@ -253,7 +264,7 @@ function checkNodes(source: YamlSource, scalars: Scalars): Diagnostic[] {
     },
     Alias: (_, alias, ancestors) => {
       const problem = sizes.add(alias, ancestors);
-      if (problem !== undefined) diagnostics.push({ ...at(source, alias), rule: "yaml-alias", message: problem });
+      if (problem !== undefined) diagnostics.push({ ...at(source, alias), ...YAML_ALIAS.violation, message: problem });
       return problem === undefined ? undefined : visit.BREAK;
     },
     Node: (_, node) => {
@@ -275,10 +286,10 @@ function unknownTag(node: Node, source: YamlSource, scalars: Scalars): Diagnosti
     {
       ...at(source, node),
       ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
-      rule: "yaml-tag",
+      ...YAML_TAG.violation,
       ...(scalars === "kubectl" && node.tag.startsWith("!")
         ? { severity: "warning", message: `kubectl ignores the YAML tag ${quote(node.tag)}` }
-        : { message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here` }),
+        : { severity: "error", message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here` }),
       hint: 'put a text that starts with "!" into quotes',
     },
   ];
@@ -308,7 +319,7 @@ function duplicateKeys(map: YAMLMap, ancestors: readonly unknown[], source: Yaml
     return [
       {
         ...at(source, pair.key),
-        rule: isDependent ? "duplicate-dependent" : "duplicate-key",
+        ...(isDependent ? DUPLICATE_DEPENDENT : DUPLICATE_KEY).violation,
         message: `${said}, first at ${formatPosition(position)}`,
         path: formatPath([...path, key]),
         hint: isDependent
@@ -334,7 +345,7 @@ function wrongKeys(map: YAMLMap, source: YamlSource): Diagnostic[] {
     const given = isAlias(key) ? key.resolve(document) : key;
     if (!isCollection(given)) return [];
     const message = `a ${isMap(given) ? "mapping" : "list"} cannot be a key: kubectl takes texts, numbers and booleans`;
-    return [{ ...at(source, firstKeyIn(key)), rule: "yaml-key", message }];
+    return [{ ...at(source, firstKeyIn(key)), ...YAML_KEY.violation, message }];
   });
 }
 
@@ -353,7 +364,7 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
     const merged = isAlias(value) ? value.resolve(document) : value;
     if (isMap(merged) || (isSeq(merged) && merged.items.every(isMapping))) return [];
     const message = '"<<" merges mappings only: expected an alias, a mapping, or a list of these';
-    return [{ ...at(source, isNode(value) && value.range != null ? value : key), rule: "yaml-merge", message }];
+    return [{ ...at(source, isNode(value) && value.range != null ? value : key), ...YAML_MERGE.violation, message }];
   });
 }
 
@@ -361,10 +372,10 @@ function wrongMerges(map: YAMLMap, source: YamlSource): Diagnostic[] {
 function unreadableValue(scalar: Scalar, source: YamlSource): Diagnostic[] {
   const { value } = scalar;
   if (typeof value === "number" && !Number.isFinite(value))
-    return [{ ...at(source, scalar), rule: "yaml-number", message: `${scalar.source} is no number of JSON` }];
+    return [{ ...at(source, scalar), ...YAML_NUMBER.violation, message: `${scalar.source} is no number of JSON` }];
   if (typeof value !== "string" || !/\p{Surrogate}/u.test(value)) return [];
   const message = `${quote(value)} has half of a character: \\ud800 to \\udfff stand for characters only in pairs`;
-  return [{ ...at(source, scalar), rule: "yaml-text", message }];
+  return [{ ...at(source, scalar), ...YAML_TEXT.violation, message }];
 }
 
 function pathOfNode(ancestors: readonly unknown[]): (string | number)[] {
@@ -413,7 +424,7 @@ class AliasSizes {
 
 function at({ file, lines }: YamlSource, node: unknown) {
   const offset = isNode(node) ? (node.range?.[0] ?? 0) : 0;
-  return { severity: "error" as const, position: positionOf(file, lines, offset) };
+  return { position: positionOf(file, lines, offset) };
 }
 
 /** How deep brackets, and entries on one line (`- - -`), may nest. The parser calls itself for each level, and overflows the stack at about 800. */

@@ -1,6 +1,7 @@
 // What is wrong with a text that is not YAML. The library says where it stopped, which is often not the line with the mistake.
 import { type Document, type Node, type YAMLError, isCollection, visit } from "yaml";
 import { type Diagnostic, MOST_FOUND, type SourcePosition, positionAfter } from "../../diagnostic.js";
+import { YAML_SYNTAX } from "./rules.js";
 import { type YamlSource, positionOf } from "./yaml-document.js";
 
 /** What is wrong, and what to do about it. */
@@ -39,18 +40,21 @@ export function syntaxErrors(source: YamlSource): Diagnostic[] {
     const place = position ?? ofLine;
     if (seen.has(place.line) || seen.has(stop.start.line)) return [];
     seen.add(place.line).add(stop.start.line);
-    return [{ ...RULE, ...problem, position: place }];
+    return [{ ...YAML_SYNTAX.violation, ...problem, position: place }];
   });
 }
-
-const RULE = { severity: "error", rule: "yaml-syntax" } as const;
 
 /** Finds the first line that a merge has left, in YAML and in JSON: nothing else that is wrong with such a text matters. */
 export function markOfMerge(file: string, text: string): Diagnostic | undefined {
   const line = text.split("\n").findIndex((each) => /^([<|=>])\1{6}/.test(each)) + 1;
   if (line === 0) return undefined;
   const message = "the line is a mark of a merge that is not finished";
-  return { ...RULE, message, position: { file, line, column: 1 }, hint: "finish the merge, and delete its marks" };
+  return {
+    ...YAML_SYNTAX.violation,
+    message,
+    position: { file, line, column: 1 },
+    hint: "finish the merge, and delete its marks",
+  };
 }
 
 /** What is wrong if the library, which calls itself for each level of nesting, has run out of room. */
@@ -69,7 +73,7 @@ export function jsonError(file: string, text: string, { message }: SyntaxError):
     /^Unterminated string/.test(said) || (/^Bad control/.test(said) && /[\r\n]/.test(text.charAt(offset)));
   const position = positionAfter(file, text.slice(0, isUnclosed ? text.lastIndexOf('"', offset - 1) : offset));
   const problem = isUnclosed ? UNCLOSED_TEXT : lowerCase(said);
-  return { ...RULE, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
+  return { ...YAML_SYNTAX.violation, message: `not JSON: ${problem}`, position, hint: JSON_HINT };
 }
 
 /** Returns where `JSON.parse` stopped. Of a wrong character its message has only the text around it. */
@@ -97,18 +101,23 @@ function errorOf(text: string): SyntaxError | undefined {
 /** Describes the error of a text that looks like JSON. The library tells more of it, and `JSON.parse` its place. */
 function describeInJson(stop: Stop): Diagnostic {
   const { code, message } = stop.error;
-  if (/call stack/.test(message)) return { ...RULE, message: TOO_DEEP, position: stop.start };
+  if (/call stack/.test(message)) return { ...YAML_SYNTAX.violation, message: TOO_DEEP, position: stop.start };
   const { file, text } = stop.source;
   const bracket = /end with a [\]}]$/.test(message) ? unclosed(stop) : undefined;
   if (bracket?.position !== undefined)
-    return { ...RULE, message: `not JSON: ${bracket.message}`, position: bracket.position, hint: JSON_HINT };
+    return {
+      ...YAML_SYNTAX.violation,
+      message: `not JSON: ${bracket.message}`,
+      position: bracket.position,
+      hint: JSON_HINT,
+    };
   const error = errorOf(text);
   const said = error === undefined ? undefined : jsonError(file, text, error);
   const isComma = code === "MULTILINE_IMPLICIT_KEY" || code === "BLOCK_IN_FLOW" || /^Missing , between/.test(message);
   const position = said?.position ?? (isComma ? stop.end : stop.start);
   if (isComma && said?.message !== `not JSON: ${UNCLOSED_TEXT}`)
-    return { ...RULE, message: `not JSON: ${MISSING_COMMA}`, position, hint: JSON_HINT };
-  return said ?? { ...RULE, message: `not JSON: ${lowerCase(message)}`, position, hint: JSON_HINT };
+    return { ...YAML_SYNTAX.violation, message: `not JSON: ${MISSING_COMMA}`, position, hint: JSON_HINT };
+  return said ?? { ...YAML_SYNTAX.violation, message: `not JSON: ${lowerCase(message)}`, position, hint: JSON_HINT };
 }
 
 const MISSING_COMMA = "a comma is missing before this entry";
