@@ -24,8 +24,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
       types: ["rule"],
     },
-    model: { values: ["diagnostic", "stage"], types: ["read"] },
-    check: { values: ["model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read"] },
+    model: { values: ["rules", "diagnostic", "stage"], types: ["read"] },
+    check: { values: ["rules", "model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read", "rule"] },
     emit: {
       values: ["model", "diagnostic", "stage", "@gen-operator/schema"],
       types: ["code", "@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],

@@ -14,7 +14,7 @@ import {
   type ResolvedController,
   type ResolvedProject,
   type ResourceCatalog,
-  type Rule,
+  type Check,
   buildCatalog,
   parseKind,
 } from "../model/resolved-project.js";
@@ -72,6 +72,7 @@ import {
   checkSameObject,
   extraSubjectOf,
 } from "./places.js";
+import { UNUSED_ACCEPTANCE } from "./rules.js";
 import {
   checkAllEvents,
   checkCachePath,
@@ -103,7 +104,7 @@ export interface BuiltModel {
   readonly locate: LocateExpression;
 }
 
-const RULES: readonly Rule[] = [
+const CHECKS: readonly Check[] = [
   checkDuplicateController,
   checkFormerName,
   checkUnknownKind,
@@ -144,7 +145,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** What is looked at once nothing else is wrong: it is a matter of the whole spec. */
-const REVIEWS: readonly Rule[] = [checkPowerfulRight, checkForeignNamespace];
+const REVIEWS: readonly Check[] = [checkPowerfulRight, checkForeignNamespace];
 
 /** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
 export async function buildModel({
@@ -160,11 +161,11 @@ export async function buildModel({
   const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
   const project: ResolvedProject = { catalog, controllers, memory };
   const parse = createExpressionParser(parts);
-  const rules = [...RULES, checkConstantCondition(parts), checkConditionExpression(parse)];
+  const checks = [...CHECKS, checkConstantCondition(parts), checkConditionExpression(parse)];
   const diagnostics = [
     ...checkDuplicateKind(crds),
     ...checkUnconvertedVersions(crds, project, parts),
-    ...rules.flatMap((rule) => rule(project)),
+    ...checks.flatMap((check) => check(project)),
   ];
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
   const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
@@ -176,7 +177,7 @@ export async function buildModel({
   };
   const built = project.controllers.map((controller) => buildController(controller, { parse, positions, findKind }));
   const model = Object.freeze({ packageName, resources: resourcesOf(catalog, built), controllers: built });
-  return { model, diagnostics: [...diagnostics, ...REVIEWS.flatMap((rule) => rule(project))], locate };
+  return { model, diagnostics: [...diagnostics, ...REVIEWS.flatMap((check) => check(project))], locate };
 }
 
 interface Lookups {
@@ -262,8 +263,7 @@ export function acceptWarnings(diagnostics: readonly Diagnostic[], workflows: re
         for (const each of meant) accepted.add(each);
         if (meant.length > 0) continue;
         unused.push({
-          severity: "warning",
-          rule: "unused-acceptance",
+          ...UNUSED_ACCEPTANCE.violation,
           message: `${label} accepts the warning ${quote(rule)}, but no such warning is about it`,
           ...spec.document.valueAt([...path, "accept", index, "rule"]),
           hint: "remove the entry of accept",

@@ -6,7 +6,7 @@ import {
   type ResolvedController,
   type ResolvedDependent,
   type ResourceCatalog,
-  type Rule,
+  type Check,
   conditionsOf,
   edgesOf,
   filtersOf,
@@ -15,13 +15,14 @@ import {
   placeOfCondition,
   reachableFrom,
   requiredEdgesOf,
-  ruleOfController,
+  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { fieldAt, isIntOrString } from "../model/schema.js";
 import type { BuiltinConditionName, FieldEqualsSpec } from "../read/workflow-spec.js";
 import type { Place, YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
 import { type PartMemory, digestOf } from "../stage.js";
+import { BUILTIN_CONDITION, CONDITION_FIELD, CONSTANT_CONDITION, WHEN_NAME, WHEN_SYNTAX } from "./rules.js";
 
 // `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
 const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
@@ -37,7 +38,7 @@ const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } =
 const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "bound", "crdPresent", "condition"]);
 
 /** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
-export const checkBuiltinCondition = ruleOfController((controller) =>
+export const checkBuiltinCondition = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
     conditionsOf(dependent).flatMap((located) => checkUse(located, { dependent, controller })),
   ),
@@ -56,8 +57,7 @@ function checkUse(located: LocatedCondition, { dependent, controller }: Owner): 
   const isExternal = dependent.spec.external !== undefined;
   const fail = (message: string, hint: string): Diagnostic[] => [
     {
-      severity: "error",
-      rule: "builtin-condition",
+      ...BUILTIN_CONDITION.violation,
       message,
       ...placeOfCondition(located, controller.spec.document),
       hint,
@@ -92,8 +92,8 @@ function withArticle(condition: string): string {
 }
 
 /** Finds texts of `when:` that are not one harmless expression, or use a name that has no meaning in their place. */
-export function checkConditionExpression(parse: ParseExpression): Rule {
-  return ruleOfController((controller) => [
+export function checkConditionExpression(parse: ParseExpression): Check {
+  return checkOfController((controller) => [
     ...filtersOf(controller).flatMap(({ filter: { when }, path }) => {
       if (when === undefined) return [];
       const place = { path: [...path, "when"], document: controller.spec.document };
@@ -109,7 +109,7 @@ export function checkConditionExpression(parse: ParseExpression): Rule {
         if (parsed.kind === "problem") return [syntaxError(parsed, place)];
         return parsed.offsets.flatMap(([used, offset]) => {
           const said = misuseOf(used, name, dependent);
-          return said === undefined ? [] : [expressionDiagnostic({ rule: "when-name", ...said }, offset, place)];
+          return said === undefined ? [] : [expressionDiagnostic({ ...WHEN_NAME.violation, ...said }, offset, place)];
         });
       }),
     ),
@@ -134,7 +134,7 @@ function checkReference(
         part === "again"
           ? "use a field of the primary that users change to run it again"
           : "an index leads from an object to the primaries that name it, and that looks at nothing else";
-      return [expressionDiagnostic({ rule: "when-name", message, hint }, offset, place)];
+      return [expressionDiagnostic({ ...WHEN_NAME.violation, message, hint }, offset, place)];
     });
   });
 }
@@ -145,16 +145,16 @@ interface ExpressionPlace {
 }
 
 function syntaxError({ message, offset }: { message: string; offset: number }, place: ExpressionPlace): Diagnostic {
-  return expressionDiagnostic({ rule: "when-syntax", message }, offset, place);
+  return expressionDiagnostic({ ...WHEN_SYNTAX.violation, message }, offset, place);
 }
 
 function expressionDiagnostic(
-  said: Pick<Diagnostic, "rule" | "message" | "hint">,
+  said: Pick<Diagnostic, "severity" | "rule" | "message" | "hint">,
   offset: number,
   { path, document }: ExpressionPlace,
 ): Diagnostic {
   const position = document.characterAt(path, offset);
-  return { severity: "error", ...said, ...document.valueAt(path), position };
+  return { ...said, ...document.valueAt(path), position };
 }
 
 /** Says why a name has no meaning in a condition; undefined if it has one. */
@@ -180,7 +180,7 @@ function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }
 }
 
 /** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
-export const checkConditionField = ruleOfController((controller) =>
+export const checkConditionField = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     const { resource } = dependent;
     // What is external has no schema here.
@@ -256,7 +256,7 @@ function describe(value: unknown): string {
 }
 
 function fieldDiagnostic({ message, hint }: Said, place: Place): Diagnostic {
-  return { severity: "error", rule: "condition-field", message, ...place, ...(hint === undefined ? {} : { hint }) };
+  return { ...CONDITION_FIELD.violation, message, ...place, ...(hint === undefined ? {} : { hint }) };
 }
 
 /** What it means that a condition never holds. */
@@ -269,13 +269,13 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
 };
 
 /** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
-export function checkConstantCondition(parts: PartMemory): Rule {
+export function checkConstantCondition(parts: PartMemory): Check {
   const decide: Decide = (when, absent = new Set()) =>
     parts.recall("constant", digestOf(when, ...[...absent].sort()), () => {
       const constant = constantValueOf(when, absent);
       return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
     });
-  return ruleOfController((controller, { catalog }) =>
+  return checkOfController((controller, { catalog }) =>
     controller.dependents.flatMap((dependent) =>
       conditionsOf(dependent).flatMap((located): Diagnostic[] => {
         const { document } = controller.spec;
@@ -283,8 +283,7 @@ export function checkConstantCondition(parts: PartMemory): Rule {
         if (problem === undefined) return [];
         return [
           {
-            severity: "warning",
-            rule: "constant-condition",
+            ...CONSTANT_CONDITION.violation,
             message: problem,
             about: subjectOf(controller, dependent),
             ...(located.condition.kind === "when"

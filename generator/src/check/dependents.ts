@@ -6,12 +6,21 @@ import {
   type ResolvedEventSource,
   formatKind,
   isDeletedByOperator,
-  ruleOfController,
+  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { type FieldAt, fieldAt, stateFieldOf } from "../model/schema.js";
+import { EXTERNAL_TYPE } from "../read/rules.js";
 import type { DependentSpec } from "../read/workflow-spec.js";
 import type { YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
+import {
+  CLEANUP_POLICY,
+  DEPENDENT_OPTION,
+  DEPENDENT_SOURCE,
+  EXTERNAL_STATE,
+  IMMUTABLE_KIND,
+  RELEASED_FIELD,
+} from "./rules.js";
 
 /** A kind of dependents, and what makes no sense for them. */
 interface Exclusion {
@@ -117,7 +126,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
 ];
 
 /** Finds options that have no effect together. */
-export const checkDependentOption = ruleOfController(
+export const checkDependentOption = checkOfController(
   ({ spec: { document, dependents: stated }, dependents, primary }) =>
     dependents.flatMap((dependent) => {
       const { name, path } = dependent;
@@ -133,8 +142,7 @@ export const checkDependentOption = ruleOfController(
           const place = document.keyAt([...path, option]);
           return [
             {
-              severity: "error",
-              rule: "dependent-option",
+              ...DEPENDENT_OPTION.violation,
               message,
               ...place,
               hint: hints?.[option] ?? `remove ${option}`,
@@ -152,7 +160,7 @@ function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: 
   if (mode !== "once") return [];
   const message = `dependent ${quote(name)} cannot be created once: that is remembered in a ConfigMap beside the primary, which is in no namespace`;
   const hint = "use mode: createOnly, or onImmutable: recreate";
-  return [{ severity: "error", rule: "dependent-option", message, ...document.keyAt([...path, "mode"]), hint }];
+  return [{ ...DEPENDENT_OPTION.violation, message, ...document.keyAt([...path, "mode"]), hint }];
 }
 
 /** Finds options of operations that never happen, and dependents of which nothing is left to do. */
@@ -161,7 +169,7 @@ function checkOperations(
   document: YamlDocument,
 ): Diagnostic[] {
   const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
-    ...{ severity: "error", rule: "dependent-option", message, hint },
+    ...{ ...DEPENDENT_OPTION.violation, message, hint },
     ...document.keyAt([...path, ...at]),
   });
   if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
@@ -211,7 +219,7 @@ function checkOperations(
 }
 
 /** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
-export const checkDependentSource = ruleOfController((controller) => [
+export const checkDependentSource = checkOfController((controller) => [
   ...controller.dependents.flatMap((dependent) => checkSource(dependent, controller)),
   ...checkShared(controller),
 ]);
@@ -301,19 +309,18 @@ function checkShared({ spec: { document }, dependents }: ResolvedController): Di
 }
 
 function fail(message: string, place: object, hint: string): Diagnostic {
-  return { severity: "error", rule: "dependent-source", message, ...place, hint };
+  return { ...DEPENDENT_SOURCE.violation, message, ...place, hint };
 }
 
 /** Reports dependents whose cleanup reads its primary, in a controller that cleans up after its primaries are gone. */
-export const checkCleanupPolicy = ruleOfController((controller) => {
+export const checkCleanupPolicy = checkOfController((controller) => {
   if (controller.spec.controller.cleanupPolicy !== "sweep") return [];
   return controller.dependents.flatMap((dependent): Diagnostic[] => {
     const needs = neededBy(dependent.spec);
     if (needs === undefined) return [];
     return [
       {
-        severity: "error",
-        rule: "cleanup-policy",
+        ...CLEANUP_POLICY.violation,
         message: `${needs.what} of dependent ${quote(dependent.name)} needs the finalizer: with cleanupPolicy: sweep, the primary is gone when its objects are deleted`,
         about: subjectOf(controller, dependent),
         ...controller.spec.document.valueAt(["spec", "dependents", dependent.name, ...needs.path]),
@@ -350,7 +357,7 @@ export function isImmutableKind({ group, kind }: Kind): boolean {
 }
 
 /** Finds objects that cannot be changed, and those that must not be deleted to change them. */
-export const checkImmutableKind = ruleOfController((controller) =>
+export const checkImmutableKind = checkOfController((controller) =>
   controller.dependents.flatMap((dependent): Diagnostic[] => {
     const { name, spec, path, resource } = dependent;
     const { document } = controller.spec;
@@ -360,7 +367,7 @@ export const checkImmutableKind = ruleOfController((controller) =>
       return [
         {
           severity: "error",
-          rule: "immutable-kind",
+          ...IMMUTABLE_KIND.violation,
           message: `the deletion of a ${kind} loses data: dependent ${quote(name)} cannot be deleted to create it again`,
           ...document.keyAt([...path, "onImmutable"]),
           hint: "remove onImmutable",
@@ -372,7 +379,7 @@ export const checkImmutableKind = ruleOfController((controller) =>
     return [
       {
         severity: "warning",
-        rule: "immutable-kind",
+        ...IMMUTABLE_KIND.violation,
         message: `dependent ${quote(name)} is a managed ${kind}, whose ${part} is immutable: when desired() changes it, the API server refuses the update of each ${kind} that exists`,
         about: subjectOf(controller, dependent),
         ...document.keyAt(path),
@@ -383,7 +390,7 @@ export const checkImmutableKind = ruleOfController((controller) =>
 );
 
 /** Reports released fields that the kind does not have. */
-export const checkReleasedField = ruleOfController(({ spec: { document }, dependents }) =>
+export const checkReleasedField = checkOfController(({ spec: { document }, dependents }) =>
   dependents.flatMap(({ resource, spec: { released = [] }, path }) =>
     released.flatMap((text, index): Diagnostic[] => {
       const found = resource === undefined ? undefined : fieldAt(resource, text.split("."));
@@ -392,15 +399,13 @@ export const checkReleasedField = ruleOfController(({ spec: { document }, depend
       const candidates = found.known.map((name) => [...before, name].join("."));
       const message = `${resource!.kind} has no field ${quote(text)} that can be released`;
       const hint = didYouMean(text, candidates)?.hint ?? "set a path of fields that are no items of a list";
-      return [
-        { severity: "error", rule: "released-field", message, hint, ...document.valueAt([...path, "released", index]) },
-      ];
+      return [{ ...RELEASED_FIELD.violation, message, hint, ...document.valueAt([...path, "released", index]) }];
     }),
   ),
 );
 
 /** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
-export const checkExternalType = ruleOfController((controller) =>
+export const checkExternalType = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => [
     ...checkType(dependent, controller),
     ...checkDesiredType(dependent, controller),
@@ -415,7 +420,7 @@ function checkType(
   if (type === undefined && schema === undefined) return [];
   const place = document.valueAt([...path, "external", type === undefined ? "schema" : "type"]);
   const fail = (message: string, hint: string): Diagnostic[] => [
-    { severity: "error", rule: "external-type", message, ...place, hint },
+    { ...EXTERNAL_TYPE.violation, message, ...place, hint },
   ];
   if (type !== undefined && schema !== undefined)
     return fail(`dependent ${quote(name)} states both type and schema`, "remove type or schema");
@@ -435,7 +440,7 @@ function checkDesiredType(
   const at = [...path, "external", "desiredType"];
   const { capabilities = ["create", "update", "delete"] } = external;
   const fail = (message: string, hint: string): Diagnostic[] => [
-    { severity: "error", rule: "external-type", message, ...document.keyAt(at), hint },
+    { ...EXTERNAL_TYPE.violation, message, ...document.keyAt(at), hint },
   ];
   if (!capabilities.includes("create") && !capabilities.includes("update"))
     return fail(
@@ -458,14 +463,14 @@ const TEXT_HINT = `give the field type: string, or ${MORE}`;
 const MAP_HINT = `give the field type: object, with additionalProperties: { type: string }, or with ${MORE} of each`;
 
 /** Finds ids of external resources that would be kept where they cannot be, or of what the operator does not create. */
-export const checkExternalState = ruleOfController((controller) =>
+export const checkExternalState = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     const { external } = dependent.spec;
     if (external?.state === undefined) return [];
     const { document } = controller.spec;
     const at = [...dependent.path, "external", "state"];
     const fail = (said: Said | undefined, place: object): Diagnostic[] =>
-      said === undefined ? [] : [{ severity: "error", rule: "external-state", ...said, ...place }];
+      said === undefined ? [] : [{ ...EXTERNAL_STATE.violation, ...said, ...place }];
     if (external.capabilities?.includes("create") === false)
       return fail(
         {

@@ -12,14 +12,22 @@ import {
   presentNames,
   reachableFrom,
   requiredEdgesOf,
-  ruleOfController,
+  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { mayBeAbsent } from "../model/schema.js";
 import type { YamlPath } from "../read/yaml/yaml-document.js";
+import {
+  CLEANUP_INPUT,
+  CONDITIONAL_DEPENDENCY,
+  DELETION_ORDER,
+  DEPENDENCY_CYCLE,
+  ITEM_DEPENDENCY,
+  UNKNOWN_DEPENDENT,
+} from "./rules.js";
 
 /** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
-export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
+export const checkUnknownDependent = checkOfController(({ spec, dependents }) =>
   dependents.flatMap((dependent) => {
     const { document, eventSources } = spec;
     const present = presentNames(spec.moved);
@@ -28,8 +36,7 @@ export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
       if (name === dependent.name || others.includes(name)) return [];
       return [
         {
-          severity: "error",
-          rule: "unknown-dependent",
+          ...UNKNOWN_DEPENDENT.violation,
           message: `dependent ${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
           ...document.valueAt(path),
           ...(eventSources.has(name)
@@ -49,15 +56,14 @@ function adviceFor(name: string, others: readonly string[]): string {
 }
 
 /** Finds dependents that depend on themselves, directly or through others. */
-export const checkDependencyCycle = ruleOfController(({ spec: { document }, dependents }) =>
+export const checkDependencyCycle = checkOfController(({ spec: { document }, dependents }) =>
   findCycles(edgesOf(dependents)).map((cycle): Diagnostic => {
     const edge = dependents
       .filter(({ name }) => name === cycle[0])
       .flatMap(dependenciesOf)
       .find(({ name }) => name === cycle[1]);
     return {
-      severity: "error",
-      rule: "dependency-cycle",
+      ...DEPENDENCY_CYCLE.violation,
       message: `dependents wait for each other: ${cycle.join(" → ")}`,
       ...document.valueAt(edge?.path ?? []),
     };
@@ -65,7 +71,7 @@ export const checkDependencyCycle = ruleOfController(({ spec: { document }, depe
 );
 
 /** Finds items that wait for what has no items, or that would wait twice. */
-export const checkItemDependency = ruleOfController(({ spec: { document, dependents } }) =>
+export const checkItemDependency = checkOfController(({ spec: { document, dependents } }) =>
   [...dependents].flatMap(([name, { itemsDependOn = [], dependsOn = [], bulk }]) => {
     const path = ["spec", "dependents", name, "itemsDependOn"];
     const names = dependsOn.map(nameOfDependency);
@@ -73,11 +79,10 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
     if (twice !== -1) {
       const place = document.valueAt(["spec", "dependents", name, "dependsOn", twice]);
       const message = `dependsOn of dependent ${quote(name)} lists ${quote(names[twice]!)} twice`;
-      return [{ severity: "error", rule: "item-dependency", message, ...place, hint: "remove one of the two entries" }];
+      return [{ ...ITEM_DEPENDENCY.violation, message, ...place, hint: "remove one of the two entries" }];
     }
     const fail = (message: string, index: number | undefined, hint: string): Diagnostic => ({
-      severity: "error",
-      rule: "item-dependency",
+      ...ITEM_DEPENDENCY.violation,
       message,
       ...(index === undefined ? document.keyAt(path) : document.valueAt([...path, index])),
       hint,
@@ -113,7 +118,7 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
 );
 
 /** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
-export const checkConditionalDependency = ruleOfController((controller) =>
+export const checkConditionalDependency = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
     dependenciesOf(dependent).flatMap(({ name, list, isOptional, path }): Diagnostic[] => {
       const needed = controller.dependents.find((each) => each.name === name);
@@ -124,8 +129,7 @@ export const checkConditionalDependency = ruleOfController((controller) =>
         list === "itemsDependOn" ? "" : `state { name: ${name}, optional: true } to go on without ${quote(name)}, or `;
       return [
         {
-          severity: "warning",
-          rule: "conditional-dependency",
+          ...CONDITIONAL_DEPENDENCY.violation,
           message: `${deleted.length === 1 ? "dependent" : "dependents"} ${listOf(deleted)} ${deleted.length === 1 ? "is" : "are"} deleted when ${reasons.join(", or when ")}`,
           about: subjectOf(controller, dependent),
           ...controller.spec.document.valueAt(path),
@@ -202,7 +206,7 @@ function listOf(names: readonly string[]): string {
  * The operator deletes what is not garbage-collected while the primary still exists; the garbage collector acts only afterwards, and asks
  * nobody.
  */
-export const checkDeletionOrder = ruleOfController((controller) =>
+export const checkDeletionOrder = checkOfController((controller) =>
   controller.dependents
     .filter(({ spec }) => isCollected(spec))
     .flatMap((dependent) => [
@@ -219,8 +223,7 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
     const through = deleted === other ? "" : ` through ${quote(other)}`;
     return [
       {
-        severity: "error",
-        rule: "deletion-order",
+        ...DELETION_ORDER.violation,
         message: `the operator deletes ${quote(deleted)} before the garbage collector deletes ${quote(name)}, which depends on it${through}`,
         ...controller.spec.document.valueAt(path),
         hint: `state deletion: ordered for ${quote(name)}, too, and the operator deletes it first`,
@@ -258,8 +261,7 @@ function checkNeverDeleted(
   { spec: { document } }: ResolvedController,
 ): Diagnostic[] {
   const fail = (what: string, at: YamlPath, thing: string): Diagnostic => ({
-    severity: "error",
-    rule: "deletion-order",
+    ...DELETION_ORDER.violation,
     message: `${what}: the garbage collector deletes it, and no condition makes the operator do so`,
     ...document.keyAt([...path, ...at]),
     hint: `state deletion: ordered, or remove the ${thing}`,
@@ -287,7 +289,7 @@ function checkNeverDeleted(
  * Warns of objects that a cleanup may need when they are gone: foreground deletion of the primary, and deletion of the namespace, delete what
  * the garbage collector owns, or somebody else's object, without regard to the order of the graph.
  */
-export const checkCleanupInput = ruleOfController((controller) =>
+export const checkCleanupInput = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     const code = cleanupCodeOf(dependent);
     if (code === undefined) return [];
@@ -296,8 +298,7 @@ export const checkCleanupInput = ruleOfController((controller) =>
       if (input === undefined || !mayBeGone(input)) return [];
       return [
         {
-          severity: "warning",
-          rule: "cleanup-input",
+          ...CLEANUP_INPUT.violation,
           message: `the object of dependent ${quote(name)} may already be deleted when the ${code} of ${quote(dependent.name)} runs: foreground deletion of the primary or deletion of the namespace deletes it first`,
           about: subjectOf(controller, dependent),
           ...controller.spec.document.valueAt(path),

@@ -8,9 +8,10 @@ import {
   type ResolvedRemoved,
   parseKind,
   presentNames,
-  ruleOfController,
+  checkOfController,
 } from "../model/resolved-project.js";
 import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
+import { MOVED_DEPENDENT, REMOVED_DEPENDENT, UNHANDLED_RENAME, UNSTATED_REMOVAL } from "./rules.js";
 
 /** Where the objects of a dependent are: what `removed` and `moved` have to agree about. Versions of a kind have the same objects. */
 interface DependentPlace {
@@ -90,14 +91,14 @@ function describePlace({ kind, cluster, namespace, labelSelector, fieldSelector,
 }
 
 /** Finds entries of `moved` that no object can follow. */
-export const checkMovedDependent = ruleOfController((controller, { memory }) => {
+export const checkMovedDependent = checkOfController((controller, { memory }) => {
   const { spec, dependents, removed } = controller;
   const present = presentNames(spec.moved);
   const names = dependents.map(({ name }) => name);
   return spec.moved.flatMap(({ from, to }, index): Diagnostic[] => {
     const path = ["spec", "moved", index];
     const fail = (field: "from" | "to", message: string, hint: object): Diagnostic[] => [
-      { severity: "error", rule: "moved-dependent", message, ...spec.document.valueAt([...path, field]), ...hint },
+      { ...MOVED_DEPENDENT.violation, message, ...spec.document.valueAt([...path, field]), ...hint },
     ];
     const placeOfEntry = (other: number) => formatPosition(spec.document.valueAt(["spec", "moved", other]).position);
     if (names.includes(from))
@@ -155,12 +156,12 @@ export const checkMovedDependent = ruleOfController((controller, { memory }) => 
 });
 
 /** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning; so are objects that nobody deletes. */
-export const checkRemovedDependent = ruleOfController((controller, { controllers, memory }) => {
+export const checkRemovedDependent = checkOfController((controller, { controllers, memory }) => {
   const { spec, dependents, removed } = controller;
   const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
   return removed.flatMap((each): Diagnostic[] => {
     const { name, path, spec: stated } = each;
-    const found = { rule: "removed-dependent", ...spec.document.keyAt(path) } as const;
+    const found = { ...REMOVED_DEPENDENT.violation, ...spec.document.keyAt(path) } as const;
     if (dependents.some((dependent) => isSame(dependent, each) && isWhole(dependent, each)))
       return [
         {
@@ -192,7 +193,7 @@ function checkCollected(removed: ResolvedRemoved, controller: ResolvedController
   if (problem === undefined) return [];
   return [
     {
-      ...{ severity: "warning", rule: "removed-dependent" },
+      ...{ severity: "warning", ...REMOVED_DEPENDENT.violation },
       message: `the objects of ${quote(name)} have no owner reference, so the garbage collector never deletes them: ${problem}`,
       ...controller.spec.document.valueAt([...path, "deletion"]),
       hint: "write deletion: ordered, and the operator deletes them; or deletion: orphan, and they stay without their link to the primary",
@@ -219,7 +220,7 @@ function unownedBecause(
 // Nothing is kept of an external dependent but its name.
 function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: ResolvedController): Diagnostic[] {
   const { namespace, cluster } = stated;
-  const found = { severity: "error", rule: "removed-dependent" } as const;
+  const found = { severity: "error", ...REMOVED_DEPENDENT.violation } as const;
   if (stated.deletion !== "orphan")
     return [
       {
@@ -299,8 +300,7 @@ export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
     const { spec } = successor;
     return [
       {
-        severity: "error",
-        rule: "unhandled-rename",
+        ...UNHANDLED_RENAME.violation,
         message:
           `controller ${quote(name)} was removed, and new controller ${quote(spec.name)} has the same primary: ` +
           `it does not find the objects that are labelled with ${quote(name)}` +
@@ -322,8 +322,6 @@ function pastedName({ controller, document }: WorkflowSpec, name: string): strin
   const field = `formerNames: [${name}]`;
   return "controller" in spec ? `add to "controller" of spec:\n  ${field}` : `add to spec:\ncontroller:\n  ${field}`;
 }
-
-const RULE = { severity: "error", rule: "unstated-removal" } as const;
 
 /**
  * Finds dependents of the last generation that left the spec, of which nothing says what becomes of their objects. A dependent that has
@@ -370,12 +368,19 @@ function checkRemembered(
         : `dependent ${quote(name)} was ${describePlace(place)}, and is ${describePlace(now)} now`;
     const message = `${problem}; nothing says what becomes of its ${place.kind === undefined ? "resources" : "objects"}`;
     const hint = hintFor(remembered, { controller, memory, mayMove: now === undefined });
-    return [{ ...RULE, message, ...placeIn(controller, name), hint }];
+    return [{ ...UNSTATED_REMOVAL.violation, message, ...placeIn(controller, name), hint }];
   }
   const statedPlace = placeOf(stated);
   if (statedPlace === undefined || isSamePlace(place, statedPlace)) return [];
   const message = `${quote(name)} was ${describePlace(place)}; its objects are not found as ${describePlace(statedPlace)}`;
-  return [{ ...RULE, message, ...spec.document.keyAt(stated.path), hint: `write: ${removedEntry(remembered)}` }];
+  return [
+    {
+      ...UNSTATED_REMOVAL.violation,
+      message,
+      ...spec.document.keyAt(stated.path),
+      hint: `write: ${removedEntry(remembered)}`,
+    },
+  ];
 }
 
 function placeIn({ spec, dependents }: ResolvedController, name: string) {
@@ -446,7 +451,7 @@ function removedEntry({ name, resource, namespace, cluster, deletion }: Remember
 function controllerGone({ name, dependents }: GoneController): Diagnostic {
   const names = dependents.map((each) => each.name).join(", ");
   return {
-    ...RULE,
+    ...UNSTATED_REMOVAL.violation,
     message: `controller ${quote(name)} is gone; nothing says what becomes of the objects of its dependents: ${names}`,
     hint: [
       "if they are not wanted any more, keep the controller until they are gone, with nothing but its primary and these fields under spec:",
@@ -470,7 +475,7 @@ function checkStub({ name, file }: StubWitness, controller: ResolvedController):
   const message = `${file} was written for a dependent that the workflow does not have, and src/generated has no record of its kind`;
   return [
     {
-      ...RULE,
+      ...UNSTATED_REMOVAL.violation,
       message,
       ...spec.document.keyAt(["spec", "dependents"]),
       hint: [

@@ -5,17 +5,27 @@ import {
   type ResolvedController,
   type ResolvedProject,
   type ResourceCatalog,
-  type Rule,
+  type Check,
   formatKind,
   parseKind,
   presentKindsOf,
-  ruleOfController,
+  checkOfController,
 } from "../model/resolved-project.js";
 import { isRecord, ownSchema, resolveRef, schemasOf, takesStatusCondition } from "../model/schema.js";
 import type { Crd, CrdVersion } from "../read/crd/read-crds.js";
+import { KNOWN_KIND, UNKNOWN_KIND } from "../read/rules.js";
 import type { DependentSpec } from "../read/workflow-spec.js";
 import type { YamlPath } from "../read/yaml/yaml-document.js";
+import type { Rule } from "../rule.js";
 import type { PartMemory } from "../stage.js";
+import {
+  DUPLICATE_KIND,
+  STATUS_CONDITIONS,
+  UNCONVERTED_VERSION,
+  UNKNOWN_VERSION,
+  UNUSABLE_KIND,
+  VERSION_NOT_SERVED,
+} from "./rules.js";
 
 /** What the runtime has to do with what it only reads. */
 const READING_VERBS = ["get", "list", "watch"];
@@ -24,7 +34,7 @@ const READING_VERBS = ["get", "list", "watch"];
 const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
 /** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
-export const checkUnknownKind = ruleOfController((controller, { catalog }) => {
+export const checkUnknownKind = checkOfController((controller, { catalog }) => {
   const { spec, dependents, eventSources, removed } = controller;
   const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
   const reading = { spec, catalog, neededVerbs: READING_VERBS };
@@ -55,8 +65,7 @@ function checkOwnKind(kind: DependentSpec["resource"], path: YamlPath, check: Ki
   if (check.catalog.find(parseKind(text)) === undefined) return [];
   return [
     {
-      severity: "error",
-      rule: "known-kind",
+      ...KNOWN_KIND.violation,
       message: `${quote(text)} has a schema, so the spec must not describe it by apiVersion, kind, plural and scope`,
       ...check.spec.document.valueAt(path),
       hint: `state resource: ${text}, so that its objects have types`,
@@ -74,26 +83,26 @@ function checkKind(
   path: YamlPath,
   { spec: { document }, catalog, neededVerbs }: KindCheck,
 ): Diagnostic[] {
-  const fail = (rule: string, message: string, hint?: { hint: string }): Diagnostic[] => [
-    { severity: "error", rule, message, ...document.valueAt(path), ...hint },
+  const fail = (rule: Rule<"error">, message: string, hint?: { hint: string }): Diagnostic[] => [
+    { ...rule.violation, message, ...document.valueAt(path), ...hint },
   ];
   const resource = catalog.find(parseKind(text));
   const others = resource === undefined ? versionsOf(text, catalog) : [];
   if (resource === undefined && others.length > 0)
     return fail(
-      "unknown-version",
+      UNKNOWN_VERSION,
       `${quote(text)} does not exist: ${parseKind(text).kind} has no version ${quote(parseKind(text).version)}`,
       others.length === 1 ? { hint: `did you mean ${quote(others[0]!)}?` } : { hint: `state one of ${listed(others)}` },
     );
   if (resource === undefined)
     return fail(
-      "unknown-kind",
+      UNKNOWN_KIND,
       `${quote(text)} is neither a built-in kind of Kubernetes 1.36 nor defined in ${searched(catalog)}`,
       nearestKind(text, catalog) ?? definedKinds(catalog),
     );
   if (!resource.isServed)
     return fail(
-      "version-not-served",
+      VERSION_NOT_SERVED,
       `${quote(text)} is not served, so no operator can use it`,
       servedKind(text, catalog),
     );
@@ -101,7 +110,7 @@ function checkKind(
   const missing = neededVerbs.filter((verb) => verbs !== undefined && !verbs.includes(verb));
   if (missing.length === 0) return [];
   return fail(
-    "unusable-kind",
+    UNUSABLE_KIND,
     `the API server offers no ${missing.join(", ")} for ${quote(text)}, and an operator needs that`,
   );
 }
@@ -165,7 +174,7 @@ export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {
       other.kind === crd.kind
         ? `${crd.kind} of ${crd.group} is defined twice, first at ${where}`
         : `kind ${quote(crd.kind)} differs from ${quote(other.kind)} only in ${reason}, first at ${where}`;
-    return [{ severity: "error", rule: "duplicate-kind", message, ...crd.placeOf() }];
+    return [{ ...DUPLICATE_KIND.violation, message, ...crd.placeOf() }];
   });
 }
 
@@ -194,7 +203,7 @@ export function checkUnconvertedVersions(
         digest === undefined ? problemsOf(crd) : parts.recall("unconverted", digest, () => problemsOf(crd));
       return problems.map(({ message, hint }): Diagnostic => {
         const about = subjectOfCrd(crd);
-        return { severity: "warning", rule: "unconverted-version", about, message, ...crd.placeOf(), hint };
+        return { ...UNCONVERTED_VERSION.violation, about, message, ...crd.placeOf(), hint };
       });
     });
 }
@@ -272,7 +281,7 @@ function versionKeyOf({ group, kind }: { readonly group: string; readonly kind: 
 }
 
 /** Finds primaries that cannot have the conditions that the runtime is to keep, and controllers that would write the same ones. */
-export const checkStatusConditions: Rule = (project) => [
+export const checkStatusConditions: Check = (project) => [
   ...checkKinds(project),
   ...project.controllers.flatMap(checkPrefix),
   ...project.controllers.flatMap((controller, index) => checkShared(controller, project.controllers.slice(0, index))),
@@ -282,8 +291,7 @@ function checkPrefix({ spec: { statusConditions, controller, document } }: Resol
   if (controller.conditionPrefix === undefined || statusConditions !== undefined) return [];
   return [
     {
-      severity: "error",
-      rule: "status-conditions",
+      ...STATUS_CONDITIONS.violation,
       message: "conditionPrefix has no effect: the operator keeps no conditions",
       ...document.keyAt(["spec", "controller", "conditionPrefix"]),
       hint: "set statusConditions: managed, or remove conditionPrefix",
@@ -308,8 +316,7 @@ function checkShared(controller: ResolvedController, others: readonly ResolvedCo
   const shared = conditionTypesIn(other).find((type) => types.includes(type));
   return [
     {
-      severity: "error",
-      rule: "status-conditions",
+      ...STATUS_CONDITIONS.violation,
       message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} both keep the condition ${shared} in the status of each ${primary.kind}`,
       ...spec.document.valueAt(["spec", "statusConditions"]),
       hint:
@@ -338,14 +345,13 @@ function mayBeDisjoint({ spec: one }: ResolvedController, { spec: other }: Resol
   });
 }
 
-const checkKinds = ruleOfController(({ spec: { statusConditions, document }, primary }): Diagnostic[] => {
+const checkKinds = checkOfController(({ spec: { statusConditions, document }, primary }): Diagnostic[] => {
   if (statusConditions === undefined || primary === undefined) return [];
   const problem = problemOf(primary);
   if (problem === undefined) return [];
   return [
     {
-      severity: "error",
-      rule: "status-conditions",
+      ...STATUS_CONDITIONS.violation,
       message: `${primary.kind} ${problem}`,
       ...document.valueAt(["spec", "statusConditions"]),
       hint:

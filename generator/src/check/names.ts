@@ -3,21 +3,29 @@ import {
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
-  type Rule,
+  type Check,
   conditionsOf,
   filtersOf,
   functionsOf,
   isDeletedByOperator,
-  ruleOfController,
+  checkOfController,
 } from "../model/resolved-project.js";
 import { isDevice, isReservedController, reservedWords } from "../model/typescript.js";
 import type { Place, YamlPath } from "../read/yaml/yaml-document.js";
+import {
+  COLLIDING_NAME,
+  DUPLICATE_CONTROLLER,
+  FORMER_NAME,
+  RESERVED_NAME,
+  SHARED_FINALIZER,
+  UNQUALIFIED_FINALIZER,
+} from "./rules.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 /** Finds names that cannot be used for files, properties or functions. */
-export const checkReservedName = ruleOfController((controller) => {
+export const checkReservedName = checkOfController((controller) => {
   const { spec, dependents, eventSources } = controller;
   const functions = [
     ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
@@ -50,8 +58,7 @@ function nounOf([, list]: YamlPath): string {
 
 function reserved(place: Place, what: string): Diagnostic {
   return {
-    severity: "error",
-    rule: "reserved-name",
+    ...RESERVED_NAME.violation,
     message: `the name of ${what} is reserved in TypeScript, in file systems or in src/`,
     ...place,
     hint: "choose another name",
@@ -109,7 +116,7 @@ const PRIMARY_SUFFIXES = [
  *
  * Compares without case and separators: some file systems do not tell `fooBar` from `foobar`, and neither do people.
  */
-export const checkCollidingName: Rule = ({ controllers }) => {
+export const checkCollidingName: Check = ({ controllers }) => {
   const folders = new Names("controller");
   return controllers.flatMap((controller) => {
     const { spec } = controller;
@@ -179,7 +186,7 @@ function checkFunctions(source: ResolvedEventSource, { spec: { document } }: Res
   const [mapper, other] = functionsOf(source);
   if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
   const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of ${quote(source.name)}`;
-  return [{ severity: "error", rule: "colliding-name", message, ...document.valueAt(other.path) }];
+  return [{ ...COLLIDING_NAME.violation, message, ...document.valueAt(other.path) }];
 }
 
 /** The names that were used so far for one kind of thing. */
@@ -204,9 +211,7 @@ class Names {
     // The same name twice is reported as such.
     if (other.user === user) return [];
     const first = other.place === undefined ? "" : `, first at ${formatPosition(other.place.position)}`;
-    return [
-      { severity: "error", rule: "colliding-name", message: `${this.#describe(name, user, other)}${first}`, ...place },
-    ];
+    return [{ ...COLLIDING_NAME.violation, message: `${this.#describe(name, user, other)}${first}`, ...place }];
   }
 
   #describe(name: string, user: string, other: { readonly name: string; readonly user: string }): string {
@@ -227,7 +232,7 @@ function capital(name: string): string {
 }
 
 /** Finds controllers that share a name, and with it their files. */
-export const checkDuplicateController: Rule = ({ controllers }) => {
+export const checkDuplicateController: Check = ({ controllers }) => {
   const names = new Map<string, Place>();
   return controllers.flatMap(({ spec: { name, document } }): Diagnostic[] => {
     const place = document.valueAt(["metadata", "name"]);
@@ -237,19 +242,19 @@ export const checkDuplicateController: Rule = ({ controllers }) => {
       return [];
     }
     const message = `controller ${quote(name)} is defined twice, first at ${formatPosition(first.position)}`;
-    return [{ severity: "error", rule: "duplicate-controller", message, ...place }];
+    return [{ ...DUPLICATE_CONTROLLER.violation, message, ...place }];
   });
 };
 
 /** Finds former names of controllers that are in use: two controllers would treat the same objects as their own. */
-export const checkFormerName: Rule = ({ controllers }) => {
+export const checkFormerName: Check = ({ controllers }) => {
   const present = new Set(controllers.map(({ spec }) => spec.name));
   const claimed = new Map<string, { readonly controller: string; readonly place: Place }>();
   return controllers.flatMap(({ spec: { name, controller, document } }) =>
     (controller.formerNames ?? []).flatMap((former, index): Diagnostic[] => {
       const place = document.valueAt(["spec", "controller", "formerNames", index]);
       const fail = (message: string): Diagnostic[] => [
-        { severity: "error", rule: "former-name", message, ...place, hint: `remove ${quote(former)} from formerNames` },
+        { ...FORMER_NAME.violation, message, ...place, hint: `remove ${quote(former)} from formerNames` },
       ];
       if (former === name) return fail(`${quote(former)} is the present name of the controller`);
       if (present.has(former)) return fail(`${quote(former)} is the name of another controller`);
@@ -268,7 +273,7 @@ export const checkFormerName: Rule = ({ controllers }) => {
 };
 
 /** Reports finalizers without a domain: the API server refuses them for built-in kinds, and warns of them for custom resources. */
-export const checkUnqualifiedFinalizer: Rule = ({ controllers }) =>
+export const checkUnqualifiedFinalizer: Check = ({ controllers }) =>
   controllers.flatMap(({ primary, spec }): Diagnostic[] => {
     const { finalizer, formerFinalizers = [] } = spec.controller;
     if (primary === undefined) return [];
@@ -284,7 +289,7 @@ export const checkUnqualifiedFinalizer: Rule = ({ controllers }) =>
       return [
         {
           severity: primary.isCustom ? "warning" : "error",
-          rule: "unqualified-finalizer",
+          ...UNQUALIFIED_FINALIZER.violation,
           about: spec.name,
           message: `finalizer ${quote(name)} has no domain: ${problem}`,
           ...spec.document.valueAt(["spec", "controller", ...path]),
@@ -299,7 +304,7 @@ export const checkUnqualifiedFinalizer: Rule = ({ controllers }) =>
  *
  * That a reconciler has a cleanup is for its code to say; the operator, which sees it, does not start then.
  */
-export const checkSharedFinalizer: Rule = ({ controllers }) => {
+export const checkSharedFinalizer: Check = ({ controllers }) => {
   const known = new Map<string, ResolvedController[]>();
   return controllers.flatMap((controller): Diagnostic[] => {
     const { primary, spec } = controller;
@@ -317,8 +322,7 @@ export const checkSharedFinalizer: Rule = ({ controllers }) => {
     const place = formatPosition(other.spec.document.valueAt(["metadata", "name"]).position);
     return [
       {
-        severity: "error",
-        rule: "shared-finalizer",
+        ...SHARED_FINALIZER.violation,
         message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} share the finalizer ${quote(finalizer)} on ${plural}: the first to remove it ends the cleanup of the other; first at ${place}`,
         ...spec.document.valueAt(path),
         hint: `in spec.controller state finalizer: ${domain}/${spec.name}`,

@@ -6,17 +6,26 @@ import {
   type ResolvedEventSource,
   formatKind,
   isCollected,
-  ruleOfController,
+  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import type { ExtraRuleSpec, NamespacesSpec } from "../read/workflow-spec.js";
+import {
+  DEPENDENT_NAMESPACE,
+  FOREIGN_NAMESPACE,
+  OWNER_CLUSTER,
+  OWNER_NAMESPACE,
+  POWERFUL_RIGHT,
+  REFERENCE,
+  SAME_OBJECT,
+} from "./rules.js";
 
 /**
  * Finds owner references across namespaces, which Kubernetes' garbage collector takes for references to nothing: it deletes the dependent.
  *
  * https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
  */
-export const checkOwnerNamespace = ruleOfController((controller) => {
+export const checkOwnerNamespace = checkOfController((controller) => {
   const { spec, primary, dependents } = controller;
   if (primary?.scope !== "Namespaced") return [];
   return dependents.flatMap((dependent): Diagnostic[] => {
@@ -25,8 +34,7 @@ export const checkOwnerNamespace = ruleOfController((controller) => {
     if (problem === undefined) return [];
     return [
       {
-        severity: "error",
-        rule: "owner-namespace",
+        ...OWNER_NAMESPACE.violation,
         message: `a ${primary.kind} cannot own dependent ${quote(dependent.name)}: ${problem}`,
         ...spec.document.valueAt([
           ...dependent.path,
@@ -51,13 +59,12 @@ function problemOf(
 }
 
 /** Finds owner references into other clusters, whose garbage collectors do not know the primary: they delete the dependent. */
-export const checkOwnerCluster = ruleOfController(({ spec: { document }, primary, dependents }) =>
+export const checkOwnerCluster = checkOfController(({ spec: { document }, primary, dependents }) =>
   dependents.flatMap(({ name, spec: { cluster, deletion }, path }): Diagnostic[] => {
     if (cluster === undefined || deletion !== "garbageCollected") return [];
     return [
       {
-        severity: "error",
-        rule: "owner-cluster",
+        ...OWNER_CLUSTER.violation,
         message: `a ${primary?.kind ?? "primary"} cannot own dependent ${quote(name)}: the dependent is in cluster ${quote(cluster)}, where the primary does not exist`,
         ...document.valueAt([...path, "deletion"]),
         hint: "remove it, and the operator deletes the object before the primary; or state deletion: orphan, and it stays",
@@ -67,10 +74,10 @@ export const checkOwnerCluster = ruleOfController(({ spec: { document }, primary
 );
 
 /** Finds dependents that need a namespace and have none, or have one and need none. */
-export const checkDependentNamespace = ruleOfController(({ spec: { document }, primary, dependents }) =>
+export const checkDependentNamespace = checkOfController(({ spec: { document }, primary, dependents }) =>
   dependents.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
     const fail = (field: string, message: string, hint: string): Diagnostic[] => [
-      { severity: "error", rule: "dependent-namespace", message, ...document.valueAt([...path, field]), hint },
+      { ...DEPENDENT_NAMESPACE.violation, message, ...document.valueAt([...path, field]), hint },
     ];
     // Its ref says where it is.
     if (spec.ref !== undefined) return [];
@@ -93,7 +100,7 @@ export const checkDependentNamespace = ruleOfController(({ spec: { document }, p
 const REFERENCE_NAME = /^[-A-Za-z0-9._:]+$/;
 
 /** Finds names of objects that no object has, and namespaces where there are none. */
-export const checkReference = ruleOfController((controller) =>
+export const checkReference = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     if (dependent.spec.ref === undefined) return [];
     return [...checkNamespace(dependent, controller), ...checkConstants(dependent, controller)];
@@ -107,7 +114,7 @@ function checkNamespace(
   if (resource?.scope === "Cluster" && ref?.namespace !== undefined)
     return [
       {
-        ...{ severity: "error", rule: "reference" },
+        ...REFERENCE.violation,
         message: `${quote(name)} has no namespace: ${formatKind(resource)} is cluster-scoped`,
         ...document.keyAt([...path, "ref", "namespace"]),
         hint: "remove it",
@@ -116,7 +123,7 @@ function checkNamespace(
   if (resource?.scope !== "Namespaced" || primary?.scope !== "Cluster" || ref?.namespace !== undefined) return [];
   return [
     {
-      ...{ severity: "error", rule: "reference" },
+      ...REFERENCE.violation,
       message: `${quote(name)} lacks a namespace: ${primary.kind} is cluster-scoped, and ${formatKind(resource)} is not`,
       ...document.keyAt([...path, "ref"]),
       hint: "state it: ref: { name: …, namespace: primary.spec.namespace }",
@@ -135,7 +142,7 @@ function checkConstants(
     const found = typeof constant.value === "string" ? quote(constant.value) : String(constant.value);
     const place = document.valueAt([...path, "ref", part]);
     const hint = "write an expression over primary, such as primary.spec.settings, or a text in quotes: \"'settings'\"";
-    return [{ severity: "error", rule: "reference", message: `no object has the ${part} ${found}`, ...place, hint }];
+    return [{ ...REFERENCE.violation, message: `no object has the ${part} ${found}`, ...place, hint }];
   });
 }
 
@@ -144,7 +151,7 @@ function checkConstants(
  *
  * What `desired` names is known only at run time, where the operator refuses to write what belongs to another dependent.
  */
-export const checkSameObject = ruleOfController(({ spec: { document }, dependents }) => {
+export const checkSameObject = checkOfController(({ spec: { document }, dependents }) => {
   const known = new Map<string, ResolvedDependent[]>();
   return dependents.flatMap((dependent): Diagnostic[] => {
     const { name, spec, path, resource } = dependent;
@@ -160,8 +167,7 @@ export const checkSameObject = ruleOfController(({ spec: { document }, dependent
     const place = formatPosition(document.valueAt([...other.path, "fieldSelector"]).position);
     return [
       {
-        severity: "error",
-        rule: "same-object",
+        ...SAME_OBJECT.violation,
         message: `dependents ${quote(name)} and ${quote(other.name)} would write the same object: the ${kind} ${quote(objectName)}, first at ${place}`,
         ...document.valueAt([...path, "fieldSelector"]),
         hint: "select another name, or make one dependent of the two",
@@ -181,7 +187,7 @@ function selectedName(selector = ""): string | undefined {
 const OWN_NAMESPACE = /^\s*primary\s*\.\s*metadata\s*\.\s*namespace\s*$/;
 
 /** Warns of references into a namespace that the primary chooses: who may create a primary reads what only the operator may read. */
-export const checkForeignNamespace = ruleOfController((controller) =>
+export const checkForeignNamespace = checkOfController((controller) =>
   controller.dependents.flatMap((dependent): Diagnostic[] => {
     const { namespace } = dependent.spec.ref ?? {};
     // Who may create primaries of the cluster belongs to no tenant.
@@ -204,7 +210,7 @@ export function foreignNamespace(
   does: "reads" | "writes",
 ): Pick<Diagnostic, "severity" | "rule" | "message" | "hint"> {
   return {
-    ...{ severity: "warning", rule: "foreign-namespace" },
+    ...FOREIGN_NAMESPACE.violation,
     message: `the ${primary} chooses the namespace in which the operator ${does} dependent ${quote(dependent)}: whoever may create one in their own namespace reaches into others`,
     hint: "let the other namespace grant it, and check that in a condition, or accept the warning and give a reason",
   };
@@ -295,7 +301,7 @@ interface Need {
 }
 
 /** Warns of rights that mean the whole cluster, in what the graph needs and in what `rbac.extra` states. */
-export const checkPowerfulRight = ruleOfController((controller) => {
+export const checkPowerfulRight = checkOfController((controller) => {
   const needs = [
     ...controller.dependents.flatMap((each) => needsOfDependent(each, controller)),
     ...controller.eventSources.flatMap((each) => needsOfSource(each, controller)),
@@ -310,7 +316,7 @@ export const checkPowerfulRight = ruleOfController((controller) => {
 });
 
 function accepts({ member: { spec } }: Need): boolean {
-  return spec.accept?.some(({ rule }) => rule === "powerful-right") === true;
+  return spec.accept?.some(({ rule }) => rule === POWERFUL_RIGHT.id) === true;
 }
 
 function warningAbout(needs: readonly Need[], controller: ResolvedController): Diagnostic {
@@ -415,7 +421,7 @@ interface WarningPlace extends Pick<Diagnostic, "about" | "path" | "position"> {
 
 function warningOf(what: string, threat: string, { advice, ...place }: WarningPlace): Diagnostic {
   return {
-    ...{ severity: "warning", rule: "powerful-right" },
+    ...POWERFUL_RIGHT.violation,
     message: `${what}: with a stolen token of the operator, an attacker can ${threat}`,
     ...place,
     hint: `${advice}, or accept the warning and give a reason`,

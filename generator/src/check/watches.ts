@@ -1,14 +1,15 @@
 import { findWrongRequirements, isLabelKey } from "@gen-operator/schema";
 import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import type { InformerModel, ProjectModel, ResourceModel } from "../model/project-model.js";
-import { type ResolvedController, ruleOfController } from "../model/resolved-project.js";
+import { type ResolvedController, checkOfController } from "../model/resolved-project.js";
 import { fieldAt } from "../model/schema.js";
 import type { YamlPath } from "../read/yaml/yaml-document.js";
+import { ALL_EVENTS, CACHE_PATH, FIELD_SELECTOR, LABEL_SELECTOR, MAPPING_SCOPE } from "./rules.js";
 
 export { isLabelKey };
 
 /** Finds label selectors that no API server accepts. */
-export const checkLabelSelector = ruleOfController((controller) => {
+export const checkLabelSelector = checkOfController((controller) => {
   const { spec, dependents, eventSources } = controller;
   return [
     ...checkLabelTerms(spec.controller.labelSelector, ["spec", "controller", "labelSelector"], controller),
@@ -21,8 +22,7 @@ export const checkLabelSelector = ruleOfController((controller) => {
 function checkLabelTerms(selector = "", path: YamlPath, { spec: { document } }: ResolvedController): Diagnostic[] {
   return findWrongRequirements(selector).map(({ text, offset }): Diagnostic => {
     return {
-      severity: "error",
-      rule: "label-selector",
+      ...LABEL_SELECTOR.violation,
       message: `${quote(text.trim())} is no requirement of a label selector`,
       ...document.valueAt(path),
       position: document.characterAt(path, offset + (text.length - text.trimStart().length)),
@@ -36,7 +36,7 @@ function checkLabelTerms(selector = "", path: YamlPath, { spec: { document } }: 
  *
  * https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
  */
-export const checkFieldSelector = ruleOfController((controller) => {
+export const checkFieldSelector = checkOfController((controller) => {
   const { spec, primary, dependents, eventSources } = controller;
   return [
     ...checkFieldTerms(spec.controller.fieldSelector, ["spec", "controller"], { controller, resource: primary }),
@@ -61,8 +61,7 @@ function checkFieldTerms(
   return termsOf(selector ?? "").flatMap(({ text, offset }): Diagnostic[] => {
     const fail = (message: string, hint: string): Diagnostic[] => [
       {
-        severity: "error",
-        rule: "field-selector",
+        ...FIELD_SELECTOR.violation,
         message,
         ...document.valueAt(path),
         position: document.characterAt(path, offset),
@@ -104,14 +103,14 @@ function termsOf(selector: string): { text: string; offset: number }[] {
  *
  * An owner reference has no namespace: it means the one of the object that has it, and a cluster-scoped object has none.
  */
-export const checkMappingScope = ruleOfController(({ spec: { document }, primary, eventSources }) =>
+export const checkMappingScope = checkOfController(({ spec: { document }, primary, eventSources }) =>
   eventSources.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
     if (primary?.scope !== "Namespaced" || resource?.scope !== "Cluster") return [];
     const { mapping = "ownerReference", primaryToSecondary } = spec;
     if (spec.mapping === undefined && primaryToSecondary !== undefined) return [];
     const scopes = `${resource.kind} is cluster-scoped, and the primary ${primary.kind} is namespaced`;
     const fail = (message: string, field: string, hint: string): Diagnostic[] => [
-      { severity: "error", rule: "mapping-scope", message, ...document.valueAt([...path, field]), hint },
+      { ...MAPPING_SCOPE.violation, message, ...document.valueAt([...path, field]), hint },
     ];
     if (mapping === "ownerReference")
       return fail(
@@ -135,12 +134,11 @@ export const checkMappingScope = ruleOfController(({ spec: { document }, primary
  * Such a reconciler is also called when the primary is gone, when there is nothing that dependents could belong to. That it has no
  * cleanup is a matter of its type.
  */
-export const checkAllEvents = ruleOfController(
+export const checkAllEvents = checkOfController(
   ({ spec: { document, controller, workflow }, dependents }): Diagnostic[] => {
     if (controller.onAllEvents !== true) return [];
     const fail = (message: string, path: string[], hint: string): Diagnostic => ({
-      severity: "error",
-      rule: "all-events",
+      ...ALL_EVENTS.violation,
       message,
       ...document.valueAt(["spec", ...path]),
       hint,
@@ -169,7 +167,7 @@ export const checkAllEvents = ruleOfController(
 );
 
 /** Finds paths to keep that the kind does not have, and limits that a projection cannot have. */
-export const checkCachePath = ruleOfController(({ spec: { document }, eventSources }) =>
+export const checkCachePath = checkOfController(({ spec: { document }, eventSources }) =>
   eventSources.flatMap(({ spec: { cache }, path, resource }): Diagnostic[] => {
     if (typeof cache !== "object" || resource === undefined) return [];
     return cache.paths.flatMap((text, index): Diagnostic[] => {
@@ -184,8 +182,7 @@ export const checkCachePath = ruleOfController(({ spec: { document }, eventSourc
           : `${resource.kind} has no field ${quote(text)}`;
       return [
         {
-          severity: "error",
-          rule: "cache-path",
+          ...CACHE_PATH.violation,
           message: what,
           ...document.valueAt([...path, "cache", "paths", index]),
           ...(found.reason === "whole"

@@ -2,6 +2,7 @@
 import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
 import { type DependentModel, type ProjectModel, type ResourceModel, isKubernetes } from "./project-model.js";
+import { UNKNOWN_FORGET } from "./rules.js";
 
 /** A dependent that an operator may have run with. */
 export interface RememberedDependent {
@@ -118,8 +119,7 @@ export function checkForgotten(
       const meant = didYouMean(name, known);
       const all = `known names: ${known.length === 0 ? "none" : known.join(", ")}`;
       return {
-        severity: "error",
-        rule: "unknown-forget",
+        ...UNKNOWN_FORGET.violation,
         message: `--forget ${quote(name)}: the last generation had no such controller or dependent`,
         hint: meant === undefined ? all : `${meant.hint} ${all}`,
       };

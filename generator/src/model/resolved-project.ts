@@ -148,12 +148,12 @@ export function subjectOf({ spec }: ResolvedController, { name }: { readonly nam
 }
 
 /** Finds one kind of mistake. */
-export type Rule = (project: ResolvedProject) => Diagnostic[];
+export type Check = (project: ResolvedProject) => Diagnostic[];
 
 /** Finds one kind of mistake that lies within one controller. */
-export function ruleOfController(
+export function checkOfController(
   check: (controller: ResolvedController, project: ResolvedProject) => Diagnostic[],
-): Rule {
+): Check {
   return (project) => project.controllers.flatMap((controller) => check(controller, project));
 }
 
