@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { buildModel } from "./check/build-model.js";
+import { UNKNOWN_VERSION } from "./check/rules.js";
 import { type Diagnostic, counted, hasErrors, quote } from "./diagnostic.js";
 import { emitResources } from "./emit/emit-project.js";
 import type { GenerateResult } from "./generate.js";
@@ -68,8 +69,7 @@ function selectVersions(
   const diagnostics = (versions ?? [])
     .filter((version) => crds.length > 0 && !names.has(version))
     .map((version): Diagnostic => ({
-      severity: "error",
-      rule: "unknown-version",
+      ...UNKNOWN_VERSION.violation,
       message: `no CustomResourceDefinition has the version ${quote(version)}`,
       hint: `there are: ${[...names].sort().join(", ")}`,
     }));

@@ -30,11 +30,11 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       values: ["model", "diagnostic", "stage", "@gen-operator/schema"],
       types: ["code", "@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
     },
-    code: { values: ["emit", "check", "model", "diagnostic", "package-file", "stage"] },
-    write: { values: ["emit", "model", "stage", "system-error"], types: ["diagnostic"] },
+    code: { values: ["rules", "emit", "check", "model", "diagnostic", "package-file", "stage"] },
+    write: { values: ["rules", "emit", "model", "stage", "system-error"], types: ["diagnostic"] },
     memory: { values: ["read", "emit", "write", "package-file", "stage"], types: ["diagnostic"] },
     // The rooms of commands.
-    add: { values: ["generate", "read", "write", "diagnostic", "system-error"], types: ["emit", "init"] },
+    add: { values: ["rules", "generate", "read", "write", "diagnostic", "system-error"], types: ["emit", "init"] },
     diff: {
       values: [
         ...["move", "check", "read", "model", "emit", "diagnostic"],
@@ -44,15 +44,15 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     },
     doctor: {
       values: [
-        ...["generate", "diff", "check", "read", "model", "emit", "diagnostic", "package-file", "system-error"],
-        "@gen-operator/runtime",
+        ...["rules", "generate", "diff", "check", "read", "model", "emit", "diagnostic", "package-file"],
+        ...["system-error", "@gen-operator/runtime"],
       ],
     },
-    editor: { values: ["read", "model", "diagnostic", "package-file"] },
+    editor: { values: ["rules", "read", "model", "diagnostic", "package-file"] },
     explain: { values: ["rules", "diagnostic"], types: ["rule"] },
-    graph: { values: ["read", "check", "model", "diagnostic"] },
-    init: { values: ["read", "check", "model", "emit", "write", "diagnostic", "package-file"] },
-    move: { values: ["code", "emit", "diagnostic"], types: ["read", "model", "write"] },
+    graph: { values: ["rules", "read", "check", "model", "diagnostic"] },
+    init: { values: ["rules", "read", "check", "model", "emit", "write", "diagnostic", "package-file"] },
+    move: { values: ["rules", "code", "emit", "diagnostic"], types: ["read", "model", "write"] },
     suggest: { values: ["code", "read", "check", "model", "emit", "write", "diagnostic"] },
     dev: {
       values: ["generate", "read", "diagnostic", "package-file", "system-error", "@gen-operator/schema"],

@@ -2,12 +2,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { access, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { DUPLICATE_CONTROLLER } from "../check/rules.js";
 import { type Diagnostic, didYouMean, hasErrors, quote, sortDiagnostics } from "../diagnostic.js";
 import type { OutputFile } from "../emit/output-file.js";
 import { type GenerateResult, generate } from "../generate.js";
 import type { NewCrdFile } from "../init/new-crds.js";
 import { readProjectFile } from "../read/project-files.js";
 import { readProject } from "../read/read-project.js";
+import { NO_WORKFLOW, UNKNOWN_CONTROLLER, UNKNOWN_KIND } from "../read/rules.js";
 import { addYamlEntry, writeInline } from "../read/yaml/edit-yaml.js";
 import { isSystemError, reasonOf } from "../system-error.js";
 import { readPresentFile } from "../write/present-files.js";
@@ -48,11 +50,11 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
   const candidates = input.workflows.filter((each) => controller === undefined || each.name === controller);
   const [workflow, another] = candidates;
   if (workflow === undefined)
-    return fail("unknown-controller", `the project has no controller ${quote(controller ?? "")}`, {
+    return fail(UNKNOWN_CONTROLLER.id, `the project has no controller ${quote(controller ?? "")}`, {
       ...didYouMean(controller ?? "", names),
     });
   if (another !== undefined)
-    return fail("unknown-controller", "the project has several controllers", {
+    return fail(UNKNOWN_CONTROLLER.id, "the project has several controllers", {
       hint: `name one with --controller: ${names.sort().join(", ")}`,
     });
   const { document } = workflow;
@@ -149,12 +151,12 @@ export async function addController(options: AddControllerOptions): Promise<AddR
   if (options.primary === undefined && kinds.length > 1) return { diagnostics: [severalKinds(kinds)] };
   const root = resolve(project);
   const input = await readProject(root);
-  const problems = input.diagnostics.filter(({ rule }) => rule !== "no-workflow");
+  const problems = input.diagnostics.filter(({ rule }) => rule !== NO_WORKFLOW.id);
   if (hasErrors(problems)) return { diagnostics: sortDiagnostics(problems) };
   const file = `${name}.workflow.yaml`;
   const existing = input.workflows.find((each) => each.name === name);
   const fail = (message: string): AddResult => ({
-    diagnostics: [{ severity: "error", rule: "duplicate-controller", message, ...existing?.document.valueAt([]) }],
+    diagnostics: [{ ...DUPLICATE_CONTROLLER.violation, message, ...existing?.document.valueAt([]) }],
   });
   if (existing !== undefined) return fail(`the project has a controller ${quote(name)} already`);
   if (await exists(join(root, file))) return fail(`refused to overwrite ${file}`);
@@ -165,7 +167,7 @@ export async function addController(options: AddControllerOptions): Promise<AddR
 function severalKinds(kinds: readonly string[]): Diagnostic {
   const message = "the files define several kinds";
   const hint = `name the one that the controller reconciles with --primary: ${kinds.toSorted().join(", ")}`;
-  return { severity: "error", rule: "unknown-kind", message, hint };
+  return { ...UNKNOWN_KIND.violation, message, hint };
 }
 
 async function refuseOtherTexts(root: string, files: readonly NewCrdFile[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
 import type { Change } from "../diff/change.js";
 import type { DiffResult, ProjectDiff } from "../diff/diff-project.js";
+import { BREAKING_CHANGE, BROKEN_LINE, STALE_STUB, UNREADABLE_BASELINE } from "../diff/rules.js";
 import type { AddCommand } from "./command.js";
 import {
   FORMATS,
@@ -74,7 +75,7 @@ interface Compared {
 function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome {
   if (result.kind === "unreadable") {
     const message = `the project cannot be compared with ${quote(against)}: ${result.problem}`;
-    return { diagnostics: [{ severity: "error", rule: "unreadable-baseline", message }], project, exitCode: 2 };
+    return { diagnostics: [{ ...UNREADABLE_BASELINE.violation, message }], project, exitCode: 2 };
   }
   if (result.kind === "rejected") {
     // What was wrong before is at no line of what is there now.
@@ -90,11 +91,11 @@ function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome 
   const annotated = [
     ...breaking.map(annotationOf),
     ...brokenLines.map(({ message, ...position }): Diagnostic => {
-      return { severity: "warning", rule: "broken-line", message: `stops compiling: ${message}`, position };
+      return { ...BROKEN_LINE.violation, message: `stops compiling: ${message}`, position };
     }),
     ...staleStubs.map((file): Diagnostic => {
       const position = { file, line: 1, column: 1 };
-      return { severity: "warning", rule: "stale-stub", message: "nothing calls it any more", position };
+      return { ...STALE_STUB.violation, message: "nothing calls it any more", position };
     }),
   ];
   return { diagnostics: [], project, exitCode: breaking.length > 0 ? 1 : 0, parts, annotated };
@@ -102,7 +103,7 @@ function outcomeOf(result: DiffResult, { project, against }: Compared): Outcome 
 
 function annotationOf({ subject, path, message, position }: Change): Diagnostic {
   const text = `${subject}: ${path === undefined ? "" : `${path}: `}${message}`;
-  return { severity: "error", rule: "breaking-change", message: text, ...(position === undefined ? {} : { position }) };
+  return { ...BREAKING_CHANGE.violation, message: text, ...(position === undefined ? {} : { position }) };
 }
 
 function withoutPosition({ position, message, ...others }: Diagnostic): Diagnostic {

@@ -6,6 +6,7 @@ import { inspect } from "node:util";
 import { printableJson, printableLine, printableText } from "@gen-operator/schema";
 import {
   type Diagnostic,
+  MORE_PROBLEMS,
   type SourcePosition,
   counted,
   describeOmitted,
@@ -21,6 +22,7 @@ import {
 import type { GenerateResult } from "../generate.js";
 import type { InitReport } from "../init/init-project.js";
 import { describeSystemError, isSystemError } from "../system-error.js";
+import { STALE } from "../write/rules.js";
 import type { WriteReport } from "../write/write-files.js";
 
 /** How a text stands out. */
@@ -197,7 +199,7 @@ export function generateOutcome({ diagnostics, report }: GenerateResult, project
     ...{ diagnostics, project },
     exitCode: report === undefined || stale.length > 0 || hasErrors(diagnostics) ? 1 : 0,
     parts: report === undefined ? {} : { files: report },
-    annotated: stale.map((path) => ({ severity: "error", rule: "stale", message: `${path} is not up to date` })),
+    annotated: stale.map((path) => ({ ...STALE.violation, message: `${path} is not up to date` })),
   };
 }
 
@@ -253,7 +255,7 @@ export function formatAnnotations(diagnostics: readonly Diagnostic[], project: s
     const message = `${others.length} more ${severity}s are in the log of this step`;
     return [
       ...all.slice(0, MOST_ANNOTATED - 1).map((each) => formatAnnotation(each, project)),
-      formatAnnotation({ severity, rule: "more-problems", message }, project),
+      formatAnnotation({ severity, ...MORE_PROBLEMS.violation, message }, project),
       // No line of the log may begin as a command does.
       ...others.flatMap((each) => formatDiagnostic(each).split("\n")).map((line) => `- ${line}`),
     ];

@@ -1,4 +1,5 @@
 import { NEVER } from "../check/conditions.js";
+import { CONSTANT_CONDITION } from "../check/rules.js";
 import { type Diagnostic, type SourcePosition, formatPosition, positionAfter, quote } from "../diagnostic.js";
 import { detailedConditionsOf, isFetched } from "../emit/controller/dependent-types.js";
 import { controllerNamesOf, dependentNamesOf, nameResources, sourceNamesOf } from "../emit/names.js";
@@ -19,6 +20,7 @@ import { expressionFiles, followDependent, followPrimary, followReconciler } fro
 import { ReadFollower } from "./follow-reads.js";
 import { checkChosenNamespaces, checkObjectNames } from "./object-places.js";
 import { type PrimaryRead, ReadLog } from "./reads.js";
+import { STUB_CONSTANT, UNINVOKED_WORKFLOW, UNORDERED_READ, UNREAD_DETAIL } from "./rules.js";
 import { type CodeFile, type SourceProgram, createSourceProgram } from "./source-program.js";
 import { detailIn, functionOf, resultOf } from "./user-code.js";
 
@@ -78,8 +80,7 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
       seen.add(other);
       return [
         {
-          severity: "warning",
-          rule: "unordered-read",
+          ...UNORDERED_READ.violation,
           message: `dependent ${quote(dependent.name)} reads ${quote(other.name)} without depending on it, so ${quote(other.name)} may be missing or outdated`,
           position,
           about: `${controller.name}/${dependent.name}`,
@@ -143,8 +144,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
     const [use] = uses.filter((each) => each.function === name);
     return [
       {
-        severity: "warning",
-        rule: "unread-detail",
+        ...UNREAD_DETAIL.violation,
         message: `no code reads the detail that condition ${quote(name)} returns`,
         about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
@@ -166,8 +166,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
       if (result?.kind !== compiler.SyntaxKind.FalseKeyword) return [];
       return [
         {
-          severity: "warning",
-          rule: "constant-condition",
+          ...CONSTANT_CONDITION.violation,
           message: `the condition never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
           about: `${controller.name}/${name}`,
           position: program.positionOf(result),
@@ -187,8 +186,7 @@ function checkInvocation({ controller, folder, program }: Code): Diagnostic[] {
   if (log.isInvoked) return [];
   return [
     {
-      severity: "warning",
-      rule: "uninvoked-workflow",
+      ...UNINVOKED_WORKFLOW.violation,
       message: `the reconciler of the controller ${quote(controller.name)} never runs the workflow, and with invocation: explicit nothing else does`,
       position: program.positionOf(reconciler),
       hint: `call context.workflow.reconcile(), or remove invocation from ${controller.specFile}`,
@@ -331,8 +329,7 @@ function checkFile({ path, text }: UserFile, { name, type, owner, members }: Stu
   const [first] = alone;
   return [
     {
-      severity: "error",
-      rule: "stub-constant",
+      ...STUB_CONSTANT.violation,
       message:
         first === undefined
           ? `the file does not export ${quote(name)}, the constant with the functions of the ${owner}`

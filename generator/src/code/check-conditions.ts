@@ -15,6 +15,7 @@ import {
 } from "../model/project-model.js";
 import { type PartMemory, RunParts, digestOf } from "../stage.js";
 import type { ExpressionResult, MemoryFile } from "./condition-program.js";
+import { WHEN_TYPE } from "./rules.js";
 
 /** What a problem of a probe is, without the place, which may change. */
 interface ProbeProblem {
@@ -91,7 +92,7 @@ function diagnosticOf(
 ): Diagnostic {
   const offset = Math.min(Math.max(start, 0), expression.expression.length);
   const position = locate(expression, offset) ?? expression.position;
-  return { severity: "error", rule: "when-type", message, position, path };
+  return { ...WHEN_TYPE.violation, message, position, path };
 }
 
 // The names that the expression may use are parameters, typed as the runtime hands them over.

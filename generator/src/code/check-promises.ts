@@ -8,6 +8,7 @@ import { type PartMemory, RunParts, digestOf } from "../stage.js";
 import { filesSeenFrom } from "./check-conditions.js";
 import type { MemoryFile } from "./condition-program.js";
 import type { FloatingPromise } from "./floating-promises.js";
+import { FLOATING_PROMISE } from "./rules.js";
 import { unlessTooDeep } from "./source-program.js";
 
 /** What promises are checked with. */
@@ -68,8 +69,7 @@ function readTypeSources(root: string): Promise<string[]> {
 function diagnosticOf({ expression, isList, declaration, position }: FloatingPromise, model: ProjectModel): Diagnostic {
   const about = dependentOf(position.file, declaration, model);
   return {
-    severity: "error",
-    rule: "floating-promise",
+    ...FLOATING_PROMISE.violation,
     message: isList
       ? `the promises of ${quote(expression)} are not awaited: the operator continues before they settle, and exits if one is rejected`
       : `the promise of ${quote(expression)} is not awaited: the operator continues before it settles, and exits if it is rejected`,

@@ -3,6 +3,7 @@ import { controllerNamesOf, nameResources } from "../emit/names.js";
 import { type OutputFile, isImported } from "../emit/output-file.js";
 import { reconcilerPathOf } from "../emit/stubs.js";
 import type { ControllerModel, ProjectModel } from "../model/project-model.js";
+import { MISSING_RECONCILER, MISSING_STUB } from "./rules.js";
 
 /** Where the spec of a controller states something. */
 export type LocateSetting = (
@@ -30,14 +31,12 @@ export function checkMissingStubs(
       : `gen-operator generate writes a stub of ${path}`;
     if (controller === undefined)
       return {
-        severity: "error",
-        rule: "missing-stub",
+        ...MISSING_STUB.violation,
         message: `generated code imports ${path}, and there is no such file`,
         hint: write,
       };
     return {
-      severity: "error",
-      rule: "missing-reconciler",
+      ...MISSING_RECONCILER.violation,
       message: `nothing runs the workflow of the controller ${quote(controller.name)}: with invocation: explicit its reconciler does, and there is no ${path}`,
       ...locate(controller, ["spec", "workflow", "invocation"]),
       hint: `${write}; without invocation: explicit the operator runs the workflow itself`,

@@ -1,5 +1,6 @@
 import type ts from "typescript";
 import { foreignNamespace } from "../check/places.js";
+import { DEPENDENT_NAMESPACE, OWNER_NAMESPACE, SAME_OBJECT } from "../check/rules.js";
 import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
 import { dependentNamesOf } from "../emit/names.js";
 import { type ControllerModel, type KubernetesDependentModel, isKubernetes } from "../model/project-model.js";
@@ -65,8 +66,7 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
     const object = `${dependent.resource.kind} ${displayed(name.text ?? "")}`;
     return [
       {
-        severity: "error",
-        rule: "same-object",
+        ...SAME_OBJECT.violation,
         message: `dependents ${quote(dependent.name)} and ${quote(other.dependent.name)} would write the same object: the ${object}, first at ${place}`,
         position: code.program.positionOf(name.node),
         hint: "give it another name, or make one dependent of the two",
@@ -107,8 +107,7 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   if (deletion === "garbageCollected" && primary.scope === "Namespaced" && !isOnlyOne)
     return [
       {
-        severity: "error",
-        rule: "owner-namespace",
+        ...OWNER_NAMESPACE.violation,
         message: `${quote(name)} cannot be owned by a ${primary.kind}: it is in the namespace ${quote(text)}, and the primary may be in another`,
         position,
         hint: "state deletion: ordered in the spec, and the operator deletes it before the primary; or deletion: orphan, and it stays",
@@ -119,8 +118,7 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
     return [];
   return [
     {
-      severity: "error",
-      rule: "dependent-namespace",
+      ...DEPENDENT_NAMESPACE.violation,
       message: `${quote(name)} would be in the namespace ${quote(text)}, which ${quote(code.controller.name)} does not watch`,
       position,
       hint: `state namespace: ${text} in the spec of the dependent, or add it to the namespaces of the controller`,

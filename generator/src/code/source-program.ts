@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import type ts from "typescript";
 import type { Diagnostic, SourcePosition } from "../diagnostic.js";
 import { loadLibrary } from "../model/typescript.js";
+import { DEEP_CODE } from "./rules.js";
 
 /** A file of the user's, or an expression of a spec as if it were one. */
 export interface CodeFile {
@@ -138,7 +139,7 @@ export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["
     if (!(error instanceof RangeError)) throw error;
     return {
       severity,
-      rule: "deep-code",
+      ...DEEP_CODE.violation,
       message: "an expression below src/ nests too deeply for your code to be checked",
       hint: "split sums and calls with thousands of parts, or move data into a JSON file",
     };

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { type Diagnostic, counted } from "../diagnostic.js";
 import { type GenerateResult, generate } from "../generate.js";
 import { readSources } from "../read/project-files.js";
+import { UNREADABLE_FILE } from "../read/rules.js";
 import { describeSystemError, isSystemError } from "../system-error.js";
 import { type Check, ok, skipped } from "./check.js";
 
@@ -39,7 +40,7 @@ function problemOf(error: unknown): GenerateResult {
   const { message } = error as Error;
   if (!isSystemError(error) && !/^refused to /.test(message)) throw error;
   const said = isSystemError(error) ? describeSystemError(error) : message;
-  return { diagnostics: [{ severity: "error", rule: "unreadable-file", message: said }] };
+  return { diagnostics: [{ ...UNREADABLE_FILE.violation, message: said }] };
 }
 
 /** Finds files where stubs are that are no stub of the spec, and that no code of the user imports. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { UNKNOWN_KIND } from "../read/rules.js";
 import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import type { RawSchema, ResourceModel } from "../model/project-model.js";
 import { type ResourceCatalog, buildCatalog, parseKind } from "../model/resolved-project.js";
@@ -34,8 +35,7 @@ export async function readKindSchema(
   if (resource !== undefined) return { schema: buildKindSchema(resource), diagnostics };
   const kinds = catalog.names.map((each) => parseKind(each).kind);
   const problem: Diagnostic = {
-    severity: "error",
-    rule: "unknown-kind",
+    ...UNKNOWN_KIND.violation,
     message: `neither crds/ nor Kubernetes has a kind ${quote(name)}`,
     ...didYouMean(name, name.includes("/") ? catalog.names : kinds),
   };

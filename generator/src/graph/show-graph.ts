@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { buildModel } from "../check/build-model.js";
 import { type Diagnostic, didYouMean, hasErrors, quote, sortDiagnostics } from "../diagnostic.js";
 import { readProject } from "../read/read-project.js";
+import { UNKNOWN_CONTROLLER } from "../read/rules.js";
 import { type WorkflowGraph, buildGraph } from "./workflow-graph.js";
 
 /** The forms in which a graph is shown. */
@@ -41,7 +42,7 @@ export async function showGraph({ project, output, controller }: GraphOptions): 
 }
 
 function fail(message: string, hint: string): GraphResult {
-  return { diagnostics: [{ severity: "error", rule: "unknown-controller", message, hint }] };
+  return { diagnostics: [{ ...UNKNOWN_CONTROLLER.violation, message, hint }] };
 }
 
 async function loadRenderer(output: GraphOptions["output"]): Promise<(graphs: readonly WorkflowGraph[]) => string> {

@@ -3,6 +3,7 @@ import { checkDuplicateKind } from "../check/kinds.js";
 import { type Diagnostic, hasErrors } from "../diagnostic.js";
 import { type KindName, formatKind } from "../model/resolved-project.js";
 import { type Crd, readCrdFiles, readCrds } from "../read/crd/read-crds.js";
+import { NO_CRDS } from "../read/crd/rules.js";
 import { findCrdFiles, readProjectFile } from "../read/project-files.js";
 import type { Inputs } from "../read/read-inputs.js";
 
@@ -63,8 +64,7 @@ export async function readNewCrds(project: string, read: Inputs): Promise<NewCrd
 }
 
 const NOTHING_SERVED: Diagnostic = {
-  severity: "error",
-  rule: "no-crds",
+  ...NO_CRDS.violation,
   message: "no CustomResourceDefinition has a version that is served",
 };
 

@@ -1,3 +1,4 @@
+import { MOVED_DEPENDENT } from "../check/rules.js";
 import { type Diagnostic, quote } from "../diagnostic.js";
 import type { OutputFile } from "../emit/output-file.js";
 import type { ProjectMemory } from "../model/project-memory.js";
@@ -68,8 +69,7 @@ function taken({ controller, from, stub }: PendingMove, workflows: readonly Work
   const spec = workflows.find(({ name }) => name === controller);
   const index = spec?.moved.findIndex((each) => each.from === from) ?? -1;
   return {
-    severity: "error",
-    rule: "moved-dependent",
+    ...MOVED_DEPENDENT.violation,
     message: `${stub.from} cannot become ${stub.to}: that file is there already, and is yours`,
     ...(spec === undefined ? {} : spec.document.valueAt(["spec", "moved", index])),
     hint: `move what is needed into one of the two, and delete or rename ${quote(stub.to)}`,

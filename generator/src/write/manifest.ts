@@ -3,6 +3,7 @@ import { GENERATED_HEADER, type OutputFile } from "../emit/output-file.js";
 import type { ProjectMemory, RememberedController, RememberedDependent } from "../model/project-memory.js";
 import { isRecord } from "../model/schema.js";
 import { readPlainFile } from "./present-files.js";
+import { DAMAGED_RECORD } from "./rules.js";
 
 /** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
 export const MANIFEST_PATH = "src/generated/.gen-operator.json";
@@ -166,8 +167,7 @@ function checkManifest(file: string, text: string): Diagnostic | undefined {
   const line = damagedLineOf(text);
   if (line === undefined) return undefined;
   return {
-    severity: "error",
-    rule: "damaged-record",
+    ...DAMAGED_RECORD.violation,
     message: "the file is damaged, which records the dependents of the last generation",
     position: { file, line, column: 1 },
     hint:

@@ -43,6 +43,17 @@ suite("explain", (test) => {
     );
   });
 
+  test("every rule is checked outside of its definition", () => {
+    const isDefinition = (file: string) => file.endsWith("/rules.ts") || file === "explain/rule-registry.ts";
+    const checks = sources
+      .filter(({ file }) => !isDefinition(file))
+      .map(({ text }) => text.replaceAll(/^import [^;]*;/gm, "").replaceAll(/export const \w+ = defineRule/g, ""))
+      .join("\n");
+    const used = new Set(checks.match(/\b[A-Z][A-Z_]+\b/g));
+    const unused = names.filter((name) => !used.has(name.toUpperCase().replaceAll("-", "_")));
+    assert.equal(unused, []);
+  });
+
   test("every rule of the model has a fixture", () => {
     const reported = new Set(readdirSync(rejected).flatMap((name) => rulesIn(printed(name))));
     const rules = Object.values(rulesOfModel);
