@@ -11,10 +11,10 @@ import {
   usedKindsOf,
 } from "../model/project-model.js";
 import {
+  type Check,
   type ResolvedController,
   type ResolvedProject,
   type ResourceCatalog,
-  type Check,
   buildCatalog,
   parseKind,
 } from "../model/resolved-project.js";

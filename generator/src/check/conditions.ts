@@ -2,11 +2,12 @@ import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import { type ParseExpression, constantValueOf } from "../model/expression.js";
 import type { ConditionName, ExpressionName, RawSchema, ResourceModel } from "../model/project-model.js";
 import {
+  type Check,
   type LocatedCondition,
   type ResolvedController,
   type ResolvedDependent,
   type ResourceCatalog,
-  type Check,
+  checkOfController,
   conditionsOf,
   edgesOf,
   filtersOf,
@@ -15,7 +16,6 @@ import {
   placeOfCondition,
   reachableFrom,
   requiredEdgesOf,
-  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { fieldAt, isIntOrString } from "../model/schema.js";

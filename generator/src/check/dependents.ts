@@ -4,9 +4,9 @@ import {
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
+  checkOfController,
   formatKind,
   isDeletedByOperator,
-  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { type FieldAt, fieldAt, stateFieldOf } from "../model/schema.js";

@@ -2,6 +2,7 @@ import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import {
   type ResolvedController,
   type ResolvedDependent,
+  checkOfController,
   conditionsOf,
   dependenciesOf,
   edgesOf,
@@ -12,7 +13,6 @@ import {
   presentNames,
   reachableFrom,
   requiredEdgesOf,
-  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import { mayBeAbsent } from "../model/schema.js";

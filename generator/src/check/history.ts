@@ -6,9 +6,9 @@ import {
   type ResolvedDependent,
   type ResolvedProject,
   type ResolvedRemoved,
+  checkOfController,
   parseKind,
   presentNames,
-  checkOfController,
 } from "../model/resolved-project.js";
 import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
 import { MOVED_DEPENDENT, REMOVED_DEPENDENT, UNHANDLED_RENAME, UNSTATED_REMOVAL } from "./rules.js";

@@ -2,14 +2,14 @@ import { type Diagnostic, didYouMean, formatPosition, quote, subjectOfCrd } from
 import { EXTERNAL } from "../model/project-memory.js";
 import type { ResourceModel } from "../model/project-model.js";
 import {
+  type Check,
   type ResolvedController,
   type ResolvedProject,
   type ResourceCatalog,
-  type Check,
+  checkOfController,
   formatKind,
   parseKind,
   presentKindsOf,
-  checkOfController,
 } from "../model/resolved-project.js";
 import { isRecord, ownSchema, resolveRef, schemasOf, takesStatusCondition } from "../model/schema.js";
 import type { Crd, CrdVersion } from "../read/crd/read-crds.js";

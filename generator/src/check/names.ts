@@ -1,14 +1,14 @@
 import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
 import {
+  type Check,
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
-  type Check,
+  checkOfController,
   conditionsOf,
   filtersOf,
   functionsOf,
   isDeletedByOperator,
-  checkOfController,
 } from "../model/resolved-project.js";
 import { isDevice, isReservedController, reservedWords } from "../model/typescript.js";
 import type { Place, YamlPath } from "../read/yaml/yaml-document.js";

@@ -4,9 +4,9 @@ import {
   type ResolvedController,
   type ResolvedDependent,
   type ResolvedEventSource,
+  checkOfController,
   formatKind,
   isCollected,
-  checkOfController,
   subjectOf,
 } from "../model/resolved-project.js";
 import type { ExtraRuleSpec, NamespacesSpec } from "../read/workflow-spec.js";
