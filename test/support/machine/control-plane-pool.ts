@@ -20,8 +20,7 @@ interface Stored {
 }
 
 // The API server keeps what it derives from these for a while after they are gone.
-const REMEMBERED =
-  /^\/registry\/(?:validating|mutating|resourcequotas)/;
+const REMEMBERED = /^\/registry\/(?:validating|mutating|resourcequotas)/;
 // The API server writes these by itself.
 const ITS_OWN = /^\/registry\/(?:masterleases|leases\/kube-system|events|apiregistration\.k8s\.io)\//;
 const QUIET_MS = 300;
