@@ -41,6 +41,7 @@ import {
 import { StalledPrimaries, recordPause, recordReconcile, recordWait } from "../reconcile/primary-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
+import type { ConditionSenders } from "../reconcile/primary-writes.js";
 import { ExpectationRegistry, type PrimaryDependencies } from "../reconcile/reconcile-context.js";
 import {
   ControllerSources,
@@ -321,6 +322,11 @@ function assembleController(
   const senderOf = (fieldManager: string) =>
     createSender(fieldManager, { operator, views, formerFieldManagers, listener: loops });
   const sender = senderOf(managers.own);
+  const conditionSenders = managers.conditions && {
+    own: senderOf(managers.conditions.own),
+    formerStatuses: managers.former.map(senderOf),
+    formerConditions: managers.conditions.former.map(senderOf),
+  };
   const writer = new Writer(sender);
   const ofDependents = { definition, operator, views, primaries, sources, externals, writer, loops, proofs };
   const expectations = new ExpectationRegistry({
@@ -329,7 +335,7 @@ function assembleController(
   });
   const runner = new PrimaryReconciler(
     definition,
-    runnerPartsOf({ ...ofDependents, sender, expectations, requeue, senderOf }),
+    runnerPartsOf({ ...ofDependents, sender, conditionSenders, expectations, requeue }),
   );
   const stalled = new StalledPrimaries({
     ...{ controller: name, clock: systemClock, events, afterMs: definition.stalledAfterMs },
@@ -369,15 +375,24 @@ interface RunnerParts extends DependentParts {
   readonly sender: Sender;
   readonly expectations: ExpectationRegistry;
   readonly requeue: Requeue;
-  /** Returns a sender that writes as another field manager. */
-  senderOf(fieldManager: string): Sender;
+  readonly conditionSenders: ConditionSenders | undefined;
 }
 
 /** Returns what the reconciles of a controller need. */
 function runnerPartsOf(parts: RunnerParts): PrimaryDependencies {
-  const { definition, operator, primaries, sources, externals, loops, sender, expectations, requeue } = parts;
+  const {
+    definition,
+    operator,
+    primaries,
+    sources,
+    externals,
+    loops,
+    sender,
+    conditionSenders,
+    expectations,
+    requeue,
+  } = parts;
   const { logger, events, tracing, fencingToken } = operator;
-  const { conditions, former } = managersOf(definition);
   const reporter = { controller: definition.name, logger, events };
   const createReconciler = reconcilerFactory(parts);
   return {
@@ -392,15 +407,9 @@ function runnerPartsOf(parts: RunnerParts): PrimaryDependencies {
       ...{ sender, sources, logger },
       primary: { definition: definition.workflow.primary, cache: primaries },
       finalizer: finalizerNameOf(definition),
-      conditionTypes: conditions && keptConditionsOf(definition).all,
+      conditionTypes: conditionSenders && keptConditionsOf(definition).all,
     }),
-    ...(conditions && {
-      conditionSenders: {
-        own: parts.senderOf(conditions.own),
-        formerStatuses: former.map((each) => parts.senderOf(each)),
-        formerConditions: conditions.former.map((each) => parts.senderOf(each)),
-      },
-    }),
+    ...(conditionSenders && { conditionSenders }),
     namespaces: () => sources.namespaces,
     loopsOf: (object) => loops.postponedFor(object),
     onPaused: (object, isPaused) => recordPause(object, isPaused, reporter),
