@@ -19,8 +19,8 @@ const FILE_TIMEOUT_MS = Number(process.env["TEST_FILE_TIMEOUT_MS"] ?? 900_000);
 const EXIT_GRACE_MS = 30_000;
 // What a test waits for comes late where much else runs; a wait is only as long as it has to be.
 const WAIT_FACTOR = process.env["GEN_OPERATOR_WAIT_FACTOR"] ?? "4";
-// What takes long would keep the other files of its process waiting.
 const IS_REAL = process.env["TEST_API_SERVER"] === "real";
+// A test that takes long would keep the other files of its process waiting.
 const IS_QUICK = !isThorough && !IS_REAL;
 // How many more processes run at once than there are cores. A real API server computes while its test waits.
 const BESIDE = 9;

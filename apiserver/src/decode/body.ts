@@ -15,7 +15,7 @@ export interface ParsedBody {
   integers?: LongIntegers | undefined;
   /** Members that are set twice, in the words of strict decoding. */
   duplicates: () => string[];
-  /** The same as a strict request is told of them. */
+  /** The same problems, as the error of a request with strict field validation names them. */
   duplicateErrors: () => string[];
 }
 
@@ -54,13 +54,13 @@ function parseJsonText(text: string): ParsedBody {
   checkNumbers(text);
   const integers = LongIntegers.inJson(text);
   integers?.settle(value);
-  // The value may be changed before somebody asks.
+  // The value may be changed before the problems are read.
   const memberCount = memberCountOf(value);
   const duplicates = () => (mayHaveDuplicates(text, memberCount) ? duplicateFieldTexts(text) : []);
   return { value, integers, duplicates, duplicateErrors: duplicates };
 }
 
-/** Parses YAML 1.1, of which JSON is a part; a text that is JSON is parsed as such. */
+/** Parses YAML 1.1. Text that is valid JSON is parsed as JSON. */
 export function parseYaml(body: Buffer): ParsedBody {
   const text = body.toString();
   if (text.startsWith("{")) {

@@ -45,7 +45,7 @@ export function createSigning(): Controller<CertificateSigningRequest> {
   };
 }
 
-// kube-controller-manager tries for ever to read one that nobody can read.
+// kube-controller-manager retries without end if a request cannot be parsed.
 function readRequest(request: string): SigningRequest | undefined {
   try {
     return parseSigningRequest(Buffer.from(request, "base64").toString("latin1"));

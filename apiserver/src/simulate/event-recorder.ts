@@ -135,7 +135,7 @@ function nameOf({ metadata }: KubernetesObject, now: Date): string {
 
 /** An occurrence; the texts identify who tells it of what. */
 interface Occurrence {
-  /** Who tells it of which object. */
+  /** The component that reports, and the object that the Event is about. */
   subject: string;
   type: string;
   reason: string;
@@ -162,7 +162,7 @@ export class EventCorrelator {
   readonly #told = new Map<string, { name: string; count: number }>();
   readonly #allowances = new Map<string, { left: number; at: number }>();
 
-  /** Returns what to write, under `name` if the Event is a new one; undefined if the object was told of too often. */
+  /** Returns what to write, under `name` if the Event is a new one; undefined if the object exceeds its rate limit. */
   correlate(occurrence: Occurrence, { nowMs, name }: { nowMs: number; name: string }): Correlated | undefined {
     const { subject, type, reason, message } = occurrence;
     const group = [subject, type, reason].join("\n");

@@ -342,7 +342,7 @@ function parseObject(text: string): JsonObject | undefined {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
-    // People edit annotations; one that is no JSON covers nothing.
+    // Users can edit the annotation. If it is not valid JSON, it is ignored.
     return undefined;
   }
 }

@@ -38,7 +38,7 @@ export class DeferredDecoder {
     return this.#managedFields.latest;
   }
 
-  /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
+  /** Decodes the JSON object in a range into an object that reads the same as the result of `decodeResource`. Changes its bytes. */
   decode(bytes: Buffer, { start, end }: Range): DecodedResource {
     // Of an object without managed fields none are read.
     this.#managedFields.latest = undefined;

@@ -28,8 +28,8 @@ const QUIET_MS = 300;
 const pool = shared(() => Promise.resolve(new ControlPlanePool()));
 
 /**
- * Returns a control plane without controllers, in the state in which `startControlPlane` returns it; `close` gives it back. The number of the next
- * `resourceVersion` is what a test can tell it by.
+ * Returns a control plane without controllers, in the state in which `startControlPlane` returns it; `close` gives it back. Only
+ * resource versions show that it was used before.
  */
 export async function borrowControlPlane(): Promise<ControlPlane> {
   return (await pool()).borrow();

@@ -160,7 +160,7 @@ export function dueTimes({ schedule, timeZone, startingDeadlineSeconds }: CronTi
   let next = nextAfter(earliest);
   for (let count = 0; next !== undefined && next <= now; count++) {
     last = next;
-    // Nobody waits for what would have been started long ago.
+    // A run that was missed long ago is not started.
     next = count === MAX_MISSED ? nextAfter(new Date(now.getTime() - 60_000)) : nextAfter(next);
     if (count > 2 * MAX_MISSED) break;
   }

@@ -209,7 +209,7 @@ function ownSlices({ metadata }: Service, { cluster }: ControllerContext): Endpo
     });
 }
 
-/** A slice whose ports nobody has any more. */
+/** A slice with ports that no endpoint has any more. */
 function takeIdle(present: EndpointSlice[], wanted: Pick<EndpointSlice, "ports">[]): EndpointSlice | undefined {
   return present.find(({ ports }) => !wanted.some((slice) => isSame(slice.ports, ports)));
 }

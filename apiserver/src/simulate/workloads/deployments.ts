@@ -201,7 +201,7 @@ function deploymentStatus(
       ...(condition === undefined ? [] : [condition]),
       ...failures(sets),
     ],
-    // Progress is told by the time alone.
+    // Only the time of the condition shows progress.
   ).map((each) => (each.type === condition?.type ? { ...each, lastUpdateTime: condition.lastUpdateTime ?? "" } : each));
   const { collisionCount } = (status ?? {}) as { collisionCount?: number };
   return {
