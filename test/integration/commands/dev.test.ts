@@ -176,8 +176,11 @@ suite("npm run dev", (test) => {
     "goes on after somebody deleted dist, with the kubeconfig and what is compiled",
     async () => {
       const dev = await session();
-      // What dev writes meanwhile makes the removal fail now and then.
-      const remove = () => rm(join(dev.folder, "dist"), { recursive: true, maxRetries: 5 });
+      // The line is printed before the folder is there again. What dev writes meanwhile makes a removal fail now and then.
+      const remove = async () => {
+        await waitFor("the folder of dev", () => existsSync(join(dev.folder, "dist/dev/kubeconfig")), WAIT);
+        await rm(join(dev.folder, "dist"), { recursive: true, maxRetries: 5 });
+      };
       await remove();
       await dev.see("dist/dev was deleted; restoring it");
       await dev.see(/operator ready in \d/);
