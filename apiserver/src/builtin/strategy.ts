@@ -1,3 +1,4 @@
+import { resourceNameOf } from "./resource-name.js";
 import { STRATEGIES } from "./strategy-table.js";
 
 /** How objects of a type are written and deleted, as far as types differ. */
@@ -65,12 +66,11 @@ const ORDINARY: Strategy = {
 
 /** Gives the strategy of a built-in type. */
 export function builtinStrategy(type: { group: string; plural: string; hasStatus: boolean }): Strategy {
-  const name = type.group === "" ? type.plural : `${type.plural}.${type.group}`;
   return {
     ...ORDINARY,
     resetOnMain: type.hasStatus ? [".status"] : [],
     resetOnStatus: type.hasStatus ? [".spec"] : [],
-    ...STRATEGIES[name],
+    ...STRATEGIES[resourceNameOf(type)],
   };
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { JsonObject } from "../json.js";
 import { packageFile } from "../package-file.js";
+import { resourceNameOf } from "./resource-name.js";
 
 /** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
 export interface TypeFacts {
@@ -25,18 +26,19 @@ export function typeFactsOf(schemaName: string | undefined): TypeFacts {
   return (schemaName === undefined ? undefined : memoisedFacts[schemaName]) ?? NONE;
 }
 
-const POD_TEMPLATES: { readonly [type: string]: string } = {
+/** Where objects have a template of Pods, by their resource. */
+export const POD_TEMPLATES: { readonly [resource: string]: string } = {
   "deployments.apps": "spec.template",
   "replicasets.apps": "spec.template",
   "statefulsets.apps": "spec.template",
   "daemonsets.apps": "spec.template",
   "jobs.batch": "spec.template",
   "cronjobs.batch": "spec.jobTemplate.spec.template",
-  "replicationcontrollers.": "spec.template",
-  "podtemplates.": "template",
+  replicationcontrollers: "spec.template",
+  podtemplates: "template",
 };
 
 /** Gives the path of the template of Pods that an object has; undefined for other types. */
 export function podTemplatePathOf(type: { readonly plural: string; readonly group: string }): string | undefined {
-  return POD_TEMPLATES[`${type.plural}.${type.group}`];
+  return POD_TEMPLATES[resourceNameOf(type)];
 }

@@ -1,4 +1,4 @@
-import { resourceNameOf } from "../object/names.js";
+import { resourceNameOf } from "../builtin/resource-name.js";
 import { machineTime } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 import { type ApiRequest, type ResourcePath, verbOf } from "./request-info.js";

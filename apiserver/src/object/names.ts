@@ -14,11 +14,6 @@ export function keyPrefixOf(namespace: string | undefined): string {
   return namespace === undefined ? "" : `${namespace}/`;
 }
 
-/** Returns the name of a resource across its versions, for example `widgets.example.com`. */
-export function resourceNameOf(type: { plural: string; group: string }): string {
-  return type.group === "" ? type.plural : `${type.plural}.${type.group}`;
-}
-
 /** Returns the `apiVersion` of a type. */
 export function apiVersionOf(type: { group: string; version: string }): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;

@@ -1,4 +1,5 @@
 import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { resourceNameOf } from "../builtin/resource-name.js";
 import type { ServedType } from "../builtin/served-type.js";
 import type { Selectors } from "../decode/options.js";
 import { type FieldError, fieldErrorText, invalidError } from "../errors/field-error.js";
@@ -408,8 +409,7 @@ const FIELD_LABELS: Record<string, FieldLabels> = {
 
 /** Gives the selectable fields of a type. */
 function selectableFieldsOf(type: ServedType): SelectableFields {
-  const name = type.group === "" ? type.plural : `${type.plural}.${type.group}`;
-  const labels = type.custom === undefined ? FIELD_LABELS[name] : customLabels(type);
+  const labels = type.custom === undefined ? FIELD_LABELS[resourceNameOf(type)] : customLabels(type);
   const fields = new Map<string, FieldReader>([["metadata.name", pathReader("metadata.name", "")]]);
   if (labels?.hasNoNamespace !== true) fields.set("metadata.namespace", pathReader("metadata.namespace", ""));
   for (const path of labels?.text ?? []) fields.set(path, pathReader(path, ""));

@@ -1,11 +1,11 @@
 import { normalise } from "../builtin/normal-form.js";
+import { resourceNameOf } from "../builtin/resource-name.js";
 import { goSelector } from "../builtin/rules/field-rules.js";
 import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
 import { validateBuiltin } from "../builtin/rules/validate.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";
-import { resourceNameOf } from "../object/names.js";
 import { metadataOf } from "../object/object-meta.js";
 import { type Conversion, normalForm } from "./served-resource.js";
 import type { TypeRules } from "./type-rules.js";

@@ -5,6 +5,7 @@ import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { holdGated, keepObservedGenerations, selectOwnLabels } from "../builtin/defaults/pod-preparation.js";
 import { forgetInternalTraffic } from "../builtin/defaults/service-defaults.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
+import { resourceNameOf } from "../builtin/resource-name.js";
 import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
 import { checkAddresses } from "../builtin/rules/services/address-rules.js";
@@ -160,7 +161,7 @@ function checkPhase(object: JsonObject): FieldError[] {
   return [invalidError("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` is ${state}`)];
 }
 
-// What a real server itself would act on, and this one does not: by `plural.group`. What a controller of another process does is not
+// What a real server itself would act on, and this one does not: by resource. What a controller of another process does is not
 // told: a server without controllers is what kube-apiserver is, too.
 const KINDS: Readonly<Record<string, string>> = {
   "apiservices.apiregistration.k8s.io": "the embedded API server stores it and passes no request on",
@@ -168,6 +169,6 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** Names what a kind asks of the server and the server does not do, for `Warning` headers. */
 function unevaluatedWarnings(type: ServedType): string[] {
-  const ofKind = KINDS[`${type.plural}.${type.group}`];
+  const ofKind = KINDS[resourceNameOf(type)];
   return ofKind === undefined ? [] : [`${type.kind}: ${ofKind}`];
 }

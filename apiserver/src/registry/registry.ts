@@ -1,6 +1,6 @@
+import { resourceNameOf } from "../builtin/resource-name.js";
 import { type ServedType, builtinTypes } from "../builtin/served-type.js";
 import { isDefinition } from "../object/conditions.js";
-import { resourceNameOf } from "../object/names.js";
 import { isNamespace } from "../object/object-meta.js";
 import { type ResourceStore, Store } from "../storage/store.js";
 import { type Allocator, createAllocator } from "./allocator.js";

@@ -1,31 +1,32 @@
 // Fields that Kubernetes 1.36 reads and forgets before it checks the object: those of features that are switched off, and what it has no use for.
 import { type JsonObject, type JsonValue, clone, isObject, objectAt } from "../../json.js";
 import { at, objectsAt, textAt } from "../read-path.js";
+import { resourceNameOf } from "../resource-name.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
 import { podTemplatePathOf } from "../type-facts.js";
 
 type Drop = (object: JsonObject, old: JsonObject | undefined) => void;
 
-/** By plural and group. */
+/** By resource. */
 const DROPS: { readonly [type: string]: Drop } = {
   "leases.coordination.k8s.io": fields("spec", ["preferredHolder", "strategy"]),
-  "nodes.": (node, old) => {
+  nodes: (node, old) => {
     fields("spec", ["configSource"])(node, old);
     // What is there may stay.
     if (objectAt(objectAt(old, "status"), "config") === undefined) fields("status", ["config"])(node, old);
   },
   "statefulsets.apps": fields("spec.updateStrategy.rollingUpdate", ["maxUnavailable"]),
   "csidrivers.storage.k8s.io": fields("spec", ["preventPodSchedulingIfMissing"]),
-  "pods.": (pod, old) => {
+  pods: (pod, old) => {
     dropOfPod(objectAt(pod, "spec"));
     dropOfStatus(pod, old);
   },
-  "persistentvolumeclaims.": (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
+  persistentvolumeclaims: (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
   "endpointslices.discovery.k8s.io": (slice) =>
     objectsAt(slice, "endpoints").forEach((endpoint) => delete endpoint["deprecatedTopology"]),
   "resourceclaims.resource.k8s.io": dropTakenDevices,
   "resourceslices.resource.k8s.io": (slice) => objectsAt(slice, "spec.devices").forEach(dropOfDevice),
-  "serviceaccounts.": (account) => keepNames(objectsAt(account, "secrets")),
+  serviceaccounts: (account) => keepNames(objectsAt(account, "secrets")),
 };
 
 /** Takes such fields off an object, which is an update of `old`, if there is one. */
@@ -34,7 +35,7 @@ export function dropFields(
   object: JsonObject,
   old: JsonObject | undefined,
 ): void {
-  DROPS[`${type.plural}.${type.group}`]?.(object, old);
+  DROPS[resourceNameOf(type)]?.(object, old);
   const template = podTemplatePathOf(type);
   if (template !== undefined) dropOfPod(at(object, `${template}.spec`));
 }
