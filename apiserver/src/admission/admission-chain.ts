@@ -1,25 +1,14 @@
+import { resourceNameOf } from "../builtin/resource-name.js";
 import { type Authorizer, accessDenied, checkEscalation } from "../identity/authorizer.js";
 import { isReview } from "../identity/reviews.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
-import { checkServiceAccount, setServiceAccount } from "./accounts/service-accounts.js";
-import type { Admission, AdmittedWrite } from "./admission.js";
-import { checkSigner } from "./certificate-signers.js";
-import { checkCertificateSubject } from "./certificate-subject.js";
-import { setDefaultClass } from "./classes/default-classes.js";
-import { checkOneDefault, setPriority } from "./classes/priority.js";
-import { checkRuntimeClass, setRuntimeClass } from "./classes/runtime-class.js";
-import { checkClaimGrowth } from "./limits/claim-growth.js";
-import { checkLimitRanges, setContainerDefaults } from "./limits/limit-ranges.js";
+import type { Admission, AdmissionPlugin, AdmittedWrite } from "./admission.js";
 import { type PutStatus, chargeQuotas } from "./limits/resource-quotas.js";
-import { checkPodSecurity } from "./pod-security/pod-security.js";
-import { checkResize } from "./pods/resize.js";
-import { checkSimulation } from "./pods/simulation.js";
-import { setTolerations } from "./pods/tolerations.js";
+import { type EnabledPlugins, pluginsOf } from "./plugins.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
 import { checkParamRights } from "./policy/param-rights.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
-import { setTopologyLabels } from "./topology-labels.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -31,38 +20,29 @@ export interface Policies {
 }
 
 /** Who is asked beside those who always are. */
-export interface AdmissionMembers {
+export interface AdmissionMembers extends EnabledPlugins {
   readonly policies: Policies;
   readonly webhooks: WebhookAdmission;
-  /** Whether each Pod has to have a ServiceAccount. */
-  readonly needsAccounts: boolean;
-  /** Whether Pods are simulated, and say by annotations how. */
-  readonly simulatesPods: boolean;
   /** Stores a status that the server itself writes. */
   readonly putStatus: PutStatus;
 }
 
 /**
- * What is asked about a write: the limits of Pods, their accounts, priority and runtime, mutating policies and webhooks; then whether it gives more rights than its
- * user has, and to whom a certificate would, validating policies and webhooks.
+ * What is asked about a write. Before it is checked: plugins, mutating policies and webhooks. Then: whether its user may give the rights that it
+ * gives, plugins, validating policies and webhooks, and quotas.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
+  readonly #plugins: ReadonlyMap<string, ResourcePlugins>;
   readonly #policies: Policies;
   readonly #webhooks: WebhookAdmission;
-  readonly #needsAccounts: boolean;
-  readonly #simulatesPods: boolean;
   readonly #putStatus: PutStatus;
 
-  constructor(
-    authorizer: Authorizer,
-    { policies, webhooks, needsAccounts, simulatesPods, putStatus }: AdmissionMembers,
-  ) {
+  constructor(authorizer: Authorizer, { policies, webhooks, putStatus, ...enabled }: AdmissionMembers) {
     this.#authorizer = authorizer;
+    this.#plugins = byResource(pluginsOf(authorizer, enabled));
     this.#policies = policies;
     this.#webhooks = webhooks;
-    this.#needsAccounts = needsAccounts;
-    this.#simulatesPods = simulatesPods;
     this.#putStatus = putStatus;
   }
 
@@ -73,13 +53,14 @@ export class AdmissionChain implements Admission {
     return completed.then(async () => (await this.#mutateCompleted(write)) ?? object);
   }
 
-  // In place; a promise where an account is waited for.
+  // In place; a promise where a plugin waits for something.
   #complete(write: AdmittedWrite): Promise<void> | undefined {
-    setContainerDefaults(write);
-    const isGiven = this.#needsAccounts ? setServiceAccount(write) : undefined;
-    if (isGiven !== undefined) return isGiven.then(() => setClasses(write));
-    setClasses(write);
-    return undefined;
+    const { mutating } = this.#pluginsOf(write);
+    return mutating.length === 0 ? undefined : mutateFrom(0, mutating, write);
+  }
+
+  #pluginsOf({ context }: AdmittedWrite): ResourcePlugins {
+    return this.#plugins.get(resourceNameOf(context.resource.type)) ?? NO_PLUGINS;
   }
 
   #mutateCompleted(write: AdmittedWrite): Promise<JsonObject> | undefined {
@@ -118,16 +99,7 @@ export class AdmissionChain implements Admission {
         ...previous,
       });
     }
-    checkSigner(this.#authorizer, write);
-    checkCertificateSubject(write);
-    checkLimitRanges(write);
-    checkPodSecurity(write);
-    checkOneDefault(write);
-    checkClaimGrowth(write);
-    checkRuntimeClass(write);
-    checkResize(write);
-    if (this.#needsAccounts) checkServiceAccount(write);
-    if (this.#simulatesPods) checkSimulation(write);
+    for (const validate of this.#pluginsOf(write).validating) validate(write);
     // Webhooks are asked about reviews, policies are not.
     if (isReview(type)) return this.#askAndCharge(write);
     const { warnings } = context;
@@ -156,11 +128,33 @@ export class AdmissionChain implements Admission {
   }
 }
 
-function setClasses(write: AdmittedWrite): void {
-  setDefaultClass(write);
-  setTopologyLabels(write);
-  setPriority(write);
-  // Those for nodes that fail come before those of a class.
-  setTolerations(write);
-  setRuntimeClass(write);
+/** What the plugins do for the writes of one resource, in their order. */
+interface ResourcePlugins {
+  readonly mutating: readonly NonNullable<AdmissionPlugin["mutate"]>[];
+  readonly validating: readonly NonNullable<AdmissionPlugin["validate"]>[];
+}
+
+const NO_PLUGINS: ResourcePlugins = { mutating: [], validating: [] };
+
+function byResource(plugins: readonly AdmissionPlugin[]): Map<string, ResourcePlugins> {
+  const resources = new Set(plugins.flatMap((plugin) => plugin.resources));
+  return new Map(
+    [...resources].map((resource) => {
+      const own = plugins.filter((plugin) => plugin.resources.includes(resource));
+      const mutating = own.flatMap(({ mutate }) => mutate ?? []);
+      return [resource, { mutating, validating: own.flatMap(({ validate }) => validate ?? []) }];
+    }),
+  );
+}
+
+function mutateFrom(
+  start: number,
+  mutating: ResourcePlugins["mutating"],
+  write: AdmittedWrite,
+): Promise<void> | undefined {
+  for (let index = start; index < mutating.length; index++) {
+    const waits = mutating[index]?.(write);
+    if (waits !== undefined) return waits.then(() => mutateFrom(index + 1, mutating, write));
+  }
+  return undefined;
 }

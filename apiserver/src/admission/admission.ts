@@ -36,10 +36,16 @@ export interface Admission {
   validate(write: AdmittedWrite): Promise<void> | undefined;
 }
 
-/** True for a write to a Pod, or to a part of one. */
-export function isOfPod({ context, subresource }: AdmittedWrite, part = ""): boolean {
-  const { plural, group } = context.resource.type;
-  return plural === "pods" && group === "" && subresource === part;
+/** One of the admission plugins that are part of kube-apiserver. It is asked about the resources that it names alone. */
+export interface AdmissionPlugin {
+  /** As in the flag `--enable-admission-plugins`. */
+  readonly name: string;
+  /** For example `pods`, `ingresses.networking.k8s.io`; their subresources, too. */
+  readonly resources: readonly string[];
+  /** Changes the object of a write in place; a promise where it waits for something. A refusal is a StatusError. */
+  readonly mutate?: (write: AdmittedWrite) => Promise<void> | void;
+  /** Throws a StatusError for what must not be stored. */
+  readonly validate?: (write: AdmittedWrite) => void;
 }
 
 /** Names what a write is about to whoever is refused; what has no name yet has the beginning of one. */

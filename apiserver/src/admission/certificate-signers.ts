@@ -2,16 +2,23 @@
 import { forbidden } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/authorizer.js";
 import { type JsonObject, deepEqual, objectAt, stringAt } from "../json.js";
-import { type AdmittedWrite, refOfWrite } from "./admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "./admission.js";
 
 const GROUP = "certificates.k8s.io";
 
+/** Lets those approve requests and sign them who have that right for the signer. */
+export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
+  return {
+    name: "CertificateSigning",
+    resources: [`certificatesigningrequests.${GROUP}`],
+    validate: (write) => checkSigner(authorizer, write),
+  };
+}
+
 /** Throws 403 for a verdict on a request, or for its certificate, by a user who has no right to that signer. */
-export function checkSigner(authorizer: Authorizer, write: AdmittedWrite): void {
+function checkSigner(authorizer: Authorizer, write: AdmittedWrite): void {
   const { context, operation, subresource, object, oldObject } = write;
-  const { group, plural } = context.resource.type;
-  if (group !== GROUP || plural !== "certificatesigningrequests" || operation !== "UPDATE") return;
-  if (object === undefined || oldObject === undefined) return;
+  if (operation !== "UPDATE" || object === undefined || oldObject === undefined) return;
   const verb = subresource === "approval" ? "approve" : isSigned(subresource, object, oldObject) ? "sign" : undefined;
   if (verb === undefined) return;
   const signer = stringAt(objectAt(oldObject, "spec"), "signerName") ?? "";

@@ -4,16 +4,21 @@ import { MASTERS } from "../identity/user.js";
 import { objectAt, stringAt } from "../json.js";
 import { resourceRefOf } from "../object/names.js";
 import { organizationsOf, parseSigningRequest } from "../x509/signing-request.js";
-import type { AdmittedWrite } from "./admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "./admission.js";
 
 const SIGNER = "kubernetes.io/kube-apiserver-client";
 
+export const certificateSubjectRestriction: AdmissionPlugin = {
+  name: "CertificateSubjectRestriction",
+  resources: ["certificatesigningrequests.certificates.k8s.io"],
+  validate: checkCertificateSubject,
+};
+
 /** Throws 403 for a new request for a certificate of the group of administrators. */
-export function checkCertificateSubject({ context, operation, subresource, name, object }: AdmittedWrite): void {
+function checkCertificateSubject({ context, operation, subresource, name, object }: AdmittedWrite): void {
   const { type } = context.resource;
-  const isRequest = type.group === "certificates.k8s.io" && type.plural === "certificatesigningrequests";
   const spec = objectAt(object, "spec");
-  if (!isRequest || operation !== "CREATE" || subresource !== "" || stringAt(spec, "signerName") !== SIGNER) return;
+  if (operation !== "CREATE" || subresource !== "" || stringAt(spec, "signerName") !== SIGNER) return;
   const refuse = (detail: string): Error => forbidden(resourceRefOf(type, name), detail);
   if (groupsOf(stringAt(spec, "request") ?? "", refuse).includes(MASTERS))
     throw refuse(`use of ${SIGNER} signer with ${MASTERS} group is not allowed`);

@@ -1,17 +1,21 @@
 // What the admission plugin PodTopologyLabels does: a Pod that gets a node gets the labels that say where the node is.
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
-import type { AdmittedWrite } from "./admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "./admission.js";
 
 const NODES = { group: "", version: "v1", plural: "nodes" };
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
+export const podTopologyLabels: AdmissionPlugin = {
+  name: "PodTopologyLabels",
+  resources: ["pods"],
+  mutate: setTopologyLabels,
+};
+
 /** Sets the labels of the node in a Pod that is created, or in a Binding of one, in place. */
-export function setTopologyLabels(write: AdmittedWrite): void {
-  const { context, operation, subresource, object } = write;
-  const { type } = context.resource;
-  const isOfPods = type.group === "" && type.plural === "pods";
-  if (!isOfPods || operation !== "CREATE" || object === undefined) return;
+function setTopologyLabels(write: AdmittedWrite): void {
+  const { operation, subresource, object } = write;
+  if (operation !== "CREATE" || object === undefined) return;
   if (subresource === "") addLabels(write, object, stringAt(objectAt(object, "spec"), "nodeName"));
   const target = objectAt(object, "target");
   if (subresource === "binding" && stringAt(target, "kind") === "Node")

@@ -1,4 +1,5 @@
 // What a cluster whose namespaces have accounts makes of a Pod: the admission plugin ServiceAccount.
+import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, type Connection } from "../api/api-request.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
@@ -134,6 +135,33 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
       ],
     );
     assert.match(await strict({ volumes: [{ name: "v", secret: { secretName: "shown" } }] }), /^201 /);
+  });
+
+  law("what refuses a Pod first is the plugin that kube-apiserver asks first", async (space, refusalOf) => {
+    await space.create("serviceaccounts", {
+      metadata: { name: "strict", annotations: { "kubernetes.io/enforce-mountable-secrets": "true" } },
+    });
+    const max = { cpu: "1" };
+    await space.create("limitranges", { metadata: { name: "max" }, spec: { limits: [{ type: "Container", max }] } });
+    const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+    await space.patch("namespaces", space.namespace, { metadata: { labels } });
+    const web = (resources: object) => ({ containers: [{ name: "web", image: "a", resources }] });
+    const small = web({ requests: { cpu: "1" }, limits: { cpu: "1" } });
+    const large = web({ requests: { cpu: "2" }, limits: { cpu: "2" } });
+    const [limited, secured, missing, hidden] = [
+      /maximum cpu usage per Container is 1/,
+      /violates PodSecurity "restricted:latest"/,
+      /no PriorityClass with name nothing was found/,
+      /imagePullSecrets\[0\]\.name="hidden" is not allowed/,
+    ];
+    // Both come to a real server some time after they are stored.
+    await waitFor("the LimitRange", async () => limited.test(await refusalOf(large, { name: "", generateName: "a-" })));
+    await waitFor("the level", async () => secured.test(await refusalOf(small, { name: "", generateName: "a-" })));
+    assert.match(await refusalOf(large), limited);
+    const classed = { priorityClassName: "nothing" };
+    assert.match(await refusalOf({ ...large, ...classed }), missing);
+    const pulled = { serviceAccountName: "strict", imagePullSecrets: [{ name: "hidden" }] };
+    assert.match(await refusalOf({ ...large, ...classed, ...pulled }), hidden);
   });
 
   law("a Pod that mirrors one of the kubelet's has no account, no Secrets and no token", async (_, refusalOf) => {

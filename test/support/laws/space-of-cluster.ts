@@ -41,7 +41,7 @@ export interface ClusterSpace {
 export async function openClusterSpace(cluster: Connection): Promise<ClusterSpace> {
   const namespace = await createNamespace(cluster);
   const pathOf = (plural: string, name?: string) => {
-    const scope = plural === "persistentvolumes" ? "" : `/namespaces/${namespace}`;
+    const scope = plural === "persistentvolumes" || plural === "namespaces" ? "" : `/namespaces/${namespace}`;
     return `${ROOTS[plural] ?? "/api/v1"}${scope}/${plural}${name === undefined ? "" : `/${name}`}`;
   };
   const get: ClusterSpace["get"] = async (plural, name) => {

@@ -6,7 +6,7 @@ import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../js
 import { keyOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import { elapsedMs, sleep } from "../../real-time.js";
-import { type AdmittedWrite, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 import { mountToken } from "./token-volume.js";
 
@@ -16,24 +16,38 @@ const DEFAULT_ACCOUNT = "default";
 const PATIENCE_MS = 1_500;
 const PAUSE_MS = 10;
 
-/** Gives a Pod that is created its account and what the account brings, in place; a promise where the account is waited for. */
-export function setServiceAccount(write: AdmittedWrite): Promise<void> | undefined {
+export const serviceAccount: AdmissionPlugin = {
+  name: "ServiceAccount",
+  resources: ["pods"],
+  mutate: setServiceAccount,
+  validate: checkServiceAccount,
+};
+
+/**
+ * Gives a Pod that is created its account and what the account brings, in place, and checks it at once, as kube-apiserver does; a promise where the
+ * account is waited for.
+ */
+function setServiceAccount(write: AdmittedWrite): Promise<void> | undefined {
   const { object } = write;
-  if (object === undefined || !isAboutPods(write) || write.operation !== "CREATE") return undefined;
+  if (object === undefined || !isOfPodOrDebugged(write) || write.operation !== "CREATE") return undefined;
   const spec = objectAt(object, "spec");
   if (spec === undefined) return undefined;
   if (isMirrorPod(object)) return void checkServiceAccount(write);
   if (nameOfAccount(object) === "") spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT_ACCOUNT;
   const account = accountOf(write, object);
-  if (account !== undefined) return void give(account, spec);
+  const give = (existing: JsonObject) => {
+    completeSpec(spec, existing);
+    checkServiceAccount(write);
+  };
+  if (account !== undefined) return void give(account);
   if (nameOfAccount(object) !== DEFAULT_ACCOUNT) throw missing(write, object);
-  return waitForDefault(write, object).then((created) => give(created, spec));
+  return waitForDefault(write, object).then(give);
 }
 
 /** Fails if a Pod has no account that exists, or refers to a Secret that its account must not read. */
-export function checkServiceAccount(write: AdmittedWrite): void {
+function checkServiceAccount(write: AdmittedWrite): void {
   const { object, operation, subresource } = write;
-  if (object === undefined || !isAboutPods(write)) return;
+  if (object === undefined || !isOfPodOrDebugged(write)) return;
   const isDebugged = operation === "UPDATE" && subresource === "ephemeralcontainers";
   if (operation !== "CREATE" && !isDebugged) return;
   if (isMirrorPod(object) && !isDebugged) {
@@ -50,9 +64,8 @@ export function checkServiceAccount(write: AdmittedWrite): void {
   if (problem !== undefined) throw refusal(write, problem);
 }
 
-function isAboutPods({ context, subresource }: AdmittedWrite): boolean {
-  const { group, plural } = context.resource.type;
-  return group === "" && plural === "pods" && (subresource === "" || subresource === "ephemeralcontainers");
+function isOfPodOrDebugged({ subresource }: AdmittedWrite): boolean {
+  return subresource === "" || subresource === "ephemeralcontainers";
 }
 
 function isMirrorPod(pod: JsonObject): boolean {
@@ -76,7 +89,7 @@ async function waitForDefault(write: AdmittedWrite, pod: JsonObject): Promise<Js
   throw missing(write, pod);
 }
 
-function give(account: JsonObject, spec: JsonObject): void {
+function completeSpec(spec: JsonObject, account: JsonObject): void {
   const mounts = spec["automountServiceAccountToken"] ?? account["automountServiceAccountToken"];
   if (mounts !== false) mountToken(spec);
   const secrets = arrayAt(account, "imagePullSecrets") ?? [];

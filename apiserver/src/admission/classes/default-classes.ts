@@ -1,7 +1,8 @@
 // What the admission plugins DefaultStorageClass and DefaultIngressClass do: who names no class gets the one that is marked as the default.
+import { resourceNameOf } from "../../builtin/resource-name.js";
 import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import type { AdmittedWrite } from "../admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
 interface Defaulted {
   readonly classes: { readonly group: string; readonly version: string; readonly plural: string };
@@ -13,9 +14,9 @@ interface Defaulted {
   readonly annotation: string;
 }
 
-// By the plural and the group of those who get a class.
+// By the resource whose objects get a class.
 const DEFAULTED: Readonly<Record<string, Defaulted>> = {
-  "persistentvolumeclaims.": {
+  persistentvolumeclaims: {
     classes: { group: "storage.k8s.io", version: "v1", plural: "storageclasses" },
     mark: "storageclass.kubernetes.io/is-default-class",
     field: "storageClassName",
@@ -29,11 +30,16 @@ const DEFAULTED: Readonly<Record<string, Defaulted>> = {
   },
 };
 
+export const defaultClasses: AdmissionPlugin = {
+  name: "DefaultStorageClass",
+  resources: Object.keys(DEFAULTED),
+  mutate: setDefaultClass,
+};
+
 /** Gives a claim or an Ingress that is created the default class, in place. */
-export function setDefaultClass(write: AdmittedWrite): void {
+function setDefaultClass(write: AdmittedWrite): void {
   const { context, operation, subresource, object } = write;
-  const { type } = context.resource;
-  const defaulted = DEFAULTED[`${type.plural}.${type.group}`];
+  const defaulted = DEFAULTED[resourceNameOf(context.resource.type)];
   if (defaulted === undefined || operation !== "CREATE" || subresource !== "" || object === undefined) return;
   const spec = objectAt(object, "spec");
   const isAnnotated = annotationOf(object, defaulted.annotation) !== undefined;

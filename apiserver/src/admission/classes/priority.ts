@@ -2,15 +2,23 @@
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "priorityclasses" };
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
 
+export const priority: AdmissionPlugin = {
+  name: "Priority",
+  resources: ["pods", "priorityclasses.scheduling.k8s.io"],
+  mutate: setPriority,
+  validate: checkOneDefault,
+};
+
 /** Sets the priority of a Pod that is created, in place, and keeps it where an update does not tell it. */
-export function setPriority(write: AdmittedWrite): void {
-  const { operation, object, oldObject } = write;
-  const spec = isOfPod(write) ? objectAt(object, "spec") : undefined;
+function setPriority(write: AdmittedWrite): void {
+  const { context, operation, subresource, object, oldObject } = write;
+  const isOfPod = context.resource.type.plural === "pods" && subresource === "";
+  const spec = isOfPod ? objectAt(object, "spec") : undefined;
   if (spec === undefined) return;
   if (operation === "CREATE") setFromClass(write, spec);
   for (const key of ["priority", "preemptionPolicy"]) {
@@ -46,10 +54,9 @@ function setFromClass(write: AdmittedWrite, spec: JsonObject): void {
 }
 
 /** Demands that no two classes are the default. */
-export function checkOneDefault(write: AdmittedWrite): void {
+function checkOneDefault(write: AdmittedWrite): void {
   const { context, operation, object } = write;
-  const { type } = context.resource;
-  if (type.plural !== CLASSES.plural || type.group !== CLASSES.group || object?.["globalDefault"] !== true) return;
+  if (context.resource.type.plural !== CLASSES.plural || object?.["globalDefault"] !== true) return;
   const present = globalDefault(context);
   const name = present === undefined ? "" : (stringAt(metadataOf(present), "name") ?? "");
   const isOther = operation === "CREATE" || name !== stringAt(metadataOf(object), "name");

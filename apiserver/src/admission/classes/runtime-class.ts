@@ -3,14 +3,21 @@ import { pathSegmentProblems } from "../../builtin/rules/name-syntax.js";
 import { quote } from "../../errors/go-format.js";
 import { forbidden, plainError } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
-import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "node.k8s.io", version: "v1", plural: "runtimeclasses" };
 const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 const WITHOUT = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
+export const runtimeClass: AdmissionPlugin = {
+  name: "RuntimeClass",
+  resources: ["pods"],
+  mutate: setRuntimeClass,
+  validate: checkRuntimeClass,
+};
+
 /** Gives a Pod that is created the overhead, the node labels and the tolerations of its class, in place. */
-export function setRuntimeClass(write: AdmittedWrite): void {
+function setRuntimeClass(write: AdmittedWrite): void {
   const spec = specOf(write);
   const found = spec === undefined ? undefined : classOf(write, spec);
   if (spec === undefined || found === undefined) return;
@@ -25,7 +32,7 @@ export function setRuntimeClass(write: AdmittedWrite): void {
 }
 
 /** Demands that what a new Pod takes besides its containers is what its class says. */
-export function checkRuntimeClass(write: AdmittedWrite): void {
+function checkRuntimeClass(write: AdmittedWrite): void {
   const spec = specOf(write);
   if (spec === undefined) return;
   const found = classOf(write, spec);
@@ -34,8 +41,8 @@ export function checkRuntimeClass(write: AdmittedWrite): void {
   if (wanted !== undefined && !deepEqual(wanted, given)) throw forbidden(refOfWrite(write), OTHER);
 }
 
-function specOf(write: AdmittedWrite): JsonObject | undefined {
-  return write.operation === "CREATE" && isOfPod(write) ? objectAt(write.object, "spec") : undefined;
+function specOf({ operation, subresource, object }: AdmittedWrite): JsonObject | undefined {
+  return operation === "CREATE" && subresource === "" ? objectAt(object, "spec") : undefined;
 }
 
 function classOf(write: AdmittedWrite, spec: JsonObject): JsonObject | undefined {

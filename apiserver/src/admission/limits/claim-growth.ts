@@ -2,16 +2,20 @@
 import { compareQuantities } from "@gen-operator/schema";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
-import { type AdmittedWrite, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 
 const CLASSES = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
 
+export const claimResize: AdmissionPlugin = {
+  name: "PersistentVolumeClaimResize",
+  resources: ["persistentvolumeclaims"],
+  validate: checkClaimGrowth,
+};
+
 /** Refuses a claim that asks for more storage than it can get. */
-export function checkClaimGrowth(write: AdmittedWrite): void {
+function checkClaimGrowth(write: AdmittedWrite): void {
   const { context, operation, subresource, object, oldObject } = write;
-  const { type } = context.resource;
   if (operation !== "UPDATE" || subresource !== "" || object === undefined || oldObject === undefined) return;
-  if (type.plural !== "persistentvolumeclaims" || type.group !== "") return;
   if ((compareQuantities(storageOf(object), storageOf(oldObject)) ?? 0) <= 0) return;
   const refuse = (detail: string): Error => forbidden(refOfWrite(write), detail);
   if (stringAt(objectAt(oldObject, "status"), "phase") !== "Bound")

@@ -14,20 +14,27 @@ import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, compareText, objectAt, stringAt } from "../../json.js";
 import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
-import type { AdmittedWrite } from "../admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
 const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
+export const limitRanger: AdmissionPlugin = {
+  name: "LimitRanger",
+  resources: ["pods", "persistentvolumeclaims"],
+  mutate: setContainerDefaults,
+  validate: checkLimitRanges,
+};
+
 /** Sets what the LimitRanges of the namespace give to the containers of a Pod that is created, in place. */
-export function setContainerDefaults(write: AdmittedWrite): void {
+function setContainerDefaults(write: AdmittedWrite): void {
   const { object } = write;
   if (object === undefined || !isAbout(write, "pods") || write.operation !== "CREATE") return;
   for (const range of rangesFor(write)) setDefaultsOf(range, object);
 }
 
 /** Fails if a Pod or a claim asks for more or less than a LimitRange of its namespace allows. */
-export function checkLimitRanges(write: AdmittedWrite): void {
+function checkLimitRanges(write: AdmittedWrite): void {
   const { object, operation, context } = write;
   if (object === undefined) return;
   const isPod = isAbout(write, "pods") && operation === "CREATE";
@@ -44,8 +51,7 @@ export function checkLimitRanges(write: AdmittedWrite): void {
 }
 
 function isAbout({ context, subresource, operation }: AdmittedWrite, plural: string): boolean {
-  const { type } = context.resource;
-  return type.group === "" && type.plural === plural && subresource === "" && operation !== "DELETE";
+  return context.resource.type.plural === plural && subresource === "" && operation !== "DELETE";
 }
 
 function rangesFor({ context }: AdmittedWrite): JsonObject[] {

@@ -1,11 +1,11 @@
 // What the admission plugin PodSecurity does: a Pod does no more than its namespace lets it. What Pods are made from is only warned of.
 import { at, objectsAt } from "../../builtin/read-path.js";
-import { podTemplatePathOf } from "../../builtin/type-facts.js";
+import { POD_TEMPLATES, podTemplatePathOf } from "../../builtin/type-facts.js";
 import { forbidden, invalid } from "../../errors/status-error.js";
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from "../../json.js";
 import { kindRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { type AdmittedWrite, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 import { BASELINE } from "./baseline-checks.js";
 import { RESTRICTED } from "./restricted-checks.js";
 import type { CheckedPod, Violation } from "./security-check.js";
@@ -18,8 +18,14 @@ const PREFIX = "pod-security.kubernetes.io/";
 const LATEST = 36;
 const CHECKED_PARTS = ["", "ephemeralcontainers", "resize"];
 
+export const podSecurity: AdmissionPlugin = {
+  name: "PodSecurity",
+  resources: ["namespaces", "pods", ...Object.keys(POD_TEMPLATES)],
+  validate: checkPodSecurity,
+};
+
 /** Refuses a Pod that does more than its namespace lets it, and warns. */
-export function checkPodSecurity(write: AdmittedWrite): void {
+function checkPodSecurity(write: AdmittedWrite): void {
   const { context, object, subresource } = write;
   const { type } = context.resource;
   if (object === undefined || (write.operation !== "CREATE" && write.operation !== "UPDATE")) return;

@@ -5,14 +5,16 @@ import { quote } from "../../errors/go-format.js";
 import { type StatusError, forbidden } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { type AdmittedWrite, isOfPod, refOfWrite } from "../admission.js";
+import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 
 const NODES = { group: "", version: "v1", plural: "nodes" };
 
+export const podResize: AdmissionPlugin = { name: "PodResizeValidator", resources: ["pods"], validate: checkResize };
+
 /** Demands that the node of a Pod can give it what it asks for from now on. */
-export function checkResize(write: AdmittedWrite): void {
-  const { object, oldObject, context } = write;
-  if (!isOfPod(write, "resize") || object === undefined || oldObject === undefined) return;
+function checkResize(write: AdmittedWrite): void {
+  const { object, oldObject, context, subresource } = write;
+  if (subresource !== "resize" || object === undefined || oldObject === undefined) return;
   const name = textAt(object, "spec.nodeName");
   const isSame = metadataOf(object)["generation"] === metadataOf(oldObject)["generation"];
   if (name === "" || isSame) return;

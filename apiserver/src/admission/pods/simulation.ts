@@ -1,18 +1,24 @@
 // Refuses annotations that are misspelt: a Pod that should fail would run.
+import { POD_TEMPLATES } from "../../builtin/type-facts.js";
 import { invalidError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { kindRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import { readSimulation } from "../../simulate-annotations.js";
-import type { AdmittedWrite } from "../admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
-const GROUPS = ["", "apps", "batch"];
+/** Of this server alone, where it simulates Pods. */
+export const simulation: AdmissionPlugin = {
+  name: "Simulation",
+  resources: ["pods", ...Object.keys(POD_TEMPLATES)],
+  validate: checkSimulation,
+};
 
 /** Checks the annotations by which a Pod, or the template of a workload, says how it is simulated. */
-export function checkSimulation({ context, subresource, object }: AdmittedWrite): void {
+function checkSimulation({ context, subresource, object }: AdmittedWrite): void {
   const { type } = context.resource;
-  if (object === undefined || subresource !== "" || !GROUPS.includes(type.group)) return;
+  if (object === undefined || subresource !== "") return;
   const [field, annotations] = annotationsOf(type.kind, object);
   if (annotations === undefined) return;
   try {

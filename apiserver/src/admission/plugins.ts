@@ -1,0 +1,45 @@
+import type { Authorizer } from "../identity/authorizer.js";
+import { serviceAccount } from "./accounts/service-accounts.js";
+import type { AdmissionPlugin } from "./admission.js";
+import { certificateSigning } from "./certificate-signers.js";
+import { certificateSubjectRestriction } from "./certificate-subject.js";
+import { defaultClasses } from "./classes/default-classes.js";
+import { priority } from "./classes/priority.js";
+import { runtimeClass } from "./classes/runtime-class.js";
+import { claimResize } from "./limits/claim-growth.js";
+import { limitRanger } from "./limits/limit-ranges.js";
+import { podSecurity } from "./pod-security/pod-security.js";
+import { podResize } from "./pods/resize.js";
+import { simulation } from "./pods/simulation.js";
+import { defaultTolerationSeconds } from "./pods/tolerations.js";
+import { podTopologyLabels } from "./topology-labels.js";
+
+/** Which plugins a server has beside those that every one has. */
+export interface EnabledPlugins {
+  /** Whether each Pod has to have a ServiceAccount. */
+  readonly needsAccounts: boolean;
+  /** Whether Pods are simulated, and say by annotations how. */
+  readonly simulatesPods: boolean;
+}
+
+/**
+ * Returns the plugins in the order in which kube-apiserver asks them. Policies and webhooks come after them, and ResourceQuota at last.
+ * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+ */
+export function pluginsOf(authorizer: Authorizer, { needsAccounts, simulatesPods }: EnabledPlugins): AdmissionPlugin[] {
+  return [
+    limitRanger,
+    ...(needsAccounts ? [serviceAccount] : []),
+    podSecurity,
+    priority,
+    defaultTolerationSeconds,
+    claimResize,
+    runtimeClass,
+    certificateSigning(authorizer),
+    certificateSubjectRestriction,
+    defaultClasses,
+    podTopologyLabels,
+    podResize,
+    ...(simulatesPods ? [simulation] : []),
+  ];
+}
