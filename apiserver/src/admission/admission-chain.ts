@@ -1,6 +1,5 @@
 import { resourceNameOf } from "../builtin/resource-name.js";
 import { type Authorizer, accessDenied, checkEscalation } from "../identity/authorizer.js";
-import { isReview } from "../identity/reviews.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
 import type { Admission, AdmissionPlugin, AdmittedWrite } from "./admission.js";
@@ -65,7 +64,7 @@ export class AdmissionChain implements Admission {
 
   #mutateCompleted(write: AdmittedWrite): Promise<JsonObject> | undefined {
     const { object } = write;
-    const isSeen = object !== undefined && !isReview(write.context.resource.type);
+    const isSeen = object !== undefined && write.context.resource.type.strategy.creates !== "review";
     const changes = isSeen ? this.#policies.mutating.changesOf(write) : undefined;
     if (object === undefined || changes === undefined) return this.#webhooks.mutate(write);
     return this.#mutateByPolicies(changes, write, object);
@@ -101,7 +100,7 @@ export class AdmissionChain implements Admission {
     }
     for (const validate of this.#pluginsOf(write).validating) validate(write);
     // Webhooks are asked about reviews, policies are not.
-    if (isReview(type)) return this.#askAndCharge(write);
+    if (type.strategy.creates === "review") return this.#askAndCharge(write);
     const { warnings } = context;
     const told = warnings.length;
     const evaluated = settled(() => {

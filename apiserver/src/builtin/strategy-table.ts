@@ -1,6 +1,7 @@
 // How the built-in types of Kubernetes 1.36 differ from the ordinary one. Keys are `plural` or `plural.group`.
 import type { Strategy } from "./strategy.js";
 
+const review = { creates: "review" } as const;
 const spec = { generation: "spec" } as const;
 const wholeObject = { generation: "outside-metadata" } as const;
 const webhooks = { generation: "outside-metadata-as-given" } as const;
@@ -20,6 +21,7 @@ const wholeAndChange = { checksMetadata: ["object", "change"] } satisfies Partia
 
 /** The strategy of each built-in type that is not ordinary. */
 export const STRATEGIES: Record<string, Partial<Strategy>> = {
+  bindings: { creates: "binding" },
   configmaps: wholeAndChange,
   secrets: wholeAndChange,
   endpoints: { ...upsert, ...wholeAndChange },
@@ -44,6 +46,13 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   services: { ...upsert, ...answersObject, nameRule: "label" },
 
   "apiservices.apiregistration.k8s.io": { ...pathSegment, ...wholeAndChange, ...needsVersion, ...anyFinalizer },
+
+  "selfsubjectreviews.authentication.k8s.io": review,
+  "tokenreviews.authentication.k8s.io": review,
+  "localsubjectaccessreviews.authorization.k8s.io": review,
+  "selfsubjectaccessreviews.authorization.k8s.io": review,
+  "selfsubjectrulesreviews.authorization.k8s.io": review,
+  "subjectaccessreviews.authorization.k8s.io": review,
 
   "controllerrevisions.apps": wholeAndChange,
   "daemonsets.apps": spec,

@@ -3,6 +3,8 @@ import { STRATEGIES } from "./strategy-table.js";
 
 /** How objects of a type are written and deleted, as far as types differ. */
 export interface Strategy {
+  /** What a POST makes: an object that is stored, the answer to a review, or the assignment of a Pod to a Node. */
+  creates: "object" | "review" | "binding";
   /**
    * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "…-as-given" counts an empty list
    * as a change. "first" is never raised, and "spec-from-zero" is not there before the first change.
@@ -48,6 +50,7 @@ export interface Strategy {
 }
 
 const ORDINARY: Strategy = {
+  creates: "object",
   generation: "never",
   countsDropped: false,
   allowsUnconditionalUpdate: true,

@@ -13,15 +13,14 @@ import {
 } from "../errors/status-error.js";
 import { type Identity, impersonate } from "../identity/authenticator.js";
 import { type AccessAttributes, type Decision, accessDenied } from "../identity/authorizer.js";
-import { answerReview, checkedReview, isReview } from "../identity/reviews.js";
-import { TOKEN_REQUEST, answerTokenRequest, completedTokenRequest } from "../identity/service-account-tokens.js";
+import { answerReview, checkedReview } from "../identity/reviews.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, stringAt } from "../json.js";
 import { resourceRefOf } from "../object/names.js";
 import { metadataOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { admitPart, partResource } from "../write/subresources.js";
+import { admitPart } from "../write/created-part.js";
 import {
   type ResourceRequest,
   decodeBody,
@@ -40,7 +39,8 @@ import {
 import { renderFailure, renderValue } from "./representation.js";
 import { type Answer, type ApiRequest, type ResourcePath, type StreamAnswer, isWatch, verbOf } from "./request-info.js";
 import { answerServerPath } from "./server-paths.js";
-import { answerPodRequest, refuseProxy, writeScaleRequest } from "./subresources.js";
+import { bind } from "./subresources/binding.js";
+import { SUBRESOURCES, type SubresourceHandler } from "./subresources/table.js";
 
 /** What requests are answered from. */
 interface EndpointOptions {
@@ -55,7 +55,6 @@ interface EndpointOptions {
   onDecision?: ((authorized: Authorized) => void) | undefined;
 }
 
-const LONG_RUNNING = new Set(["attach", "exec", "log", "portforward", "proxy"]);
 const PLAIN = "text/plain; charset=utf-8";
 
 /** Answers a request; every failure is an answer, too. */
@@ -76,7 +75,7 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
 // Whoever asks is told before he is known. What takes its time anyway has no timeout.
 function checkTimeout({ query, target }: ApiRequest): void {
   const timeout = query.get("timeout") ?? "";
-  if (timeout === "" || LONG_RUNNING.has(target?.subresource ?? "")) return;
+  if (timeout === "" || SUBRESOURCES.get(target?.subresource ?? "")?.isLongRunning === true) return;
   if (target !== undefined && target.name === undefined && isWatch(query, target)) return;
   const problem = durationProblem(timeout);
   if (problem !== undefined) throw badRequest(`invalid timeout specified in the request URL - ${problem}`);
@@ -111,17 +110,15 @@ function answerResource(
   if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
   // Built-in kinds have no route for it.
   if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
-  if (isReview(resource.type)) return answerReviewRequest(options, asked, resource);
+  if (resource.type.strategy.creates === "review") return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, subresource, registry);
   if (deprecation !== undefined) warnings.push(deprecation);
-  const on: ResourceRequest = { registry, admission, request, user, resource, namespace, name, subresource, warnings };
+  const { tokens } = options.identity;
+  const place = { resource, namespace, name, subresource };
+  const on: ResourceRequest = { registry, admission, tokens, request, user, ...place, warnings };
+  if (subresource !== "") return subresourceHandlerOf(on).answer(on);
   checkVerb(on);
-  if (subresource === "proxy") return refuseProxy(on);
-  if (subresource === "token") return answerToken(options.identity, on);
-  const ofPod = answerPodRequest(on);
-  if (ofPod !== undefined) return ofPod;
-  if (subresource !== "") return answerSubresource(on);
   return name === "" ? answerCollection(on, path) : answerObject(on);
 }
 
@@ -130,7 +127,7 @@ function answerCollection(on: ResourceRequest, path: ResourcePath): Promise<Answ
     case "GET":
       return isWatch(on.request.query, path) ? readWatch(on) : readList(on);
     case "POST":
-      return writeCreate(on);
+      return on.resource.type.strategy.creates === "binding" ? bind(on) : writeCreate(on);
     default:
       return writeDeleteCollection(on);
   }
@@ -151,41 +148,21 @@ function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
   }
 }
 
-function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
-  const { request, subresource } = on;
-  if (request.method === "GET") return readObject(on);
-  if (subresource === "scale") return writeScaleRequest(on);
-  return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
+function subresourceHandlerOf(on: ResourceRequest): SubresourceHandler {
+  const { resource, subresource, name, request } = on;
+  const { type } = resource;
+  const declared = type.subresources.find((known) => known.name === subresource);
+  if (declared === undefined) throw type.custom === undefined ? unknownResource() : notFound(resourceRefOf(type, name));
+  const handler = SUBRESOURCES.get(subresource);
+  const verb = verbOf(request);
+  if (handler === undefined || !declared.verbs.includes(verb)) throw refusedVerb(on, verb);
+  return handler;
 }
 
-const IMPLEMENTED_SUBRESOURCES = new Set([
-  "status",
-  "scale",
-  "finalize",
-  "approval",
-  "resize",
-  "ephemeralcontainers",
-  "token",
-  "binding",
-  "eviction",
-  "log",
-  "exec",
-  "attach",
-  "portforward",
-  "proxy",
-]);
-
 function checkVerb(on: ResourceRequest): void {
-  const { resource, subresource, name, request, namespace } = on;
+  const { resource, name, request, namespace } = on;
   const { type } = resource;
   const verb = verbOf(request);
-  if (subresource !== "") {
-    const declared = type.subresources.find((known) => known.name === subresource);
-    if (declared === undefined)
-      throw type.custom === undefined ? unknownResource() : notFound(resourceRefOf(type, name));
-    if (!declared.verbs.includes(verb) || !IMPLEMENTED_SUBRESOURCES.has(subresource)) throw refusedVerb(on, verb);
-    return;
-  }
   const needsName = request.method === "PUT" || request.method === "PATCH";
   if (needsName && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
   // A custom resource may also be created under its name.
@@ -221,7 +198,8 @@ async function answerReviewRequest(
 ): Promise<Answer> {
   if (request.method !== "POST") throw methodNotAllowed();
   const namespace = request.target?.namespace;
-  const on = { registry, admission, request, user, resource, namespace, name: "", subresource: "", warnings };
+  const place = { resource, namespace, name: "", subresource: "" };
+  const on = { registry, admission, tokens: identity.tokens, request, user, ...place, warnings };
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(request.query, "CreateOptions"));
   const object = decodeBody(on, context);
@@ -229,17 +207,6 @@ async function answerReviewRequest(
   const check = (asked: JsonObject): JsonObject => checkedReview(resource.type, asked, namespace);
   const review = await admitPart(context, created, { isTracked: true, check });
   return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
-}
-
-async function answerToken({ tokens }: Identity, on: ResourceRequest): Promise<Answer> {
-  const render = renderContextOf(on);
-  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
-  const part = partResource(TOKEN_REQUEST, on.resource);
-  const object = decodeBody(on, { ...context, resource: part });
-  const check = (asked: JsonObject): JsonObject => completedTokenRequest(on, asked);
-  const created = { name: on.name, subresource: on.subresource, part, object };
-  const request = await admitPart(context, created, { isTracked: true, check });
-  return renderValue(render, 201, answerTokenRequest(tokens, on, request));
 }
 
 // Of a path that names a version, not a resource.

@@ -14,10 +14,10 @@ import {
 } from "../decode/options.js";
 import { BodySyntaxError } from "../errors/decode-errors.js";
 import { type StatusError, badRequest, notFound, plainError, tooLargeResourceVersion } from "../errors/status-error.js";
+import type { ServiceAccountTokens } from "../identity/service-account-tokens.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from "../json.js";
 import { checkPathName, keyOf, resourceRefOf } from "../object/names.js";
-import { scaleOf } from "../object/scale.js";
 import { settled } from "../pending-conversion.js";
 import { prepareList } from "../read/list.js";
 import { checkSelectorSyntax } from "../read/selectors.js";
@@ -26,6 +26,7 @@ import { elapsedMs, sleep } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/store.js";
+import type { StoredObject } from "../storage/stored-object.js";
 import { checkPlace, decodeObject, typeMetaMisfit } from "../write/decode-object.js";
 import { type DeleteResult, deleteCollection, deleteObject } from "../write/delete.js";
 import { applyObject, patchObject, patchTypeOf } from "../write/patch.js";
@@ -37,7 +38,6 @@ import {
   partialEventWriter,
   renderList,
   renderObject,
-  renderScale,
   renderValue,
   tableEventWriter,
 } from "./representation.js";
@@ -48,6 +48,8 @@ export interface ResourceRequest {
   registry: Registry;
   /** What is asked about writes before they are stored. */
   admission: Admission;
+  /** What issues the tokens of ServiceAccounts. */
+  tokens: ServiceAccountTokens;
   request: ApiRequest;
   /** Who it is made for. */
   user: UserInfo;
@@ -129,9 +131,12 @@ export function deprecationWarningOf(
 const FUTURE_WAIT_MS = 3_000;
 const POLL_MS = 20;
 
-/** Answers a GET of one object or of one of its subresources. */
-export async function readObject(on: ResourceRequest): Promise<Answer> {
-  const { resource, name, namespace, subresource, request } = on;
+/** Answers a GET of one object or of one of its subresources; `render` shows what of it is asked for. */
+export async function readObject(
+  on: ResourceRequest,
+  render = (context: RenderContext, object: StoredObject): Answer => renderObject(context, 200, object),
+): Promise<Answer> {
+  const { resource, name, namespace, request } = on;
   const context = renderContextOf(on);
   checkPathName(name);
   await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
@@ -140,9 +145,7 @@ export async function readObject(on: ResourceRequest): Promise<Answer> {
   // As on a real server, which keeps forms for lists and watches only.
   const refreshed = resource.refresh(stored);
   if (refreshed !== undefined) await refreshed;
-  const object = resource.read(stored);
-  if (subresource === "scale") return renderScale(context, 200, scaleOf(resource.type, object));
-  return renderObject(context, 200, object);
+  return render(context, resource.read(stored));
 }
 
 // Kubernetes names the state of a component in the singular, of all objects that are not there.

@@ -13,26 +13,12 @@ import { ISSUER } from "./service-account-tokens.js";
 import { type UserInfo, userObject } from "./user.js";
 
 const INVALID = "invalid bearer token";
-const KINDS = new Set([
-  "LocalSubjectAccessReview",
-  "SelfSubjectAccessReview",
-  "SelfSubjectReview",
-  "SelfSubjectRulesReview",
-  "SubjectAccessReview",
-  "TokenReview",
-]);
-
 /** Who answers a review, and for whom. */
 interface ReviewContext {
   readonly user: UserInfo;
   readonly identity: Identity;
   /** The namespace of the path. */
   readonly namespace: string | undefined;
-}
-
-/** True for types of which nothing is stored. */
-export function isReview({ kind, verbs }: ServedType): boolean {
-  return !verbs.includes("get") && KINDS.has(kind);
 }
 
 /** Returns a review as it is; throws what kube-apiserver answers to one that asks nothing, or too much. */

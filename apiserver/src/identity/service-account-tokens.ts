@@ -9,14 +9,9 @@ import {
   verify,
 } from "node:crypto";
 import { serverTime } from "../clock.js";
-import { type FieldError, invalidError } from "../errors/field-error.js";
-import { quote } from "../errors/go-format.js";
-import { badRequest, conflict, invalid, notFound } from "../errors/status-error.js";
-import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
-import { keyOf, resourceRefOf } from "../object/names.js";
-import { now } from "../object/object-meta.js";
+import { type JsonObject, isObject, objectAt, stringAt } from "../json.js";
+import { keyOf } from "../object/names.js";
 import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
 import type { Secrets } from "./secrets.js";
 import { type UserInfo, authenticatedUser, serviceAccountUsername } from "./user.js";
 
@@ -27,7 +22,7 @@ const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
 export const ISSUER = "https://kubernetes.default.svc.cluster.local";
 
 /** What a token may be bound to: it ends with that. */
-const BINDABLE = [
+export const BINDABLE = [
   { kind: "Pod", claim: "pod", plural: "pods", isNamespaced: true },
   { kind: "Secret", claim: "secret", plural: "secrets", isNamespaced: true },
   { kind: "Node", claim: "node", plural: "nodes", isNamespaced: false },
@@ -160,93 +155,4 @@ function keyPairOf(privateKey: KeyObject): KeyPair {
 
 function encoded(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
-}
-
-const LEAST_SECONDS = 600;
-const MOST_SECONDS = 2 ** 32;
-const KIND = { kind: "TokenRequest", group: "authentication.k8s.io" };
-/** The kind that asks for a token of a ServiceAccount. */
-export const TOKEN_REQUEST = { ...KIND, version: "v1", schemaName: "io.k8s.api.authentication.v1.TokenRequest" };
-
-/** The account that a token is asked for. */
-interface TokenTarget {
-  registry: Registry;
-  resource: ServedResource;
-  namespace: string | undefined;
-  name: string;
-}
-
-/** Returns a TokenRequest, the subresource `token` of a ServiceAccount, with what it leaves out; throws what it must not ask for. */
-export function completedTokenRequest(
-  { resource, namespace = "", name }: TokenTarget,
-  request: JsonObject,
-): JsonObject {
-  const metadata = objectAt(request, "metadata");
-  const given = stringAt(metadata, "name") ?? "";
-  if (given !== "" && given !== name) {
-    const error = invalidError("metadata.name", given, "must match the service account name if specified");
-    throw invalid({ ...KIND, name }, [error]);
-  }
-  const account = resource.store.get(keyOf({ namespace, name }))?.object;
-  if (account === undefined) throw notFound(resourceRefOf(resource.type, name));
-  const spec = objectAt(request, "spec");
-  const errors = checkSeconds(Number(spec?.["expirationSeconds"]));
-  if (errors.length > 0) throw invalid({ ...KIND, name: "" }, errors);
-  const audiences = arrayAt(spec, "audiences") ?? [];
-  const uid = stringAt(objectAt(account, "metadata"), "uid") ?? "";
-  return {
-    ...request,
-    metadata: { ...metadata, name, namespace, uid, creationTimestamp: now() },
-    spec: { ...spec, audiences: audiences.length === 0 ? [ISSUER] : audiences },
-    status: { token: "", expirationTimestamp: null },
-  };
-}
-
-/** Answers a TokenRequest that is complete. */
-export function answerTokenRequest(tokens: ServiceAccountTokens, on: TokenTarget, request: JsonObject): JsonObject {
-  const { namespace = "", name } = on;
-  const spec = objectAt(request, "spec");
-  const reference = objectAt(spec, "boundObjectRef");
-  const bound = reference === undefined ? {} : boundTo(reference, on);
-  const audiences = (arrayAt(spec, "audiences") ?? []).map(String);
-  const uid = stringAt(objectAt(request, "metadata"), "uid") ?? "";
-  const seconds = Number(spec?.["expirationSeconds"]);
-  const { token, expires } = tokens.issue({ namespace, name, uid, audiences, seconds, bound });
-  return {
-    ...request,
-    status: { token, expirationTimestamp: `${expires.toISOString().slice(0, 19)}Z` },
-  };
-}
-
-function checkSeconds(seconds: number): FieldError[] {
-  const field = "spec.expirationSeconds";
-  if (seconds < LEAST_SECONDS) return [invalidError(field, seconds, "may not specify a duration less than 10 minutes")];
-  if (seconds <= MOST_SECONDS) return [];
-  return [invalidError(field, seconds, "may not specify a duration larger than 2^32 seconds")];
-}
-
-/** Returns the claims of what a token is bound to. */
-function boundTo(reference: JsonObject, { registry, namespace, name: account }: TokenTarget): JsonObject {
-  const [kind = "", name = "", apiVersion = ""] = ["kind", "name", "apiVersion"].map((key) => stringAt(reference, key));
-  const bindable = apiVersion.includes("/") ? undefined : BINDABLE.find((one) => one.kind === kind);
-  const resource = bindable && registry.find({ group: "", version: "v1", plural: bindable.plural });
-  if (bindable === undefined || resource === undefined) {
-    const version = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
-    throw badRequest(`cannot bind token to object of type ${version}, Kind=${kind}`);
-  }
-  if (name === "") throw badRequest("Name parameter required.");
-  const key = bindable.isNamespaced ? keyOf({ namespace, name }) : name;
-  const object = resource.store.get(key)?.object;
-  if (object === undefined) throw notFound(resourceRefOf(resource.type, name));
-  const uid = stringAt(objectAt(object, "metadata"), "uid") ?? "";
-  const wanted = stringAt(reference, "uid") ?? "";
-  if (wanted !== "" && wanted !== uid) {
-    const problem = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw conflict({ resource: kind, group: "", name }, problem);
-  }
-  if (kind === "Pod" && (stringAt(objectAt(object, "spec"), "serviceAccountName") ?? "") !== account)
-    throw badRequest(
-      `cannot bind token for serviceaccount ${quote(account)} to pod running with different serviceaccount name.`,
-    );
-  return { [bindable.claim]: { name, uid } };
 }

@@ -1,0 +1,214 @@
+// Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
+import { selectorMatches } from "../../builtin/rules/field-rules.js";
+import { type DeleteOptions, parseDeleteOptions, parseWriteOptions } from "../../decode/options.js";
+import { invalidError } from "../../errors/field-error.js";
+import { type StatusError, forbidden, invalid, notFound, plainError, statusError } from "../../errors/status-error.js";
+import {
+  type JsonObject,
+  type JsonValue,
+  arrayAt,
+  clone,
+  deepEqual,
+  isObject,
+  objectAt,
+  stringAt,
+} from "../../json.js";
+import { conditionOf, hasCondition, setCondition } from "../../object/conditions.js";
+import { keyOf, resourceRefOf } from "../../object/names.js";
+import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
+import type { ServedResource } from "../../registry/served-resource.js";
+import type { StoredObject } from "../../storage/stored-object.js";
+import { SUCCESS, admitPart, checkPartName, partResource } from "../../write/created-part.js";
+import { checkPreconditions, deleteObject } from "../../write/delete.js";
+import { putOwnStatus } from "../../write/managed-fields.js";
+import type { WriteContext } from "../../write/write-context.js";
+import { type ResourceRequest, decodeBody, renderContextOf, writeContextOf } from "../handlers.js";
+import { renderValue } from "../representation.js";
+import type { Answer } from "../request-info.js";
+
+/** The kind that asks for an eviction. */
+const EVICTION = {
+  group: "policy",
+  version: "v1",
+  kind: "Eviction",
+  schemaName: "io.k8s.api.policy.v1.Eviction",
+};
+const DRY_RUN = { dryRun: ["All"] };
+const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
+const PROCESSING_RETRY_SECONDS = 10;
+const MAX_DISRUPTED = 2000;
+
+/** Answers an Eviction of a Pod. */
+export async function evict(on: ResourceRequest): Promise<Answer> {
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  const part = partResource(EVICTION, on.resource);
+  const object = decodeBody(on, { ...context, resource: part }, asPresentEviction);
+  await evictPod(context, on.name, { part, object });
+  return renderValue(render, 201, SUCCESS);
+}
+
+// Kubernetes still takes an Eviction in the version that it serves no more.
+function asPresentEviction(body: JsonValue): void {
+  if (isObject(body) && body["apiVersion"] === "policy/v1beta1") body["apiVersion"] = "policy/v1";
+}
+
+/** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
+async function evictPod(
+  context: WriteContext,
+  name: string,
+  { part, object }: { part: ServedResource; object: JsonObject },
+): Promise<void> {
+  const { resource, namespace } = context;
+  const created = { name, subresource: "eviction", part, object };
+  const eviction = await admitPart(context, created, {
+    isTracked: false,
+    check(asked) {
+      checkPartName(asked, { kind: EVICTION.kind, name });
+      const options = objectAt(asked, "deleteOptions");
+      if (options === undefined) return asked;
+      checkOptions(context, name, options);
+      const isDryRun = context.isDryRun || deletionOf(asked).isDryRun;
+      return { ...asked, deleteOptions: { ...options, ...(isDryRun ? DRY_RUN : {}) } };
+    },
+  });
+  const deletion = deletionOf(eviction);
+  const isDryRun = context.isDryRun || deletion.isDryRun;
+  const stored = resource.store.get(keyOf({ namespace, name }));
+  if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
+  if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
+  // Who is asked about evictions is not asked about the deletion.
+  const unasked = { ...context, isDryRun, admission: undefined };
+  if (isDryRun) return void (await deleteObject(unasked, name, deletion));
+  checkPreconditions(context, stored.object, deletion);
+  const revision = String(markEvicted(resource, stored).revision);
+  await deleteObject(
+    unasked,
+    name,
+    deletion.resourceVersion === undefined ? deletion : { ...deletion, resourceVersion: revision },
+  );
+}
+
+const IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+function checkOptions(context: WriteContext, name: string, options: JsonObject): void {
+  if (options[IGNORE] === true) {
+    const detail = "can not be set for pod eviction, try after removing the option";
+    throw invalid({ ...EVICTION, name }, [invalidError(`deleteOptions.${IGNORE}`, true, detail)]);
+  }
+  const own = (arrayAt(options, "dryRun") ?? []).map(String);
+  if (!context.isDryRun || own.length === 0 || own.join() === "All") return;
+  const shown = `[All] and [${own.join(" ")}]`;
+  throw plainError(`Non-matching dry-run options in request and content: ${shown}`);
+}
+
+// What the options call themselves is not looked at.
+function deletionOf(eviction: JsonObject): DeleteOptions {
+  const { kind: _kind, apiVersion: _version, ...options } = objectAt(eviction, "deleteOptions") ?? {};
+  return parseDeleteOptions(options, new URLSearchParams());
+}
+
+/** What has ended, or has not begun, or goes already disturbs nobody. */
+function goesAnyway(pod: JsonObject): boolean {
+  const phase = stringAt(objectAt(pod, "status"), "phase") ?? "";
+  return isTerminating(pod) || ["Succeeded", "Failed", "Pending"].includes(phase);
+}
+
+function spendBudget(context: WriteContext, { name, pod }: { name: string; pod: JsonObject }): void {
+  const budgets = context.registry.find(BUDGETS);
+  const matching = budgets === undefined ? [] : budgetsOf(budgets, pod);
+  if (matching.length > 1) {
+    const detail = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    throw plainError(detail);
+  }
+  const [budget] = matching;
+  if (budgets === undefined || budget === undefined || ignoresBudget(budget.object, pod)) return;
+  const next = spentBudget(budget.object, name);
+  if (!context.isDryRun) putOwnStatus(context.registry, budgets, { stored: budget, next });
+}
+
+function budgetsOf(budgets: ServedResource, pod: JsonObject): StoredObject[] {
+  const { namespace } = metadataOf(pod);
+  const labels = objectAt(metadataOf(pod), "labels") ?? {};
+  return budgets.store.list(`${String(namespace)}/`).filter(({ object }) => {
+    const selector = objectAt(objectAt(object, "spec"), "selector");
+    return selector !== undefined && selectorMatches(selector, labels);
+  });
+}
+
+/** A Pod that is not ready costs nothing where the policy says so, and where enough others are. */
+function ignoresBudget(budget: JsonObject, pod: JsonObject): boolean {
+  if (hasCondition(pod, "Ready")) return false;
+  const status = objectAt(budget, "status");
+  if (stringAt(objectAt(budget, "spec"), "unhealthyPodEvictionPolicy") === "AlwaysAllow") return true;
+  const desired = countAt(status, "desiredHealthy");
+  return desired > 0 && countAt(status, "currentHealthy") >= desired;
+}
+
+function spentBudget(budget: JsonObject, podName: string): JsonObject {
+  const name = stringAt(metadataOf(budget), "name") ?? "";
+  const status = objectAt(budget, "status");
+  const generation = metadataOf(budget)["generation"];
+  if (countAt(status, "observedGeneration") < Number(generation ?? 0)) {
+    const detail = `The disruption budget ${name} is still being processed by the server.`;
+    throw tooManyDisruptions(detail, PROCESSING_RETRY_SECONDS);
+  }
+  const allowed = countAt(status, "disruptionsAllowed");
+  const refuse = (detail: string) => forbidden({ resource: BUDGETS.plural, group: BUDGETS.group, name }, detail);
+  if (allowed < 0) throw refuse("pdb disruptions allowed is negative");
+  if (Object.keys(objectAt(status, "disruptedPods") ?? {}).length > MAX_DISRUPTED)
+    throw refuse("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+  if (allowed === 0) {
+    throw tooManyDisruptions(`The disruption budget ${name} ${refusalOf(budget)}`);
+  }
+  const next = clone(budget);
+  const disruptedPods = { ...objectAt(status, "disruptedPods"), [podName]: now() };
+  next["status"] = { ...objectAt(next, "status"), disruptedPods, disruptionsAllowed: allowed - 1 };
+  if (allowed === 1) {
+    const observedGeneration = countAt(status, "observedGeneration");
+    const condition = { type: "DisruptionAllowed", status: "False", reason: "InsufficientPods", message: "" } as const;
+    setCondition(next, { ...condition, ...(observedGeneration === 0 ? {} : { observedGeneration }) });
+  }
+  return next;
+}
+
+/** Why a budget allows nothing: what its controller said last, or how many Pods it needs. */
+function refusalOf(budget: JsonObject): string {
+  const status = objectAt(budget, "status");
+  const condition = conditionOf(budget, "DisruptionAllowed") ?? {};
+  const [desired, current] = [countAt(status, "desiredHealthy"), countAt(status, "currentHealthy")];
+  const [reason, message] = ["reason", "message"].map((key) => stringAt(condition, key) ?? "") as [string, string];
+  const isTold = condition["status"] === "False" && message !== "";
+  const denial = "does not allow evicting pods currently";
+  if (isTold && reason === "SyncFailed") return `${denial} because it failed sync: ${message}`;
+  if (current <= desired) return `needs ${desired} healthy pods and has ${current} currently`;
+  return isTold ? `${denial} (${reason}): ${message}` : denial;
+}
+
+function countAt(status: JsonObject | undefined, field: string): number {
+  const value = status?.[field];
+  return typeof value === "number" ? value : 0;
+}
+
+function markEvicted({ store }: ServedResource, stored: StoredObject): StoredObject {
+  const next = clone(stored.object);
+  setCondition(next, {
+    lastProbeTime: null,
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+  });
+  return deepEqual(next, stored.object) ? stored : store.put(stored.key, next);
+}
+
+/** 429: a PodDisruptionBudget does not let a Pod go now. */
+function tooManyDisruptions(detail: string, retryAfterSeconds?: number): StatusError {
+  const causes = [{ reason: "DisruptionBudget", message: detail }];
+  return statusError({
+    code: 429,
+    reason: "TooManyRequests",
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: retryAfterSeconds === undefined ? { causes } : { causes, retryAfterSeconds },
+  });
+}
