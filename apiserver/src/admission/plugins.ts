@@ -1,8 +1,7 @@
 import type { Authorizer } from "../identity/authorizer.js";
 import { serviceAccount } from "./accounts/service-accounts.js";
 import type { AdmissionPlugin } from "./admission.js";
-import { certificateSigning } from "./certificate-signers.js";
-import { certificateSubjectRestriction } from "./certificate-subject.js";
+import { certificateSigning, certificateSubjectRestriction } from "./certificates.js";
 import { defaultClasses } from "./classes/default-classes.js";
 import { priority } from "./classes/priority.js";
 import { runtimeClass } from "./classes/runtime-class.js";

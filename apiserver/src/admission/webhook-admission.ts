@@ -1,6 +1,15 @@
 import { StatusError, forbidden, internalError } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/authorizer.js";
-import { type JsonObject, type JsonValue, compareText, deepEqual, isObject } from "../json.js";
+import {
+  type JsonObject,
+  type JsonValue,
+  arrayAt,
+  compareText,
+  deepEqual,
+  isObject,
+  objectAt,
+  stringAt,
+} from "../json.js";
 import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
 import { PendingConversion, settled } from "../pending-conversion.js";
@@ -11,10 +20,9 @@ import type { WebhookClient } from "../webhooks/webhook-client.js";
 import type { Admission, AdmittedWrite } from "./admission.js";
 import { matchWrite } from "./match-write.js";
 import { conditionExpressionsOf } from "./policy/expressions.js";
-import { evaluateConditions } from "./policy/match-conditions.js";
+import { type MatchCondition, evaluateConditions, matchConditionsOf } from "./policy/match-conditions.js";
 import { reviewOf } from "./review.js";
 import { type Verdict, readVerdict } from "./webhook-answer.js";
-import { type Webhook, webhooksOf } from "./webhook.js";
 
 /** A webhook that wants to see a write, and the resource in the version in which it does. */
 interface Called {
@@ -192,4 +200,41 @@ function patched(
     const ofType = error instanceof StatusError ? /cannot be handled as a [^:]*: (.*)$/s.exec(message)?.[1] : undefined;
     throw internalError(ofType ?? message);
   }
+}
+
+/** One webhook of a configuration; https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
+interface Webhook {
+  name: string;
+  clientConfig: JsonObject;
+  rules: readonly JsonObject[];
+  /** Whether a call that fails refuses the write. */
+  failurePolicy: "Fail" | "Ignore";
+  /** Whether writes in other versions of a resource count. */
+  matchPolicy: "Exact" | "Equivalent";
+  namespaceSelector: JsonObject;
+  objectSelector: JsonObject;
+  /** Whether it is asked again when a later webhook changed the object. */
+  reinvocationPolicy: "Never" | "IfNeeded";
+  timeoutSeconds: number;
+  /** In CEL; all have to hold, or the webhook is not asked. */
+  matchConditions: readonly MatchCondition[];
+}
+
+/** Reads the webhooks of a configuration that the server has stored, and so completed and checked. */
+function webhooksOf(configuration: JsonObject): Webhook[] {
+  return (arrayAt(configuration, "webhooks") ?? []).filter(isObject).map((webhook) => {
+    const timeout = webhook["timeoutSeconds"];
+    return {
+      name: stringAt(webhook, "name") ?? "",
+      clientConfig: objectAt(webhook, "clientConfig") ?? {},
+      rules: (arrayAt(webhook, "rules") ?? []).filter(isObject),
+      failurePolicy: stringAt(webhook, "failurePolicy") === "Ignore" ? "Ignore" : "Fail",
+      matchPolicy: stringAt(webhook, "matchPolicy") === "Exact" ? "Exact" : "Equivalent",
+      namespaceSelector: objectAt(webhook, "namespaceSelector") ?? {},
+      objectSelector: objectAt(webhook, "objectSelector") ?? {},
+      reinvocationPolicy: stringAt(webhook, "reinvocationPolicy") === "IfNeeded" ? "IfNeeded" : "Never",
+      matchConditions: matchConditionsOf(webhook),
+      timeoutSeconds: typeof timeout === "number" ? timeout : 10,
+    };
+  });
 }

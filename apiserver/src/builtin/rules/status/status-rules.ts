@@ -15,8 +15,8 @@ import { checkJobStatus } from "../workload/job-status-rules.js";
 import { checkPart } from "../workload/part-rules.js";
 import { checkWorkloadStatus } from "../workload/status-rules.js";
 import { checkDeviceClaimStatus } from "./claim-status-rules.js";
+import { checkConditions } from "./condition-rules.js";
 import { checkPodStatus } from "./pod-status-rules.js";
-import { checkPolicyStatus } from "./policy-status-rules.js";
 import { checkAttachmentStatus, checkClaimStatus } from "./storage-status-rules.js";
 
 type StatusRule = (object: JsonObject, live: JsonObject) => FieldError[];
@@ -80,4 +80,18 @@ function checkAutoscalerStatus(autoscaler: JsonObject): FieldError[] {
   return ["currentReplicas", "desiredReplicas"].flatMap((name) =>
     checkNotNegative(`status.${name}`, memberOf(status, name)),
   );
+}
+
+// What may be written to the status of a ValidatingAdmissionPolicy.
+
+/** Checks the status of a ValidatingAdmissionPolicy. */
+function checkPolicyStatus(policy: JsonObject): FieldError[] {
+  return [
+    ...objectsAt(policy, "status.typeChecking.expressionWarnings").flatMap((warning, index) =>
+      ["warning", "fieldRef"]
+        .filter((key) => (key === "fieldRef" ? textAt(warning, key).trim() : textAt(warning, key)) === "")
+        .map((key) => requiredError(`status.typeChecking.expressionWarnings[${index}].${key}`)),
+    ),
+    ...checkConditions("status.conditions", objectsAt(policy, "status.conditions")),
+  ];
 }
