@@ -207,7 +207,7 @@ suite("published packages", (test) => {
       assert.ok(commands.length > 8);
       for (const args of [...commands.map((command) => [command, "--help"]), ...PRINTING]) {
         const [bundled, own] = await Promise.all([
-          runCommand(["npx", "gen-operator", ...args], program),
+          runCommand(["node", join(folder, "node_modules/.bin/gen-operator"), ...args], program),
           runCommand(["node", join(repositoryRoot, "generator/bin/gen-operator.js"), ...args], program),
         ]);
         assert.equal(bundled, own, args.join(" "));

@@ -49,7 +49,7 @@ test("it works", async () => {
   const { faked, created } = await play();
   ${timers}.useRealTimers();
   expect([faked, created]).toEqual([2001, new Date().getFullYear()]);
-});
+}, 120_000);
 `;
 
 const COMMANDS = {

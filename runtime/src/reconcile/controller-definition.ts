@@ -51,7 +51,11 @@ export interface ControllerDefinition extends ScheduleSettings {
   readonly labelSelector?: string;
   /** Limits the controller to primaries with these fields, of those that the API server can select by. */
   readonly fieldSelector?: string;
-  /** The field manager of its writes. Default: the name of the controller */
+  /**
+   * The field manager of its writes. Default: the name of the controller
+   *
+   * @example fieldManager: "web-page-operator"
+   */
   readonly fieldManager?: string;
   /**
    * Field managers of the operator that this one replaces. What they own on the objects of the dependents becomes the controller's own, so that

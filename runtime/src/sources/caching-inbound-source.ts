@@ -42,7 +42,11 @@ export function createInbound<Resource>(): InboundChannel<Resource> {
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
   /** Returns the resources of a primary; called once for each, before its first reconcile, unless `replace` was called. Default: nothing is fetched */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
-  /** A channel to receive resources from while the source runs. */
+  /**
+   * A channel to receive resources from while the source runs.
+   *
+   * @example channel: createInbound<Page>()
+   */
   readonly channel?: InboundChannel<Resource>;
 }
 

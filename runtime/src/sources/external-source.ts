@@ -29,7 +29,11 @@ export interface ExternalSourceOptions<Resource> {
   /** Returns the id of a resource, unique among those of its primary: `singleResource` if there is one at most. */
   readonly idOf: IdOf<Resource>;
   readonly filters?: EventFilters<Resource>;
-  /** How long one fetch may take, in milliseconds; then its signal is aborted and the fetch has failed. Default: 60,000. */
+  /**
+   * How long one fetch may take, in milliseconds; then its signal is aborted and the fetch has failed. Default: 60,000
+   *
+   * @example fetchTimeoutMs: 10_000
+   */
   readonly fetchTimeoutMs?: number;
   /**
    * How long what is fetched may lag behind what the controller itself created, updated or deleted, in milliseconds; so long its own change counts,

@@ -44,9 +44,17 @@ export interface InformerSourceOptions<
    * is not shared.
    */
   readonly maxCachedObjects?: number;
-  /** False for kinds whose resource versions cannot be compared: then an own write is known when the watch delivers it, and causes an event. */
+  /**
+   * False for kinds whose resource versions cannot be compared: then an own write is known when the watch delivers it, and causes an event. Default: true
+   *
+   * @example comparesVersions: false
+   */
   readonly comparesVersions?: boolean;
-  /** `first`: the other sources of the user start when the objects of this one are known. */
+  /**
+   * `first`: the other sources of the user start when the objects of this one are known. Default: `default`
+   *
+   * @example startPriority: "first"
+   */
   readonly startPriority?: "first" | "default";
   /**
    * Evaluated before each reconcile of a primary. The source is watched while the condition is met for some primary, and has no objects

@@ -1,11 +1,11 @@
 // Code in the documentation compiles. Every fence marked `ts` is a module of its own, type-checked against the packages as built;
 // one that cannot be, because it belongs to a user's project, is marked "ts ignore: REASON". The generated code that examples import
 // is that of the samples.
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/typescript.js";
-import { fencesOf, type Fence } from "../../support/projects/fences.js";
+import { fencesOf, findDocuments, type Fence } from "../../support/projects/fences.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
@@ -49,20 +49,6 @@ suite("code in the documentation", (test) => {
     ]);
   });
 });
-
-function findDocuments(): string[] {
-  const folders = readdirSync(repositoryRoot, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !entry.name.startsWith("."))
-    .map(({ name }) => name);
-  const readmes = ["README.md", "CONTRIBUTING.md", ...folders.map((name) => `${name}/README.md`)];
-  return [...readmes.filter((path) => existsSync(join(repositoryRoot, path))), ...folders.flatMap(findGuides)];
-}
-
-function findGuides(folder: string): string[] {
-  const path = join(repositoryRoot, folder, "docs");
-  const names = existsSync(path) ? readdirSync(path) : [];
-  return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/docs/${name}`);
-}
 
 /** What is parsed of the packages and libraries, for the next program. */
 const parsed = new Map<string, ts.SourceFile | undefined>();

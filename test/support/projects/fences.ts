@@ -1,3 +1,7 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../repository.js";
+
 /** A block of code in a document. */
 export interface Fence {
   /** The path of the document. */
@@ -25,4 +29,19 @@ export function fencesOf(readme: string, text: string): Fence[] {
     }
   }
   return fences;
+}
+
+/** Returns the paths of the READMEs and of the pages of the packages. */
+export function findDocuments(): string[] {
+  const folders = readdirSync(repositoryRoot, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !entry.name.startsWith("."))
+    .map(({ name }) => name);
+  const readmes = ["README.md", "CONTRIBUTING.md", ...folders.map((name) => `${name}/README.md`)];
+  return [...readmes.filter((path) => existsSync(join(repositoryRoot, path))), ...folders.flatMap(findGuides)];
+}
+
+function findGuides(folder: string): string[] {
+  const path = join(repositoryRoot, folder, "docs");
+  const names = existsSync(path) ? readdirSync(path) : [];
+  return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/docs/${name}`);
 }
