@@ -385,10 +385,10 @@ suite("takeover of the objects of another operator", (test) => {
       await using operator = await scene.start({ existing: isReleased });
       const untilLogged = (text: string) =>
         waitFor(`the log says: ${text}`, () => operator.logs.some((line) => line.includes(text)), PATIENCE);
-      await untilLogged('exists already and belongs to ConfigMap "shop"');
+      await untilLogged('already exists and is owned by ConfigMap "shop"');
       await scene.patchAll({ metadata: { ownerReferences: null } });
       // Each object waits until its owner releases it.
-      await untilLogged("exists already and does not belong to this primary");
+      await untilLogged("already exists and is not owned by this primary");
       await operator.quiet();
       assert.is((await scene.get()).secret.metadata.ownerReferences, undefined);
       await scene.patchAll({ metadata: { annotations: { "example.com/adopt": "true" } } });

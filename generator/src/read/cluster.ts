@@ -49,7 +49,8 @@ export async function describeClusterProblem(
   const { name = "" } = error as Error;
   const message = messageOf(error).replace(/\s+/g, " ");
   // What the client says of an answer from elsewhere, what parses it, and what looks for its parts tell nothing that helps.
-  const isForeign = name === "ConnectionError" && message.includes("something between here and the API server");
+  const isForeign =
+    name === "ConnectionError" && message.includes("a proxy or load balancer in front of the API server");
   if (isForeign || /^(?:Syntax|Type)Error$/.test(name))
     return { message: `${server} (${origin}) does not answer as an API server`, advice: ELSEWHERE };
   if (isApiError(error) && error.code < 400) return { message, advice: ELSEWHERE };

@@ -41,10 +41,10 @@ export function checkController(definition: ControllerDefinition): void {
   if (definition.onAllEvents === true) {
     if (reconciler?.cleanup !== undefined)
       throw fail(
-        "reconciles on all events, and there is no cleanup then; reconcile() is called for deleted primaries, with context.isPrimaryDeleted",
+        "sets onAllEvents and has cleanup(), which is never called then; remove cleanup(), and handle deletion in reconcile() (context.isPrimaryDeleted)",
       );
     if (dependentsOf(definition).some((each) => isKubernetes(each) && each.heldForCleanup === true))
-      throw fail("reconciles on all events, and holds objects for a cleanup, which it has not; remove heldForCleanup");
+      throw fail("sets onAllEvents and heldForCleanup, but has no cleanup in this mode; remove heldForCleanup");
     if (workflow.dependents.length > 0)
       throw fail(
         `reconciles on all events, and has dependents (${workflow.dependents.map((each) => each.name).join(", ")}); a workflow needs the ` +
@@ -241,7 +241,7 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   const [domain] = (finalizer.includes("/") ? finalizer : defaultFinalizerOf(one.workflow.primary)).split("/");
   throw new Error(
     `controllers "${one.name}" and "${other.name}" share the finalizer "${finalizer}" of ${group === "" ? plural : `${plural}.${group}`}: ` +
-      "either would let a primary go before the other has cleaned up; " +
+      "the first to finish removes it before the other has cleaned up; " +
       `give "${renamed.name}" one of its own, such as "${domain}/${renamed.name}"`,
   );
 }
@@ -298,10 +298,10 @@ function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fai
   for (const { each, where } of [{ each: workflow, where: "" }, ...named]) {
     checkWorkflow(each, fail);
     if (each !== workflow && each.removed !== undefined)
-      throw fail(`states${where} what is removed, and that is for its own one to say; state it there`);
+      throw fail(`sets removed${where}; move it to the workflow of the controller`);
     const present = each.dependents.find((dependent) => isRemoved(dependent, dependent.name, workflow));
     if (present !== undefined)
-      throw fail(`says that dependent "${present.name}" is removed, and has it${where}; take it out of one of them`);
+      throw fail(`lists dependent "${present.name}" in removed, but still has it${where}; remove it from one of them`);
   }
 }
 
@@ -316,10 +316,12 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
     if (problem !== undefined) throw fail(`has the dependent "${name}", which ${problem}`);
     for (const former of movedFrom) {
       if (isRemoved(dependent, former, workflow))
-        throw fail(`says that dependent "${former}" moved to "${name}", and that it is removed; state one of the two`);
+        throw fail(`lists dependent "${former}" both in removed and as moved to "${name}"; remove one of the two`);
       const other = owners.get(former);
       if (other !== undefined)
-        throw fail(`says that dependent "${former}" moved to "${name}", and it is "${other}"; state it once`);
+        throw fail(
+          `lists dependent "${former}" as moved to "${name}", but it is already used by "${other}"; remove one of the two`,
+        );
       owners.set(former, name);
     }
   }
@@ -342,7 +344,7 @@ function checkShared({ dependents }: WorkflowDefinition, fail: Fail): void {
     users.set(source.name, dependent.name);
     if (other !== undefined)
       throw fail(
-        `has the dependents "${other}" and "${dependent.name}", which share event source "${source.name}", and nothing says whose a resource is; ` +
+        `has the dependents "${other}" and "${dependent.name}", which share event source "${source.name}", and nothing assigns a resource to one of them; ` +
           "give each of them isOwn, or let the runtime keep the ids (state)",
       );
   }
@@ -384,22 +386,21 @@ function firstSet<Settings extends object>(settings: Settings, names: readonly (
 function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefinition): string | undefined {
   const { desired, bulk, create, update, idOf, state, stateOf, source } = dependent;
   const isWritten = create !== undefined || update !== undefined;
-  if (isWritten && desired === undefined)
-    return "has no desired(); state what it should be, or leave out create and update";
+  if (isWritten && desired === undefined) return "has no desired(); add it, or remove create and update";
   if (!isWritten && desired !== undefined)
     return "has a desired(), and neither create nor update; leave out desired, or add one of them";
   if (bulk !== undefined && idOf === undefined)
-    return "is a bulk dependent without idOf, which tells its items apart; add it";
+    return "is a bulk dependent without idOf; add idOf to identify its items";
   if ("intervalMs" in source && !(source.intervalMs > 0))
     return `has ${source.intervalMs} for source.intervalMs; it needs more than 0`;
   if (state === undefined)
     return stateOf === undefined
       ? undefined
-      : "says what to keep (stateOf), and not where; state it (state), or leave out stateOf";
-  if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
+      : "has stateOf but no state; set state to where the id is stored, or remove stateOf";
+  if (idOf === undefined) return "stores an id (state) but has no idOf; add idOf";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
   if (state.kind !== "status") return problemOfState(state, primary, bulk !== undefined);
-  if (state.path.length === 0) return "keeps ids in the status, and states no path there";
+  if (state.path.length === 0) return "stores ids in the status but has no path; set state.path";
   if (!primary.hasStatusSubresource)
     return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
   return undefined;
@@ -462,7 +463,7 @@ function problemOfReference(dependent: KubernetesDependent, primary: ResourceDef
 function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDependent): string | undefined {
   if (mode !== "readOnly")
     return desired === undefined
-      ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
+      ? "has no desired(); add it, or set mode: readOnly if another client creates the object"
       : undefined;
   if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
   const needless = firstSet(rest, [
@@ -475,7 +476,7 @@ function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDepende
     "matcher",
     "operations",
   ]);
-  return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
+  return needless === undefined ? undefined : `is readOnly, so it is never written; remove ${needless}`;
 }
 
 function problemOfReleased({ released = [] }: KubernetesDependent): string | undefined {
@@ -509,7 +510,7 @@ function problemOfLink(dependent: KubernetesDependent, primary: ResourceDefiniti
   if (mode === "readOnly" || deletionOf(dependent) !== "garbageCollected") return undefined;
   const advice = "state deletion: ordered, so that the runtime deletes it";
   if (cluster !== undefined)
-    return `lives in cluster "${cluster}", where the garbage collector knows nothing of its primary; ${advice}`;
+    return `lives in cluster "${cluster}", where the garbage collector cannot find its primary; ${advice}`;
   if (resource.scope === "Cluster" && primary.scope === "Namespaced")
     return `is cluster-scoped, so that no ${kindNameOf(primary)} in a namespace can own it; ${advice}`;
   return undefined;
@@ -531,7 +532,7 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
     for (const { name: dependent, cluster } of dependentsOf(controller).filter(isKubernetes))
       if (cluster !== undefined && !clusters.includes(cluster))
         throw new Error(
-          `dependent "${dependent}" of controller "${controller.name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
+          `dependent "${dependent}" of controller "${controller.name}" lives in cluster "${cluster}", which is not configured; give it a ` +
             `connection in its option clusters, which has ${clusters.join(", ") || "none"}`,
         );
 }

@@ -61,7 +61,7 @@ export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
     if (mode !== "readOnly" && deletionOf(definition) === "garbageCollected" && isElsewhere(source.source))
       throw new Error(
         `dependent "${name}" shares event source "${source.source.name}", which watches another cluster, where the garbage collector ` +
-          "knows nothing of its primary; state deletion: ordered, so that the runtime deletes it",
+          "cannot find its primary; set deletion: ordered to have the operator delete it",
       );
     const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
     return new KubernetesReconciler({

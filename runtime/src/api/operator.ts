@@ -239,7 +239,7 @@ class RunnableOperator implements Operator {
   async #start(): Promise<ConnectedOperator> {
     for (;;) {
       const previous = this.#session;
-      if (previous !== undefined && previous.ended === undefined) throw new Error("the operator is started already");
+      if (previous !== undefined && previous.ended === undefined) throw new Error("operator is already started");
       const { stopTimeoutMs = STOP_TIMEOUT_MS } = this.#options;
       // Set before the first await, so that a concurrent start() or stop() finds the session.
       const session = new OperatorSession({ previous, client: this.#client, stopTimeoutMs, logger: this.#logger });
@@ -370,8 +370,8 @@ class RunnableOperator implements Operator {
     if (found !== undefined) return found;
     throw new Error(
       this.#names.includes(name)
-        ? `controller "${name}" is there only while the operator is started`
-        : `there is no controller "${name}", only ${this.#names.join(", ")}`,
+        ? `controller "${name}" is not available: the operator is not started`
+        : `controller "${name}" not found; the controllers are ${this.#names.join(", ")}`,
     );
   }
 
@@ -476,7 +476,7 @@ class RunnableOperator implements Operator {
 }
 
 function describeUnfinished({ reconcilesBefore: count }: OperatorSession): string {
-  return `the last run still has ${count} ${count === 1 ? "reconcile" : "reconciles"} in flight; the start waits for the end of the last run`;
+  return `the last run still has ${count} ${count === 1 ? "reconcile" : "reconciles"} in progress; delaying the start until they return`;
 }
 
 function completed(connection: Connection | ConnectionOptions): Connection {
@@ -558,7 +558,7 @@ class OperatorSession {
     await this.leadership?.end(isHandedOver ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
     await Promise.all(this.clients.map((client) => client.close()));
-    if (!isFinished) logger.warn({ deadlineMs: stopTimeoutMs }, "stopped while reconciles were still under way");
+    if (!isFinished) logger.warn({ deadlineMs: stopTimeoutMs }, "stopped with reconciles still in progress");
     return isFinished && stopped.every(Boolean) && wasFinished;
   }
 

@@ -31,14 +31,14 @@ interface Sweep {
 
 const SWEEPS: { readonly [Name in SweepName]: Sweep } = {
   deleted: {
-    failureOf: (name) => `objects of ${name}, which seems to be gone, were not deleted`,
-    problem: "its objects were not deleted",
+    failureOf: (name) => `cleanup of deleted primary ${name} failed`,
+    problem: "cleanup after deletion failed",
     isRecorded: true,
     cleanUp: (runner, object, options) => runner.cleanups.cleanUpDeleted(object, options),
   },
   unselected: {
-    failureOf: (name) => `the cleanup of ${name}, which is not selected, failed`,
-    problem: "it is not selected, and its cleanup failed",
+    failureOf: (name) => `cleanup of ${name}, which no longer matches the selector of the controller, failed`,
+    problem: "it no longer matches the selector, and its cleanup failed",
     isRecorded: false,
     cleanUp: (runner, object, options) => runner.cleanUpUnselected(object, options),
   },

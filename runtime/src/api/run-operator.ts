@@ -122,7 +122,7 @@ function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly a
   };
   const onFatal = (error: unknown) => {
     const stack = error instanceof Error ? error.stack : undefined;
-    logger.error({ stack }, `nobody caught an error, which ends the operator: ${messageOf(error)}`);
+    logger.error({ stack }, `uncaught error, shutting down: ${messageOf(error)}`);
     process.exit(1);
   };
   process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("uncaughtException", onFatal);
@@ -182,7 +182,7 @@ function applyToController(values: SettingValues, code: ControllerDefinition): C
   const limit: Partial<RateLimitOptions> = { ...(rateLimit && ownOptions(code, "rateLimit")), ...rateLimit };
   if (rateLimit !== undefined && (limit.maxReconciliations === undefined || limit.withinMs === undefined))
     throw new SettingsError([
-      `${prefix}rateLimit needs both maxReconciliations and within, as the code states neither`,
+      `${prefix}rateLimit requires both maxReconciliations and within, because the code sets neither`,
     ]);
   return {
     ...code,
@@ -280,13 +280,14 @@ function followSettings(settings: LoadedSettings, { logger, onChange }: FollowOp
       const later = changed.filter(({ isLive }) => isLive !== true).map(({ path }) => path);
       const live = changed.filter(({ isLive }) => isLive === true).map(({ path }) => path);
       if (later.length > 0)
-        logger.warn({ settings: later }, `changed in the file of settings, and need a restart: ${later.join(", ")}`);
+        logger.warn({ settings: later }, `settings changed that require a restart: ${later.join(", ")}`);
       if (live.length === 0) return;
       onChange(now);
-      logger.info({ settings: live }, `taken over from the file of settings: ${live.join(", ")}`);
+      logger.info({ settings: live }, `applied changed settings: ${live.join(", ")}`);
     } catch (error) {
       const message = messageOf(error);
-      if (message !== problem) logger.warn({}, `the settings stay as they are: ${message}`);
+      if (message !== problem)
+        logger.warn({}, `cannot reload the settings file, keeping the current settings: ${message}`);
       problem = message;
     }
   };

@@ -438,8 +438,8 @@ const publishDeletion: PrimaryStep = ({ definition }, { key }) =>
 const warnIfFinalizerStays: PrimaryStep = ({ finalizer, operator }, { key, object, isInitial }) => {
   if (finalizer === undefined || isInitial) return;
   if (object.metadata.deletionTimestamp !== undefined || !hasFinalizer(object, finalizer)) return;
-  const what = `${describeObject(object, object.metadata)} is not selected any more, and has the finalizer "${finalizer}" still`;
-  const message = `${what}: its deletion will wait until it is selected again, or somebody removes the finalizer`;
+  const what = `${describeObject(object, object.metadata)} no longer matches the selector of the controller but still has finalizer "${finalizer}"`;
+  const message = `${what}: deletion will block until it matches again or the finalizer is removed`;
   operator.logger.warn({ primary: key, finalizer }, message);
 };
 
@@ -561,12 +561,13 @@ function sourcesOptionsOf(
 function sourcesOfUser({ name, eventSources }: ControllerDefinition, facts: EventSourceFacts): readonly EventSource[] {
   try {
     const sources: unknown = synchronous(eventSources?.(facts) ?? []);
-    if (!Array.isArray(sources)) throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    if (!Array.isArray(sources))
+      throw new TypeError(`eventSources() must return an array, but returned ${typeof sources}`);
     const missing = sources.findIndex((each) => typeof each !== "object" || each === null);
     if (missing < 0) return sources as EventSource[];
-    throw new TypeError(`eventSources() returned ${String(sources[missing])} at [${missing}], and not an event source`);
+    throw new TypeError(`eventSources()[${missing}] must be an event source, but is ${String(sources[missing])}`);
   } catch (error) {
-    const problem = `the event sources of controller "${name}" could not be made: ${messageOf(error)}`;
+    const problem = `cannot create the event sources of controller "${name}": ${messageOf(error)}`;
     throw new Error(problem, { cause: error });
   }
 }

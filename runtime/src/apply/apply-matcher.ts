@@ -250,8 +250,8 @@ class ServerMutations {
     const what = `${part === "status" ? "the status of " : ""}${describeObject(definition, ref)}`;
     cause?.logger?.warn(
       { dependent: cause.dependent, paths },
-      `${what} is stored otherwise than desired (${places}): ${likelyCauseOf(paths, body, definition)}. This counts as desired, and is ` +
-        "sent again after 10 minutes at the earliest; exempt the object from the policy, or desire what is stored",
+      `${what} differs from the applied object (${places}): ${likelyCauseOf(paths, body, definition)}. Accepting the stored values, ` +
+        "next apply in 10m at the earliest; exempt the object or change desired()",
     );
   }
 

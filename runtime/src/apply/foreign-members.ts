@@ -77,7 +77,7 @@ export async function applyOverForeign(
       throw failure;
     });
     const object = describeObject(target.definition, ref);
-    const text = `removed ${members.map(describeMember).join(", ")} from ${object}, which the API server rejected otherwise: ${reasonOf(error)}`;
+    const text = `removed ${members.map(describeMember).join(", ")} from ${object}, because the API server rejected the write with them: ${reasonOf(error)}`;
     if (sent.kind !== "postponed") cause?.logger?.warn({ dependent: cause.dependent }, text);
     return sent;
   }
@@ -124,7 +124,7 @@ async function findInTheWay(error: ApiError, search: Search): Promise<readonly F
   }
   const named = first.filter(({ managers }) => managers.length > 0).slice(0, NAMED_MEMBERS);
   const list = named.map(({ fields, managers }) => `${fieldPathText(fields)} (${quoted(managers)})`).join(", ");
-  if (list !== "") error.message += `; it is rejected without fields of other field managers as well: ${list}`;
+  if (list !== "") error.message += `; it is also rejected without the fields of other field managers: ${list}`;
   throw error;
 }
 
@@ -140,7 +140,7 @@ async function dryRun(
     return [];
   } catch (failure) {
     if (isApiError(failure, 422)) return failure.causes.length === 0 ? undefined : failure.causes;
-    error.message += `; whether fields of other field managers are in the way cannot be found out: ${messageOf(failure)}`;
+    error.message += `; cannot check whether fields of other field managers cause this: ${messageOf(failure)}`;
     throw error;
   }
 }

@@ -462,7 +462,7 @@ export class KindOperations<Resource extends KubernetesObject, Input = WholeObje
     const { definition } = this.#target;
     const what = `${verb}${part === "status" ? "Status" : ""} of ${describeObject(definition, ref)}`;
     if (verb === "create" && (matcher !== undefined || (mode !== "forceFilter" && mode !== "cacheOnly")))
-      throw new Error(`${what} is compared with nothing, so its mode is forceFilter or cacheOnly, without a matcher`);
+      throw new Error(`${what} has nothing to compare with; use mode forceFilter or cacheOnly, without a matcher`);
     if (mode === "forceFilter" && matcher)
       throw new Error(`${what} compares with nothing in mode forceFilter; leave the matcher out`);
     if (mode === "matchAndFilter" && matcher === false)

@@ -176,7 +176,7 @@ async function applyMigrating(sender: Sender, write: Write<DecodedResource>): Pr
     const sent = await sender.send(afterEdit(write, given));
     const text =
       `${describeObject(target.definition, ref)} had lost its managed fields, and keeps ${left.map(fieldPathText).join(", ")}, ` +
-      `which may be left over from an earlier version: the API server does not let them go: ${messageOf(error)}`;
+      `which may remain from an earlier version, because the API server rejected their removal: ${messageOf(error)}`;
     cause?.logger?.warn({ dependent: cause.dependent }, text);
     return sent;
   }

@@ -345,7 +345,7 @@ export function checkReleased({ definition }: WriteTarget, desired: ObjectBody, 
   const stated = released.find((path) => valueAt(desired, path) !== undefined);
   if (stated === undefined) return;
   throw new Error(
-    `${describeObject(definition, desired.metadata)} cannot be written: ${stated} is released to another controller, and desired() states it; ` +
+    `${describeObject(definition, desired.metadata)} cannot be written: ${stated} is released to another controller, and desired() sets it; ` +
       `remove it from what desired() returns, or from released`,
   );
 }
@@ -373,18 +373,18 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
   const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
   const who =
     managers.length === 0
-      ? "somebody, another primary or an admission policy"
+      ? "another client, primary, or admission policy"
       : managers.map((name) => `"${name}"`).join(" and ");
   const why =
     loop === "unsettled"
-      ? "another content was desired each time"
+      ? "its desired content changes on every reconcile"
       : kind === EXTERNAL_KIND
-        ? "the service, or somebody, undoes it each time"
+        ? "the external service or another client reverts it each time"
         : paths.length === 0
           ? // Either looks the same to a watch that selects the label.
-            `it is deleted, or loses its label ${CONTROLLER_LABEL}, again and again`
-          : `${who} undoes it each time`;
-  return `${kind} ${object}${what} was written ${writes} times, and ${why}; it is written less and less often`;
+            `it is deleted or loses its label ${CONTROLLER_LABEL} each time`
+          : `${who} reverts it each time`;
+  return `${kind} ${object}${what} was written ${writes} times, but ${why}; backing off`;
 }
 
 /** Creates the error of a step that cannot go on without a write that is postponed. */

@@ -293,8 +293,8 @@ function checkLink({ definition }: WriteTarget, desired: ObjectBody["metadata"],
   const missing = missingLink(object.metadata, desired);
   if (missing.length === 0 || object.metadata.deletionTimestamp !== undefined) return;
   throw new Error(
-    `${describeObject(definition, desired)} was stored without what ties it to its primary (${missing.join(", ")}): an admission policy or ` +
-      "webhook takes it off; exempt the object from it. Else the operator does not find the object, and leaves it when its primary is deleted",
+    `${describeObject(definition, desired)} was stored without ${missing.join(", ")}: an admission policy or ` +
+      "webhook removed it. Exempt the object; otherwise the operator can neither find it nor delete it with its primary",
   );
 }
 
@@ -332,15 +332,15 @@ export function checkAdoption(
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
   // No watch event enqueues the primary when an object that is not linked to it is deleted.
   const later = (problem: string) => new RetryAfterError(`${object} ${problem}`, LOOK_AGAIN_AFTER_MS);
-  const strange = "exists already and does not belong to this primary";
+  const strange = "already exists and is not owned by this primary";
   if (policy !== "adopt" && isTerminating)
     throw later(`${strange}; it is being deleted: wait for that, or give the dependent another name`);
   const other = otherOwnerOf(live.metadata, desired);
   if (other !== undefined) {
-    const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
-    throw fail(`${what} belongs to ${other}; delete it there, or give the dependent another name`);
+    const what = policy === "adopt" ? "cannot be adopted: it" : "already exists and";
+    throw fail(`${what} is owned by ${other}; delete it there, or change the name that desired() returns`);
   }
-  const advice = "delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+  const advice = "delete it, set existing: adopt, or change the name that desired() returns";
   if (policy !== "adopt") throw fail(`${strange}; ${advice}`);
-  if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created when it is gone");
+  if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created again after its deletion");
 }

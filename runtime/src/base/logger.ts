@@ -46,7 +46,7 @@ export function createSafeLogger(logger: Logger): Logger {
   const onFailure = (error: unknown) => {
     if (hasFailed) return;
     hasFailed = true;
-    process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
+    process.emitWarning(`logger failed, log lines are lost: ${messageOf(error)}`);
   };
   const at = (level: LineLevel) => (fields: object, message: string) =>
     callUnawaited(() => logger[level](new Truncation().of(fields) as object, truncateText(message)), { onFailure });

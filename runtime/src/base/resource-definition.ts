@@ -95,7 +95,7 @@ export function isReachable(definition: ResourceDefinition, served: readonly str
   const { version } = definition;
   if (served.includes(version) || served.length === 0) return served.length > 0;
   throw new Error(
-    `${kindNameOf(definition)} is served in other versions only (${served.join(", ")}): serve ${version} again, or state a version that is served`,
+    `${kindNameOf(definition)} is served in other versions only (${served.join(", ")}): serve ${version} again, or use a version that is served`,
   );
 }
 

@@ -47,14 +47,14 @@ export function requireFunctions(owner: string, options: { readonly [option: str
 export function checkNamespaces(owner: string, namespaces: readonly string[] | undefined): void {
   if (namespaces === undefined) return;
   if (!Array.isArray(namespaces))
-    throw new TypeError(`the namespaces of ${owner} are ${describe(namespaces)}, and not a list`);
+    throw new TypeError(`the namespaces of ${owner} must be an array, but are ${describe(namespaces)}`);
   if (namespaces.length === 0)
     throw new TypeError(`${owner} has an empty list of namespaces; name at least one, or leave the list out`);
   // A DNS label (1.36, ValidateNamespaceName).
   const isName = (each: unknown) => typeof each === "string" && hasFormat(each, "k8s-short-name");
   const wrong = namespaces.findIndex((each) => !isName(each));
   if (wrong === -1) return;
-  throw new TypeError(`${describe(namespaces[wrong])}, which ${owner} is to watch, is no name of a namespace`);
+  throw new TypeError(`${describe(namespaces[wrong])} is not a valid namespace name (namespaces of ${owner})`);
 }
 
 /** Tells whether an API server accepts a text as a label selector. */

@@ -52,7 +52,7 @@ export class ObjectIndex {
     try {
       const values: unknown = synchronous(this.#call(object));
       if (Array.isArray(values)) return values as string[];
-      throw new TypeError(`it returned ${typeof values}, and not a list of values`);
+      throw new TypeError(`it must return an array of values, but returned ${typeof values}`);
     } catch (error) {
       onFailure(error);
       return [];

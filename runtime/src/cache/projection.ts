@@ -48,7 +48,7 @@ function parsePath(path: string): string[] {
 
 function noPath(path: string): Error {
   return new Error(
-    `"${path}" is no path to a field: write it like status.phase, spec.containers[].image or metadata.labels["example.com/app"]`,
+    `"${path}" is not a valid field path: use the form status.phase, spec.containers[].image or metadata.labels["example.com/app"]`,
   );
 }
 

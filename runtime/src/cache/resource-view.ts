@@ -193,7 +193,7 @@ export class ResourceView {
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined)
-      throw new Error(`there is no index "${name}" of ${this.definition.plural}; state it under indexes`);
+      throw new Error(`there is no index "${name}" of ${this.definition.plural}; add it to indexes`);
     const found = [...this.#attachments.values()].flatMap(({ cache }) => cache.indexOf(valuesOf)?.keysOf(value) ?? []);
     return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }

@@ -107,7 +107,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 export function namespaceOf({ namespace, origin }: Pick<Connection, "namespace" | "origin">, owner: string): string {
   if (namespace !== undefined) return namespace;
   const problem = `${owner} watches the namespace of its connection, and ${origin} has none`;
-  throw new Error(`${problem}; state one there, or list the namespaces`);
+  throw new Error(`${problem}; set one there, or list the namespaces`);
 }
 
 /** Returns the headers of impersonation. */

@@ -48,8 +48,7 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
       return current;
     } catch (error) {
       const isUsed = current !== undefined && !isAwaited;
-      if (isUsed)
-        logger?.warn({}, `${what} failed: ${messageOf(error)}; the credentials that were read before stay in use`);
+      if (isUsed) logger?.warn({}, `${what} failed: ${messageOf(error)}; keeping the previous credentials`);
       // Credentials that worked before will be replaced by working ones: a final error would end the retries of a running operator.
       const isFinal = wasGood && findError(error, "TerminalError") !== undefined;
       throw new Error(`${what} failed`, { cause: isFinal ? new Error(messageOf(error)) : error });

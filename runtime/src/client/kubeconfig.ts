@@ -323,9 +323,11 @@ interface ExecCredential {
 function createExecCredentials(plugin: ExecPlugin, context: ExecPluginContext): Connection["credentials"] {
   const { command = "", interactiveMode } = plugin;
   const what = `the authentication plugin of ${context.origin}`;
-  if (command === "") throw new Error(`${what} states no command`);
+  if (command === "") throw new Error(`${what} has no command; set exec.command`);
   if (interactiveMode === "Always")
-    throw new Error(`${what}, ${command}, needs somebody who answers it: its interactiveMode is Always`);
+    throw new Error(
+      `${what}, ${command}, is interactive (interactiveMode: Always), and an operator has no terminal; use a non-interactive plugin or a token`,
+    );
   const { logger } = context;
   return createRenewedCredentials({
     what,

@@ -145,7 +145,7 @@ function waitAfter(error: Error, { isRepeatable }: ApiRequest, backoff: Backoff)
     return isWorthRepeating(error, isRepeatable) ? Math.max(error.retryAfterMs ?? 0, backoff.next()) : undefined;
   if (error.name !== "ConnectionError" || (error as ConnectionError).isFinal) return undefined;
   if (isRepeatable !== false || !(error as ConnectionError).wasSent) return backoff.next();
-  error.message += "; it is not repeated, as it may have been carried out";
+  error.message += "; not retried, because the API server may have executed it";
   return undefined;
 }
 
@@ -204,7 +204,7 @@ export function errorOf({ path, status, headers, body }: TransportResponse): Api
   if (status === 404 && notServed !== undefined) parsed = { message: `${notServed}: ${NOT_SERVED_HINT}` };
   else if (status === 404 && parsed.kind !== "Status") {
     // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
-    const message = `something between here and the API server answered 404: ${quoted}`;
+    const message = `a proxy or load balancer in front of the API server answered 404: ${quoted}`;
     return new ApiError(502, { reason: "BadGateway", message }, retryAfterMs);
   }
   return new ApiError(status, parsed, retryAfterMs);

@@ -171,7 +171,7 @@ export class Transport {
   /** Returns the error about an answer that the API server does not give to a request; `form` says how it differs: `in HTML`, `with no list`. */
   foreignAnswer(request: Pick<TransportRequest, "method" | "path">, form: string): ConnectionError {
     const asked = this.#describe(request);
-    return new ConnectionError(`${asked} was answered ${form}, by something between here and the API server`);
+    return new ConnectionError(`${asked} was answered ${form}, by a proxy or load balancer in front of the API server`);
   }
 
   /** Returns the error about an answer of which the client takes no more; the request is not repeated. */

@@ -229,7 +229,7 @@ export class ExternalReconciler implements DependentReconciler {
     if (graceMs > 0) {
       this.source.invalidate(keyOf(primary.metadata));
       grace?.reconcileAfter(primary, graceMs);
-      const because = `the operator met this primary just now, and what was created before may not be listed yet; it is fetched again in ${Math.ceil(graceMs / 1000)} s`;
+      const because = `primary was seen for the first time, and resources created earlier may not be listed yet; fetching again in ${Math.ceil(graceMs / 1000)} s`;
       return { kind: "blocked", because };
     }
     const write: ExternalWrite = { key, id: wanted.id, desired: wanted.object };

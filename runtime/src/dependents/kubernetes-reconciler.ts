@@ -153,7 +153,7 @@ export class KubernetesReconciler implements DependentReconciler {
     const rival = run.reconcile.notes.claim({ dependent: dependent.name, item }, this.objects.place, wanted.id);
     if (rival === dependent.name) return wanted;
     throw new TerminalError(
-      `desired() of dependent "${dependent.name}" returned ${dependent.resource.kind} "${wanted.id}", which dependent "${rival}" wants as well; ` +
+      `desired() of dependent "${dependent.name}" returned ${dependent.resource.kind} "${wanted.id}", which dependent "${rival}" also returns; ` +
         "give one of them another name",
     );
   }
@@ -221,7 +221,7 @@ export class KubernetesReconciler implements DependentReconciler {
       if (!isCleanup) throw error;
       // Its inputs may be gone, which must not block the deletion of the primary.
       const { name } = this.#options.definition;
-      const text = `desired() does not tell where the object of dependent "${name}" would be: ${messageOf(error)}`;
+      const text = `desired() cannot determine the object of dependent "${name}": ${messageOf(error)}`;
       run.context.logger.debug({ dependent: name }, text);
       return undefined;
     }

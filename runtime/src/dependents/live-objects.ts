@@ -161,8 +161,8 @@ export class LiveObjects {
     const { resource, name } = this.#options.definition;
     const names = all.map(({ object }) => keyOf(object.metadata)).join(", ");
     throw new Error(
-      `${all.length} ${resource.plural} belong to its primary (${names}), and dependent "${name}" is one; limit it by a labelSelector or ` +
-        "a fieldSelector, or make it a bulk dependent",
+      `dependent "${name}" must have one ${resource.kind}, but its primary has ${all.length} (${names}); add a labelSelector or ` +
+        "fieldSelector, or make it a bulk dependent",
     );
   }
 

@@ -115,11 +115,9 @@ export class LoopReporter implements LoopListener {
     const what = paths.length === 0 ? "the object itself" : paths.join(", ");
     const why =
       loop === "undone"
-        ? `although nothing else was desired: somebody, another primary or an admission policy undoes ${what} each time`
-        : `without a change of the primary: ${what} is desired otherwise each time`;
-    const next = isUrgent
-      ? "without it objects would be left behind, so it is put back at once each time"
-      : "it is written less and less often from now on";
+        ? `although the desired object did not change: another client, primary, or admission policy reverts ${what} each time`
+        : `although the inputs did not change: ${paths.length === 0 ? "the desired object" : `desired ${what}`} differs on every reconcile`;
+    const next = isUrgent ? "restoring it immediately, because objects would be orphaned without it" : "backing off";
     report(this.#options, about, {
       type: "Warning",
       reason: "WriteLoop",

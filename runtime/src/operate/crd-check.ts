@@ -52,7 +52,8 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition, sig
     ];
   const problems: string[] = [];
   const { scope, names, versions, preserveUnknownFields } = crd.spec;
-  if (names.kind !== definition.kind) problems.push(`${name} is of kind ${names.kind}, and not ${definition.kind}`);
+  if (names.kind !== definition.kind)
+    problems.push(`${name} defines kind ${names.kind}, but the operator expects ${definition.kind}`);
   const scopes = `${describeScope(scope)} in the cluster and ${describeScope(definition.scope)} in the operator`;
   if (scope !== definition.scope)
     problems.push(`${name} is ${scopes}; run gen-operator generate with the CRD of the cluster`);

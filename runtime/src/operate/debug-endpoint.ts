@@ -68,7 +68,7 @@ export function debugHandler(subject: DebugSubject, token: DebugToken, probing =
         const headroom = snapshotHeadroom(probing.readMemoryFacts());
         if (headroom.missingBytes > 0) return noRoom(headroom);
         const what =
-          "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file";
+          "the debug endpoint is taking a heap snapshot: the process is paused, and the file contains everything that it holds, which may include Secrets";
         logger.warn({}, what);
         const body = probing.takeHeapSnapshot();
         return { status: 200, body, contentType: "application/json", headers: fileName(instance, "heapsnapshot") };
@@ -131,7 +131,7 @@ function noRoom({ neededBytes, availableBytes, missingBytes }: ReturnType<typeof
     (bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`,
   );
   const what = `a heap snapshot may take ${needed}, and the process has ${available} left: ${missing} are missing`;
-  return textAnswer(503, `no room: ${what}; give it more memory, or ask a replica that has more`);
+  return textAnswer(503, `insufficient memory: ${what}; raise the memory limit, or use a replica with more memory`);
 }
 
 function fileName(instance: string, ending: string): { readonly [header: string]: string } {
@@ -158,7 +158,7 @@ export function refusalOf(headers: IncomingHttpHeaders, token: string): Endpoint
   if (!LOCAL_HOST.test(headers.host ?? ""))
     return textAnswer(403, "forbidden: ask for it as localhost, 127.0.0.1 or [::1]");
   if (headers.origin !== undefined)
-    return textAnswer(403, "forbidden: web pages may not ask, and the request has an Origin");
+    return textAnswer(403, "forbidden: requests from web pages (with an Origin header) are not allowed");
   const given = /^Bearer ([^\s]+)$/i.exec(headers.authorization ?? "")?.[1];
   if (given !== undefined && isSameToken(given, token)) return undefined;
   const why = "unauthorized: the header Authorization has to be Bearer, and the token of the debug endpoint";

@@ -87,7 +87,7 @@ export class EventRecorder implements EventSink {
       return;
     }
     if (!this.#takeBudget(`${about.kind} ${namespace}/${name}`)) {
-      const message = "an Event was not recorded: there are too many about its object";
+      const message = "dropped an Event: too many Events for its object";
       return this.#options.logger.debug({ controller, reason }, message);
     }
     const series = this.#createSeries(source, { ...draft, type, action });

@@ -172,23 +172,23 @@ function checkOfSource(name: string, { status, reason = "it does not say why", .
 // A standby replica is ready: otherwise a rolling update would never complete.
 function checkOfLeadership({ isLeading, leader, problem }: LeadershipState): Check {
   const name = "leader-election";
-  if (problem !== undefined) return { name, problem: `nobody leads as far as this replica knows: ${problem}` };
-  const holder = leader === undefined ? "nobody" : `"${leader}"`;
-  return { name, note: isLeading ? "this one leads" : `stands by, ${holder} leads` };
+  if (problem !== undefined) return { name, problem: `no leader is known to this replica: ${problem}` };
+  const holder = leader === undefined ? "unknown" : `"${leader}"`;
+  return { name, note: isLeading ? "this replica is the leader" : `standing by, leader is ${holder}` };
 }
 
 function startOf(subject: ProbeSubject): readonly Check[] {
   if (subject.hasStarted()) return [{ name: "started" }];
   const { controllers } = subject.health();
   const starts = Object.entries(controllers).map(([name, { isStarted }]) => checkOfStart(subject, name, isStarted));
-  return [{ name: "started", problem: "not all that is watched is known yet" }, ...starts];
+  return [{ name: "started", problem: "waiting for caches to sync" }, ...starts];
 }
 
 function checkOfStart(subject: ProbeSubject, controller: string, isStarted: boolean): Check {
   const name = `controller/${controller}`;
   if (isStarted) return { name };
   const found = subject.controllers().find(({ definition }) => definition.name === controller);
-  return { name, problem: found?.failures.join("; ") || "it has not begun" };
+  return { name, problem: found?.failures.join("; ") || "not started yet" };
 }
 
 async function checksOf(checks: ProbeChecks["live"] = {}): Promise<readonly Check[]> {

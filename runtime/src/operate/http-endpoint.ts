@@ -125,13 +125,13 @@ export class HttpEndpoint {
 
   #reportBroken(error: unknown): void {
     const { what, logger } = this.#options;
-    logger.debug({}, `an answer of ${what} was broken off: ${messageOf(error)}`);
+    logger.debug({}, `a response of ${what} was aborted: ${messageOf(error)}`);
   }
 
   #failure(error: NodeJS.ErrnoException): Error {
     const { what, setting, address } = this.#options;
     const why = memberOf(LISTEN_PROBLEMS, error.code ?? "") ?? messageOf(error);
-    const way = `state another address (${setting}), or "0" for none`;
+    const way = `set ${setting} to another address, or to "0" to disable it`;
     return new Error(`${what} cannot be served at ${describeAddress(address)}: ${why}; ${way}`);
   }
 }

@@ -210,7 +210,7 @@ export class Elector {
     const holder = holderOf(lease);
     this.#keep(lease);
     if (holder === undefined) return `holderIdentity of ${this.#name} was removed by another client`;
-    if (holder !== this.#options.identity) return `"${holder}" has taken ${this.#name}`;
+    if (holder !== this.#options.identity) return `${this.#name} was acquired by "${holder}"`;
     return `leaseTransitions of ${this.#name} was set to ${termOf(lease)} by another client`;
   }
 
@@ -235,7 +235,7 @@ export class Elector {
       await this.#follow(found?.metadata.resourceVersion);
     } catch (error) {
       if (this.#ending.signal.aborted) return false;
-      this.#tell(`${this.#name} could not be taken or watched: ${messageOf(error)}`, error);
+      this.#tell(`${this.#name} could not be acquired or watched: ${messageOf(error)}`, error);
       await this.#pause(retryPeriodMs);
     }
     const passedMs = this.#clock.now() - beganAtMs;
@@ -272,7 +272,7 @@ export class Elector {
     const [before, now] = [holderOf(this.#lease), holderOf(lease)];
     this.#keep(lease);
     if (now === undefined || now === before || now === this.#options.identity) return;
-    this.#options.logger.info({ lease: this.#name, leader: now }, `stands by: "${now}" leads`);
+    this.#options.logger.info({ lease: this.#name, leader: now }, `standing by: ${this.#name} is held by "${now}"`);
     this.#options.onChange?.();
   }
 
@@ -303,7 +303,7 @@ export class Elector {
     fence.open(since, terms.renewDeadlineMs, onShut);
     if (!this.isLeading) return;
     const fields = { lease: this.#name, leader: this.#options.identity, term: this.#term };
-    logger.info(fields, `leads by ${this.#name}`);
+    logger.info(fields, `acquired ${this.#name}; starting controllers`);
     this.#options.onChange?.();
     this.#resolveLeading();
   }
@@ -348,7 +348,7 @@ export class Elector {
     this.#state = "ended";
     this.#ending.abort(new Error(reason));
     fence.shut(reason);
-    const error = new LeadershipError(`the leadership is lost: ${reason}`);
+    const error = new LeadershipError(`lost leadership: ${reason}`);
     logger.error({ lease: this.#name }, error.message);
     this.#options.onChange?.();
     this.#options.onLost(error);
@@ -445,7 +445,7 @@ export class WriteFence {
     const driftMs = Math.abs(now.wallMs - since.wallMs - passedMs);
     if (driftMs > MAX_DRIFT_MS)
       this.shut(
-        `its clocks are ${Math.round(driftMs / 1000)} s apart since the last renewal: the machine was suspended, or the clock was set`,
+        `its wall clock and monotonic clock differ by ${Math.round(driftMs / 1000)} s since the last renewal: the machine was suspended, or the clock was set`,
       );
     else if (passedMs >= forMs) this.shut(`its Lease was not renewed for ${Math.round(passedMs)} ms`);
     else return forMs - passedMs;
@@ -456,7 +456,7 @@ export class WriteFence {
   check({ method, path }: { readonly method: string; readonly path: string }): void {
     if (this.leftMs > 0) return;
     throw new LeadershipError(
-      `${method} ${path.replace(/\?.*$/, "")} was not sent, as this operator does not lead: ${this.#reason}`,
+      `${method} ${path.replace(/\?.*$/, "")} was not sent, because this replica is not the leader: ${this.#reason}`,
     );
   }
 }

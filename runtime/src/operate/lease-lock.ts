@@ -154,7 +154,7 @@ export interface LeaderElectionSettings {
   readonly renewDeadlineMs?: number | undefined;
   /** The time between two attempts to renew or to acquire. Default: 2,000 ms. */
   readonly retryPeriodMs?: number | undefined;
-  /** What happens when the leadership is lost: the process ends with 1, or the operator starts again as a candidate. Default: `exit`. */
+  /** What happens when leadership is lost: the process ends with 1, or the operator starts again as a candidate. Default: `exit`. */
   readonly onLoss?: "exit" | "standby" | undefined;
 }
 
@@ -201,7 +201,7 @@ export function leaseTermsOf(
   const { name = `${prefix}-leader`, namespace = own } = settings;
   if (namespace === undefined)
     throw new Error(
-      "leader election needs the namespace of its Lease: state leaderElection.namespace, as the connection names none",
+      "leader election needs the namespace of its Lease: set leaderElection.namespace, because the connection has no namespace",
     );
   return { ref: { name, namespace }, ...durationsOf(settings) };
 }

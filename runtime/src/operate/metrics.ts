@@ -240,11 +240,10 @@ export const METRICS = {
     ["controller", "dependent", "outcome"],
     DEPENDENT_SECONDS,
   ),
-  gen_operator_write_loops_total: counter("Writes that repeat what was undone, or is desired otherwise each time.", [
-    "controller",
-    "dependent",
-    "kind",
-  ]),
+  gen_operator_write_loops_total: counter(
+    "Writes in a write loop: reverted by another client, or of desired content that changes each time.",
+    ["controller", "dependent", "kind"],
+  ),
   gen_operator_external_writes_total: counter(
     "Resources of external dependents that were created, updated or deleted, by verb.",
     ["controller", "dependent", "verb"],
@@ -253,10 +252,7 @@ export const METRICS = {
     "Writes under the field manager of the controller that another process sent while this one led.",
     CONTROLLER_LABELS,
   ),
-  gen_operator_postponed_writes: gauge(
-    "Writes that wait, because their objects were written over and over.",
-    CONTROLLER_LABELS,
-  ),
+  gen_operator_postponed_writes: gauge("Writes postponed by a write loop.", CONTROLLER_LABELS),
   gen_operator_given_up_primaries: gauge(
     "Primaries whose last reconcile failed without a quick retry left.",
     CONTROLLER_LABELS,
@@ -269,7 +265,7 @@ export const METRICS = {
     "Watches, one for each kind, namespace and cluster, whose objects are not known yet.",
     KIND_LABELS,
   ),
-  gen_operator_paused_primaries: gauge("Primaries that somebody has paused.", CONTROLLER_LABELS),
+  gen_operator_paused_primaries: gauge("Paused primaries.", CONTROLLER_LABELS),
   gen_operator_watch_ends_total: counter(
     "Watches that ended and were begun anew, by reason: ended (in time, by the server), expired, restored or failed.",
     ["kind", "reason"],
@@ -439,7 +435,7 @@ export class ProcessMetrics {
       ["nodejs_external_memory_bytes", "Memory of buffers outside V8's heap.", external],
       [
         "nodejs_eventloop_lag_max_seconds",
-        "How late the event loop was at most since the last question.",
+        "Maximum event loop delay since the last scrape.",
         this.#takeMaxDelayMs() / 1000,
       ],
     ];

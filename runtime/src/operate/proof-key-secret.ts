@@ -108,7 +108,7 @@ export class ProofKeySecret implements ProofKeys {
     if (key.length !== KEY_BYTES)
       throw new Error(
         `${describeObject(SECRET.definition, this.ref)} has no key of ${KEY_BYTES} bytes in data.key; restore it from a backup, or delete the ` +
-          "Secret, so that the operator creates one and signs again all that it finds",
+          "Secret, to have the operator create a new key and sign all ids that it finds",
       );
     return { key: new ProofKey(key), marks: new Set(Object.keys(secret?.metadata.annotations ?? {})) };
   }

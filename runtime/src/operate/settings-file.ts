@@ -61,5 +61,5 @@ function unknownIn(parent: string, path: string, settings: readonly Setting[]): 
   const below = settings.filter((each) => each.path.startsWith(prefix));
   const names = new Set(below.map((each) => each.path.slice(prefix.length).split(".")[0]));
   const what = parent === "controllers" ? "no controller of this operator" : "no setting";
-  return `${path} is ${what}; there are ${[...names].join(", ")}`;
+  return `${path} is ${what}; must be one of ${[...names].join(", ")}`;
 }

@@ -51,7 +51,7 @@ export const OPERATOR_SETTINGS = settingsIn({
   kubeconfig: { type: file, help: "A kubeconfig file, in place of KUBECONFIG", env: undefined },
   namespaces: {
     type: namespaces,
-    help: "What controllers watch that state no namespaces",
+    help: "Namespaces of controllers that set none",
     env: "WATCH_NAMESPACES",
     option: undefined,
   },
@@ -69,7 +69,7 @@ export const OPERATOR_SETTINGS = settingsIn({
   "leaderElection.leaseDuration": {
     type: duration,
     flag: "leader-elect-lease-duration",
-    help: "How long others wait. Default: 15s",
+    help: "How long standby replicas wait after the last renewal before they acquire the Lease. Default: 15s",
   },
   "leaderElection.renewDeadline": {
     type: duration,
@@ -84,7 +84,7 @@ export const OPERATOR_SETTINGS = settingsIn({
   "leaderElection.onLoss": {
     type: choice("exit", "standby"),
     flag: "leader-election-on-loss",
-    help: "What a leader does that leads no more. Default: exit",
+    help: "What to do when the lease is lost: exit or standby. Default: exit",
   },
   "proofKey.name": { type: objectName, help: "The Secret with the key for proofs. Default: gen-operator-proof-key" },
   "proofKey.namespace": { type: namespace, help: "The namespace of that Secret. Default: the one of the operator" },
@@ -108,12 +108,12 @@ export const OPERATOR_SETTINGS = settingsIn({
   "watchdog.timeout": {
     type: secondsOrOff,
     flag: "watchdog-timeout",
-    help: "How long the main thread may hang before a thread of up to 12 MB names what runs, 0s for no such thread. Default: 0s",
+    help: "How long the main thread may hang before a watchdog thread (up to 12 MB) reports the running function; 0s disables it. Default: 0s",
   },
   "watchdog.onHang": {
     type: choice("report", "exit"),
     flag: "watchdog-on-hang",
-    help: "What that thread does besides: exit breaks off what hangs and ends the process. Default: report",
+    help: "What the watchdog does: report, or exit to terminate the process as well. Default: report",
   },
   startTimeout: { type: duration, help: "Ends with 1 if the start takes longer. Default: never" },
   stopTimeout: { type: duration, help: "How long reconciles may take at the stop. Default: 25s" },
@@ -132,7 +132,10 @@ export const CONTROLLER_SETTINGS = settingsIn({
   "retry.initialInterval": { type: duration, help: "The time to the first retry" },
   "retry.multiplier": { type: number(1), help: "By how much it grows" },
   "retry.maxInterval": { type: duration, help: "The longest time between two quick retries" },
-  "retry.jitter": { type: number(0, 1), help: "By which part of itself a time gets longer at most, at random" },
+  "retry.jitter": {
+    type: number(0, 1),
+    help: "Maximum random increase of each retry interval, as a fraction of it (0.2 adds up to 20%)",
+  },
   "rateLimit.maxReconciliations": { type: integer(1), help: "How often one primary is reconciled at most" },
   "rateLimit.within": { type: duration, help: "In which time" },
 });
@@ -198,9 +201,7 @@ export function readFlags(settings: readonly Setting[], args: readonly string[])
     }
     const setting = settings.find(({ flag }) => flag === name);
     if (setting === undefined && name !== "config") {
-      problems.push(
-        `${name === "" ? JSON.stringify(arg) : `--${name}`} is no flag of this operator; --help lists them`,
-      );
+      problems.push(`${name === "" ? JSON.stringify(arg) : `--${name}`}: unknown flag; see --help`);
       continue;
     }
     const isSwitch = setting?.type === boolean && !/^(true|false)$/i.test(rest[0] ?? "");
@@ -234,7 +235,7 @@ export function helpOf(settings: readonly Setting[]): string {
   const ofControllers = settings.filter(isOfController);
   return [
     "Settings of this operator: a flag, or a variable of the environment, or a line of the file that --config or CONFIG_FILE names.",
-    "A flag has the last word, then the environment, then the file, then the code.",
+    "Flags override environment variables, which override the file, which overrides the code.",
     "",
     rowOf("--config", "CONFIG_FILE", "A file of settings, YAML or JSON"),
     ...own.map(({ flag, env, help }) => rowOf(`--${flag}`, env, help)),

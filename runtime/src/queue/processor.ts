@@ -278,7 +278,7 @@ function afterDeletion(
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   const { object } = event.entry;
-  const log = logOf("info", `${describeObject(object, object.metadata)} is gone, or no longer watched`);
+  const log = logOf("info", `${describeObject(object, object.metadata)} was deleted or is no longer watched`);
   // Handled at the end of the reconcile in progress.
   if (state.running !== "nothing")
     return withLog(stay({ ...state, eventing: "deleted", reasons: [], priority: "background" }), log);
@@ -366,21 +366,21 @@ function afterFailure(
     const last = settings.retry.isLastAttempt(retry) ? "warn" : undefined;
     const log = isEnded
       ? logOf("debug", `the reconcile was ended early: ${messageOf(error)}`)
-      : failureLog(error, { what: "and runs again for a new change", isHandled, last });
+      : failureLog(error, { what: "requeued because of a newer change", isHandled, last });
     return { state, effects: [log, { kind: "submit" }] };
   }
   const failures = running.failures + 1;
   const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);
   const state: PrimaryState = { ...running, running: "nothing", failures, isGivenUp: false, heldUntil: now + holdMs };
   const giveUp = (): Transition => {
-    const what = "and is not tried again before something changes";
+    const what = "not retrying until the next change";
     const log = failureLog(error, { what, isHandled, last: "error" });
     const given: PrimaryState = { ...state, isGivenUp: true };
     return withLog(isPending ? waitFor(given, "hold", holdMs) : resync(given, settings), log);
   };
   const retryIn = (waiting: PrimaryState, retryAfterMs: number): Transition => {
     const fields = { retryAfterMs, attempt: waiting.retry?.attempt ?? 0 };
-    const slow = { what: "and is tried again less and less often", last: "error" } as const;
+    const slow = { what: "retrying with increasing backoff", last: "error" } as const;
     const isHeld = isPending && holdMs < retryAfterMs;
     const next = isHeld ? waitFor(waiting, "hold", holdMs) : runAgainAfter(waiting, "retry", retryAfterMs);
     return withLog(next, failureLog(error, { ...(waiting.isGivenUp && slow), isHandled, fields }));
@@ -500,7 +500,7 @@ function runAgainAfter(state: PrimaryState, timer: "retry" | "reschedule", asked
   if (excess !== 1) return next;
   const message =
     `${timer === "retry" ? "the wait for a retry" : "rescheduleAfterMs"} was below ${HURRY_MS} ms ${hurries} times in a row; ` +
-    `the next reconciles of this primary wait longer and longer, up to ${LONGEST_HURRY_MS} ms`;
+    `backing off the reconciles of this primary, up to ${LONGEST_HURRY_MS} ms`;
   return withLog(next, logOf("warn", message));
 }
 

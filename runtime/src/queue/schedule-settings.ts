@@ -194,7 +194,7 @@ export function guardedRetryOf(
     try {
       return userCalls.run(call, () => decide(retry));
     } catch (error) {
-      logger.error({}, `the retry of the controller failed, and the default takes its place: ${messageOf(error)}`);
+      logger.error({}, `custom retry of the controller failed, using the default: ${messageOf(error)}`);
       return decide(fallback);
     }
   };
@@ -260,7 +260,7 @@ export function rateLimiterFactoryOf(
           requireNumbers("it", { "its wait": [waitMs, 0, Number.MAX_SAFE_INTEGER] });
           return waitMs;
         } catch (error) {
-          logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
+          logger.error({}, `custom rate limiter failed, reconciling without a limit: ${messageOf(error)}`);
           return 0;
         }
       },

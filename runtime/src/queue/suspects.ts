@@ -120,7 +120,7 @@ export class Suspects {
     const when = retryAfterMs === 0 ? "" : `, in ${retryAfterMs / 1000} s at the earliest, or when it is edited`;
     this.#options.logger.warn(
       { controller, primary: primary.key, retryAfterMs },
-      `primary "${primary.key}" of controller "${controller}" is reconciled after all others${when}: its functions blocked the event loop before`,
+      `primary "${primary.key}" of controller "${controller}" is reconciled last${when}: its functions blocked the event loop before`,
     );
     this.#cancelCheck ??= this.#checkLater();
   }

@@ -316,15 +316,15 @@ export class Dispatcher implements SuspectQueue {
     if (run.endOfSlot !== undefined) return this.#giveUp(run);
     const seconds = Math.round(timeoutMs / 1000);
     run.endOfSlot = clock.now() + GRACE_MS;
-    run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
-    run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
+    run.logger.warn({ seconds }, `reconcile timed out after ${seconds} s (reconcileTimeoutMs); aborting its signal`);
+    run.abort(new Error(`reconcile timed out after ${seconds} s (reconcileTimeoutMs)`));
     return GRACE_MS;
   }
 
   #giveUp(run: ReconcileRun): number {
     const message =
-      "the reconcile goes on although its signal is aborted; other primaries take its place, " +
-      "and this primary is not reconciled until it returns";
+      "reconcile ignored its aborted signal; freeing its worker. " +
+      "This primary is not reconciled again until the function returns";
     run.logger.error({}, message);
     run.endOfSlot = Infinity;
     this.#hung++;

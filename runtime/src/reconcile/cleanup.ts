@@ -57,7 +57,7 @@ export class Cleanups {
     if (own === "") return this.#releaseHeld(scope);
     // Later attempts follow a timer, or the deletion of an object.
     const level = scope.reasons.some(({ kind }) => kind === "primary") ? "info" : "debug";
-    scope.logger[level]({}, `the primary is being deleted: cleans up before finalizer "${own}" goes`);
+    scope.logger[level]({}, `primary is being deleted: cleaning up before removing finalizer "${own}"`);
     if (this.#aborted.delete(scope.key) && this.#remainingMsOf(object) <= 0)
       throw new Error("the last attempt was aborted, as it took too long");
     const { runs, control } = await call();
@@ -73,7 +73,7 @@ export class Cleanups {
     if (lateMs > 0) {
       // If such a write creates an object, its event causes a reconcile, which deletes it.
       const what =
-        "the finalizer stays for a moment: a write that was given up, or one of the process before, may still create an object";
+        "delaying finalizer removal: an aborted write, or one of the previous process, may still create an object";
       scope.logger.info({ lateMs: Math.round(lateMs) }, what);
       attempt.outcome.rescheduleAfterMs = Math.ceil(Math.min(lateMs, attempt.outcome.rescheduleAfterMs ?? lateMs));
       return;
@@ -179,7 +179,7 @@ export class Cleanups {
     }
     delete outcome.failure;
     const seconds = this.#parts.definition.cleanupTimeoutMs! / 1_000;
-    const note = `the cleanup did not end within its cleanupTimeout of ${seconds} s; removed finalizer "${finalizer}", although this may be left: ${left.join("; ")}`;
+    const note = `cleanup timed out after ${seconds} s (cleanupTimeout); removed finalizer "${finalizer}"; these may remain: ${left.join("; ")}`;
     scope.logger.warn({ finalizer }, note);
     this.#recordCleanup(object, "CleanupTimedOut", note);
   }
@@ -238,7 +238,7 @@ export function scopeOfCleanup(
 
 function notGone(runs: WorkflowRuns | undefined): string {
   const names = runs?.cleanups.flatMap(({ notReady }) => notReady) ?? [];
-  return names.length === 0 ? "cleanup() keeps the finalizer" : `not gone yet: ${names.join(", ")}`;
+  return names.length === 0 ? "cleanup() keeps the finalizer" : `waiting for deletion of ${names.join(", ")}`;
 }
 
 export interface SweeperOptions {

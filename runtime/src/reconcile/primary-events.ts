@@ -35,7 +35,7 @@ export function recordReconcile(
 
 /** Reports why a primary is not reconciled yet: a watch of its secondaries has not begun. */
 export function recordWait(about: KubernetesObject, reason: string, { controller, logger, events }: Reporter): void {
-  const note = `not reconciled yet: what may belong to it is unknown, because a watch has not begun: ${reason}`;
+  const note = `not reconciled yet: waiting for the watch of a secondary: ${reason}`;
   logger.info({ controller, primary: keyOf(about.metadata) }, note);
   events.record({ controller, about }, { type: "Warning", reason: "WaitingForWatch", action: "Watch", note });
 }
@@ -48,7 +48,7 @@ export function recordPause(
 ): void {
   const fields = { controller, primary: keyOf(about.metadata) };
   if (!isPaused) return logger.info(fields, "resumed: the primary is reconciled again");
-  const message = `the annotation ${PAUSED} is "true": nothing is written until it is taken off, and finalizers stay`;
+  const message = `the annotation ${PAUSED} is "true": nothing is written and finalizers stay until it is removed`;
   logger.info(fields, `paused: ${message}`);
   events.record({ controller, about }, { reason: "Paused", action: "Pause", note: message });
 }
@@ -278,7 +278,7 @@ export class StuckPrimaries {
     } catch (error) {
       if (signal.aborted) return;
       this.#mayFollow = true;
-      const what = `${definition.plural} that hold finalizer "${finalizer}" and are not selected were not looked for`;
+      const what = `${definition.plural} with finalizer "${finalizer}" that do not match the selector could not be listed`;
       logger.warn({ controller }, `${what}: ${messageOf(error)}`);
     } finally {
       this.#isChecking = false;

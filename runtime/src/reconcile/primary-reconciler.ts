@@ -126,7 +126,7 @@ export class PrimaryReconciler implements PrimaryRunner {
     if (attempt.isPaused !== scope.wasPaused) this.#dependencies.onPaused?.(object, attempt.isPaused);
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
-        throw new Error(`${scope.key} is gone, and only a controller with onAllEvents is called for that`);
+        throw new Error(`${scope.key} was deleted; only controllers with onAllEvents are called for deleted primaries`);
       if (!attempt.isPaused) await (isCleanup ? this.#cleanUp(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;

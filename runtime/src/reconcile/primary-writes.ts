@@ -92,7 +92,7 @@ export async function putFinalizer(
     if (hasFinalizer(written.object, write.finalizer!)) return written.object;
     throw new Error(
       `${describeObject(write.target.definition, object.metadata)} was stored without the finalizer "${write.finalizer}": an admission ` +
-        "policy or webhook takes it off; exempt this kind from it. Nothing that has to be cleaned up is created before",
+        "policy or webhook removed it. Exempt this kind; nothing that needs cleanup is created until the finalizer is stored",
     );
   } catch (error) {
     if (await failedAsGone(error, object, write)) return undefined;
@@ -162,8 +162,8 @@ async function writeResource(
   const { managedFields: _4, ...stated } = metadata as Partial<ObjectMeta> & { managedFields?: unknown };
   if (!serverSideApply && stated.uid !== primary.metadata.uid)
     throw new TerminalError(
-      `the resource to write of ${describeObject(definition, primary.metadata)} is not the whole of it, and without server-side apply ` +
-        "what is missing would be removed; return { ...primary, … }",
+      `the resource to write of ${describeObject(definition, primary.metadata)} is incomplete, and without server-side apply ` +
+        "missing fields would be removed; return { ...primary, … }",
     );
   checkIsPrimary(write, primary, stated);
   const operations = new KindOperations(target, write);
@@ -206,7 +206,7 @@ function checkIsPrimary({ target }: PrimaryWrite, { metadata }: KubernetesObject
   const { name = metadata.name, namespace = metadata.namespace } = stated;
   if (name === metadata.name && namespace === metadata.namespace) return;
   throw new TerminalError(
-    `the reconciler of ${describeObject(target.definition, metadata)} wants to write another object, ` +
+    `the reconciler of ${describeObject(target.definition, metadata)} returned another object to write, ` +
       `"${keyOf({ name, namespace })}"; use context.resources for that`,
   );
 }

@@ -228,7 +228,7 @@ export class SecondaryAccess {
       const type = nameOfType(this.#sources.get(name)?.type);
       return type === undefined ? `"${name}"` : `${type} ("${name}")`;
     });
-    const there = sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
+    const there = sources.length === 0 ? "it has no event sources" : `there are ${sources.join(", ")}`;
     throw new Error(`${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${there}`);
   }
 }
@@ -347,7 +347,7 @@ export class ExpectationRegistry {
 
 function checkExpectation({ name, timeoutMs, isFulfilled }: AnyExpectation): void {
   const fail = (problem: string) => new TypeError(`an expectation ${problem}`);
-  if (typeof name !== "string" || name === "") throw fail("needs a name, by which its result is told");
+  if (typeof name !== "string" || name === "") throw fail("requires a name");
   if (typeof isFulfilled !== "function") throw fail(`needs a function isFulfilled: "${name}" has none`);
   if (!(Number.isFinite(timeoutMs) && timeoutMs > 0))
     throw fail(`needs a timeoutMs of more than 0: "${name}" has ${String(timeoutMs)}`);

@@ -97,8 +97,7 @@ function readyOf(found: readonly NamedFinding[], { workflow, error, isCleanup, i
   if (reason !== undefined) return { reason, message: found.map(textOf).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
   if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
-  if (workflow?.isReady === false)
-    return { reason: "Deleting", message: "objects that must not exist are still there" };
+  if (workflow?.isReady === false) return { reason: "Deleting", message: "waiting for objects to be deleted" };
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 

@@ -336,8 +336,8 @@ export class WorkflowRuns implements Reconcile {
     if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
     const left = own.definition.dependents.filter(isDeletedByOperator);
     if (left.length === 0) return;
-    const what = `nobody deletes what there is of ${left.map(({ name }) => name).join(", ")}`;
-    this.#scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
+    const what = `the objects of ${left.map(({ name }) => name).join(", ")} are not deleted`;
+    this.#scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(): ${what}`);
   }
 
   #invocationOf(workflow: CompiledWorkflow): WorkflowInvocation {

@@ -419,7 +419,7 @@ export class ControllerSources {
         // A fetch must not take a part of the secondaries for all of them.
         const unknown = this.unknownFor(object);
         if (unknown !== undefined)
-          throw new Error(`what may belong to ${keyOf(object.metadata)} is not known yet: ${unknown}`);
+          throw new Error(`secondaries of ${keyOf(object.metadata)} are not known yet: ${unknown}`);
         return listener.secondaryOf?.(object) ?? {};
       },
       knownSecondaryOf: (object) => listener.secondaryOf?.(object) ?? {},

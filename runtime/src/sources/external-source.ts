@@ -169,7 +169,7 @@ export class ExternalCore<Resource, Taken = void> {
 
   forget(key: ObjectKey): void {
     // A fetch in progress would keep a turn that other fetches wait for.
-    this.#cancel(partOf(key), `the primary "${key}" is gone`);
+    this.#cancel(partOf(key), `primary "${key}" was deleted`);
     this.cache.forget(key);
     this.#stale.delete(key);
     this.#refused.delete(key);

@@ -93,7 +93,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
-      `${owner} watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
+      `${owner} watches ${definition.plural} in another cluster, where owner references do not apply; give it a ` +
         "mapper, such as byLabel or byAnnotation",
     );
   const isMetadataOnly = kept === "metadata";
@@ -130,7 +130,7 @@ function checkStorage(owner: string, { cache: kept = "full", comparesVersions, m
   checkCounts(owner, { maxCachedObjects: [maxCachedObjects, 1] });
   if (maxCachedObjects !== undefined && comparesVersions === false)
     throw new Error(
-      `${owner} cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
-        "knows whether what was read is newer than what the watch brings",
+      `${owner} cannot have maxCachedObjects: evicted objects are read again, and without comparable resourceVersions it is unknown ` +
+        "whether the object read is newer than the one from the watch; remove maxCachedObjects",
     );
 }

@@ -44,7 +44,7 @@ export function pollingSource<Resource>(
     const since = cache.now;
     const all = await options.fetch({ signal });
     if (typeof (all as Partial<typeof all> | undefined)?.get !== "function")
-      throw new TypeError(`it returned ${typeNameOf(all)}, and not a Map of lists by the keys of primaries`);
+      throw new TypeError(`it returned ${typeNameOf(all)} instead of a Map from keys of primaries to arrays`);
     return () => {
       const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
       if (primaries.size > 0) core.context?.notify(primaries, { isInitial: !isSynced });

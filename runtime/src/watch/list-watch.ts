@@ -280,7 +280,9 @@ export class ListWatch {
     await sleep(LATE_EVENT_MS, signal, this.#clock);
     if (this.#reader.version !== before) return;
     const { server } = this.#context.requester.transport.connection;
-    throw new ConnectionError(`the watch at ${server} has died: it does not bring what came after version ${before}`);
+    throw new ConnectionError(
+      `watch is stale: ${server} has changes after resourceVersion ${before} that it did not deliver`,
+    );
   }
 
   async #hasChangesSince(version: string, signal: AbortSignal): Promise<boolean> {
@@ -504,7 +506,7 @@ class RestoredError extends Error {}
 function requireNotOlder(cache: ResourceCache, version: string, last: string): void {
   if (!cache.comparesVersions || !isNewerVersion(last, version)) return;
   throw new RestoredError(
-    `the server is at version ${version} and was at ${last}: its store was restored; the whole state is read again`,
+    `resourceVersion went back from ${last} to ${version}: the store of the API server was restored; relisting`,
   );
 }
 

@@ -303,7 +303,7 @@ export class SharedInformer implements Informer {
     this.#busyAnswers = 0;
     if (this.#lastFailure === undefined) return;
     this.#lastFailure = undefined;
-    this.#log("info", {}, `${describeWatched(this.#scope)} is watched again`);
+    this.#log("info", {}, `${describeWatched(this.#scope)}: watch restored`);
   }
 
   #log(level: LineLevel, fields: object, message: string): void {

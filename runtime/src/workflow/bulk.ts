@@ -291,5 +291,7 @@ export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(desired);
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
   // A Set, for example, must not count as no items: all items would be deleted.
-  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
+  if (Array.isArray(desired)) throw fail("a list");
+  const name = desired.constructor?.name;
+  throw fail(name === undefined ? "an object of an unknown class" : `a ${name}`);
 }

@@ -213,8 +213,8 @@ function reportUnproven(kinds: Iterable<WatchedKind>, { primary, reconcile, cont
     if (first === undefined) continue;
     const more = others.length === 0 ? "" : ` and ${others.length} more objects`;
     const note =
-      `${describeObject(kind.resource, refOfKey(first))}${more} names this primary, and nothing proves that the operator linked it: it is ` +
-      "ignored. Delete it, or take its gen-operator.dev annotations off";
+      `${describeObject(kind.resource, refOfKey(first))}${more} names this primary, but has no valid proof that the operator linked it: ` +
+      "ignoring it. Delete it, or remove its gen-operator.dev annotations";
     context.logger.warn({}, note);
     context.events.record({ type: "Warning", reason: "UnprovenLink", action: "Reconcile", note });
   }

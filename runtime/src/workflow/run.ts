@@ -28,11 +28,11 @@ import { type Run, Target, takeStep } from "./step.js";
 import { type DependentDefinition, isHeldForCleanup, needsCleanup } from "./workflow-definition.js";
 import { type DependentOutcome, type WorkflowResult, createWorkflowResult, logOutcome } from "./workflow-result.js";
 
-const INACTIVE = "its activation condition does not hold";
+const INACTIVE = "its activationCondition is false";
 const DELETED = "the primary is being deleted";
 const CLEANED_UP = "the reconciler cleaned up";
-const UNWANTED = "its reconcile precondition does not hold";
-const UNNAMED = "its primary names no object";
+const UNWANTED = "its reconcilePrecondition is false";
+const UNNAMED = "ref names no object for this primary";
 
 /** Why a dependent must not exist. */
 type Refusal = typeof INACTIVE | typeof UNWANTED | typeof UNNAMED;

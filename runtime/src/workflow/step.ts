@@ -153,8 +153,8 @@ export class Target {
     }
     if (!this.#isConfirmedGone(run)) return result ?? { isMet: false };
     const why = problem === undefined ? "is false" : `failed (${messageOf(problem)})`;
-    const missing = reads.lacksAny ? reads.describeMissing() : "nothing is known of its primary, which is gone";
-    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${missing}: met, as its own object is gone`;
+    const missing = reads.lacksAny ? reads.describeMissing() : "its primary was deleted and its last state is unknown";
+    const text = `the deletePostcondition of dependent "${definition.name}" ${why}, and ${missing}: treated as met, because its object is deleted`;
     run.context.logger.info({ dependent: definition.name }, text);
     return { isMet: true };
   }

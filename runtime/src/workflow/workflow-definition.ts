@@ -60,7 +60,7 @@ export interface ExistingArguments<Primary, Secondary, Live = object> extends Co
   readonly live: Live;
 }
 
-/** Decides whether a dependent adopts an object that exists already and belongs to no primary. */
+/** Decides whether a dependent adopts an object that already exists and belongs to no primary. */
 export type ExistingCondition<Primary, Secondary, Live = object> = (
   args: ExistingArguments<Primary, Secondary, Live>,
 ) => boolean | ConditionResult | Promise<boolean | ConditionResult>;

@@ -263,16 +263,14 @@ function outcomeTextOf(outcome: DependentOutcome): string {
     case "updated":
       return `was ${outcome.kind}${readinessTextOf(outcome)}`;
     case "unchanged":
-      return outcome.postponed === undefined
-        ? `is as desired${readinessTextOf(outcome)}`
-        : "is not written for now: it is written over and over";
+      return outcome.postponed === undefined ? `is as desired${readinessTextOf(outcome)}` : "is postponed: write loop";
     case "waiting":
       if (outcome.because !== undefined) return `waits: ${outcome.because}`;
       return outcome.for.length === 0 ? "waits" : `waits for ${outcome.for.join(", ")}`;
     case "deleted":
-      return `must not exist, because ${outcome.because}: ${outcome.isGone ? "it is gone" : "it is being deleted"}`;
+      return `must not exist, because ${outcome.because}: ${outcome.isGone ? "it is deleted" : "it is being deleted"}`;
     case "inactive":
-      return "is inactive: its activationCondition does not hold";
+      return "is inactive: its activationCondition is false";
     case "left":
       return "is left to the garbage collector, or orphaned";
     case "failed":

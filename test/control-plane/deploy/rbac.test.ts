@@ -197,14 +197,14 @@ function isForFailures(right: Right): boolean {
 async function live(life: SampleLife, client: ApiClient, sample: DeployedSample): Promise<void> {
   await using surroundings = await life.surround?.(client);
   await using first = await sample.start(surroundings?.environment);
-  await first.untilLogged("leads by");
+  await first.untilLogged("acquired Lease");
   await using second = await sample.start(surroundings?.environment);
   try {
-    await second.untilLogged("stands by");
+    await second.untilLogged("standing by");
     await life.begin(client);
     for (const primary of life.primaries) await pauseTwice(client, primary, first);
     assert.is(await first.terminate(), 0);
-    await second.untilLogged("leads by");
+    await second.untilLogged("acquired Lease");
     await life.change(client);
     for (const { kind, name } of life.primaries) await client.delete(kind, { name, namespace: "default" });
     for (const each of life.primaries) await untilGone(client, each);

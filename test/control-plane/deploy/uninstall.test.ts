@@ -49,7 +49,7 @@ suite("an operator in a cluster", (test) => {
       const { plane, kubectl, statusOf, createPage } = await cluster();
       const sample = await deploySample(plane, "webpage");
       await using replica = await sample.start();
-      await replica.untilLogged("leads");
+      await replica.untilLogged("acquired Lease");
       await createPage();
       done(kubectl("delete", "-k", "deploy/crds", "--timeout=50s"));
       done(kubectl("delete", "-k", "deploy", "--timeout=50s"));
@@ -67,7 +67,7 @@ suite("an operator in a cluster", (test) => {
       {
         const sample = await deploySample(plane, "webpage");
         await using replica = await sample.start();
-        await replica.untilLogged("leads");
+        await replica.untilLogged("acquired Lease");
         await createPage();
         done(kubectl("delete", "-k", "deploy", "--timeout=50s"));
       }
@@ -204,7 +204,7 @@ suite("an operator in a cluster", (test) => {
       const start = async () => {
         const release = async () => done(install("web", "webpage-system"));
         const replica = await (await deploySample(plane, "webpage", { hasCrds: true, install: release })).start();
-        await replica.untilLogged("leads");
+        await replica.untilLogged("acquired Lease");
         return replica;
       };
       done(kubectl("delete", "-k", "deploy/crds", "--wait=false"));

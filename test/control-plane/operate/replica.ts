@@ -89,7 +89,9 @@ export async function openStage(admin: Connection, namespace: string): Promise<S
 
 /** Waits until a replica says that it leads. */
 export const untilLeading = (replica: Replica) =>
-  waitFor("it leads", () => replica.log.some(({ message }) => message.startsWith("leads by")), { timeoutMs: 60_000 });
+  waitFor("it leads", () => replica.log.some(({ message }) => message.startsWith("acquired Lease")), {
+    timeoutMs: 60_000,
+  });
 
 /** Waits until the ConfigMap says what the page says. */
 export const untilText = (stage: Stage, text: string) =>

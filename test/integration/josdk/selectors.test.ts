@@ -45,7 +45,8 @@ suite("filters and selectors", (test) => {
     await space.delete(Sample, "goes");
     await space.untilGone(Sample, "goes");
     await space.patch(Sample, "leaves", { metadata: { labels: null } });
-    const isWarning = (line: string) => line.startsWith("warn") && line.includes("is not selected any more");
+    const isWarning = (line: string) =>
+      line.startsWith("warn") && line.includes("no longer matches the selector of the controller");
     await waitFor("the log says so", () => running.logs.some(isWarning));
     await space.delete(Sample, "leaves");
     await running.quiet();
@@ -53,7 +54,10 @@ suite("filters and selectors", (test) => {
     await space.patch(Sample, "leaves", { metadata: { labels: { app: "ours" } } });
     await space.untilGone(Sample, "leaves");
     assert.is(running.logs.filter(isWarning).length, 1);
-    assert.match(running.logs.find(isWarning)!, `Sample "${space.namespace}/leaves" is not selected any more`);
+    assert.match(
+      running.logs.find(isWarning)!,
+      `Sample "${space.namespace}/leaves" no longer matches the selector of the controller but still has finalizer`,
+    );
   });
 
   test("two controllers share a kind by their label selectors", async () => {

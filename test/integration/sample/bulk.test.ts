@@ -135,7 +135,7 @@ suite("the bulk sample", (declareTest) => {
     await createFleet(space, membersOf("east", "north", "west"));
     const fleet = await untilStates(space, { east: "Ready", north: "Failed", west: "Ready" });
     const failed = fleet.status?.members?.find(({ name }) => name === "north");
-    assert.match(failed?.message ?? "", /Deployment "[\w-]+\/main--north" exists already/);
+    assert.match(failed?.message ?? "", /Deployment "[\w-]+\/main--north" already exists/);
     assert.equal(await namesIn(space, Service), ["main--east", "main--west"]);
     assert.equal(failuresOf(running.events), [], "it is in the result alone");
     await space.delete(Deployment, "main--north");

@@ -93,7 +93,7 @@ suite("the standalone sample", (declareTest) => {
     await space.create(ConfigMap, { metadata: { name: "site-main" }, data: { theirs: "yes" } });
     await createSite(space);
     const { status } = await untilPhase(space, "Failed");
-    assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site-main" exists already/);
+    assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site-main" already exists/);
     await waitFor("the service is there", () => space.get(Service, "site-main"));
     assert.equal(await kindsOf(space, "site-main"), ["ConfigMap", "Service"], "the deployment waits for the document");
     assert.ok(running.events.every(({ error, retryAfterMs }) => error === undefined && retryAfterMs === undefined));
@@ -159,7 +159,7 @@ suite("the standalone sample", (declareTest) => {
     const failed = await waitFor("a reconcile that fails", () =>
       running.events.find(({ error }) => error !== undefined),
     );
-    assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview-main" exists already/);
+    assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview-main" already exists/);
     assert.ok(failed.retryAfterMs! > 0);
     await space.delete(ConfigMap, "preview-main");
     await untilState(space, "Awake");

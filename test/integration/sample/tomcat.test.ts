@@ -169,7 +169,7 @@ suite("the tomcat sample", (declareTest) => {
       const second = await space.until(Webapp, "second", (webapp) => conditionsOf(webapp).length === 2);
       assert.match(
         conditionsOf(second)[1]!,
-        /^ConfigMapReady=False Failed: .*main\.shop" exists already and belongs to Webapp "first"/,
+        /^ConfigMapReady=False Failed: .*main\.shop" already exists and is owned by Webapp "first"/,
       );
       await untilServing(space, "main", "first", "third");
       await space.delete(Webapp, "first");

@@ -43,7 +43,7 @@ export function describeOutcome(outcome: DependentOutcome): Omit<DependentReport
     case "deleted":
       return { state: outcome.isGone ? "absent" : "going", why: outcome.because };
     case "inactive":
-      return { state: "inactive", why: "its activation condition does not hold" };
+      return { state: "inactive", why: "its activationCondition is false" };
     case "left":
       return { state: "left", why: "to the garbage collector" };
     case "failed":

@@ -262,7 +262,7 @@ suite("an external dependent", (test) => {
     }
   });
 
-  test("is neither polled nor made while its activation condition does not hold", async () => {
+  test("is neither polled nor made while its activationCondition is false", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let polls = 0;

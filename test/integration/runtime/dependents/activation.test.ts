@@ -89,7 +89,9 @@ suite("activation", (test) => {
     const message = (workflow!.errors.get("book") as Error).message;
     assert.match(message, 'dependent "book": Book.v1.example.com is not served');
     assert.match(message, "books.example.com is not installed");
-    await waitFor("the attempts are used up", () => page.logs.some((line) => line.includes("less and less often")));
+    await waitFor("the attempts are used up", () =>
+      page.logs.some((line) => line.includes("retrying with increasing backoff")),
+    );
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     await requesterOf(page.operator.client).send({ method: "POST", path, body: JSON.stringify(bookCrd) });
     const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;

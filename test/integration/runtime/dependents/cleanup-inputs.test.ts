@@ -466,7 +466,7 @@ suite("cleanupTimeout", (test) => {
       return all.length > 0 ? all : undefined;
     });
     assert.ok(event?.includes('dependent "account": the service is gone'), event);
-    assert.is(running.logs.filter((line) => line.startsWith("warn the cleanup did not end within")).length, 1);
+    assert.is(running.logs.filter((line) => line.startsWith("warn cleanup timed out after")).length, 1);
   });
 
   for (const isRestarted of [false, true])
@@ -494,7 +494,7 @@ suite("cleanupTimeout", (test) => {
     await remove(space, "Background");
     await space.untilGone(Sample, "one");
     await waitFor("there is an Event", async () =>
-      (await eventsIn(space, "CleanupTimedOut")).some((message) => message.includes("not gone yet: child")),
+      (await eventsIn(space, "CleanupTimedOut")).some((message) => message.includes("waiting for deletion of child")),
     );
   });
 

@@ -210,7 +210,10 @@ suite("the watch of what a controller writes", (test) => {
     await page.operator.start();
     await createPage(page);
     await waitFor("it is refused", () => page.events.find(({ error }) => error !== undefined));
-    assert.match(String(page.events.at(-1)?.workflow?.errors.get("x")), "exists already and does not belong");
+    assert.match(
+      String(page.events.at(-1)?.workflow?.errors.get("x")),
+      "already exists and is not owned by this primary",
+    );
     await page.operator.client.delete(ConfigMap, at("one-x"));
     await untilText(page, "first", "one-x");
   });
@@ -305,7 +308,7 @@ suite("what tells the objects of controllers apart", (test) => {
       });
       await createPage(page, name);
       const last = () => page.events.findLast(({ primary }) => primary === `default/${name}`);
-      const isRefused = () => /exists already and|belongs to/.test(String(last()?.workflow?.errors.get("x")));
+      const isRefused = () => /already exists and|is owned by/.test(String(last()?.workflow?.errors.get("x")));
       await waitFor(`the copy for ${name} is refused`, isRefused);
     }
   });

@@ -123,7 +123,7 @@ suite("a dependent that is only read", (test) => {
     const failed = await untilOutcome(running, "theirs", "failed");
     assert.match(
       String((failed as { error: Error }).error.message),
-      /2 configmaps belong to its primary \(.*more, .*theirs\), and dependent "theirs" is one; limit it by a labelSelector/,
+      /dependent "theirs" must have one ConfigMap, but its primary has 2 \(.*more, .*theirs\); add a labelSelector/,
     );
   });
 });
@@ -137,8 +137,8 @@ suite("an object that exists already", (test) => {
     const failed = await untilOutcome(running, "a", "failed");
     assert.is(
       (failed as { error: Error }).error.message,
-      `dependent "a": ConfigMap "${space.namespace}/one-a" exists already and does not belong to this primary; delete it, let the ` +
-        "dependent adopt it (existing: adopt), or give the dependent another name",
+      `dependent "a": ConfigMap "${space.namespace}/one-a" already exists and is not owned by this primary; delete it, ` +
+        "set existing: adopt, or change the name that desired() returns",
     );
     assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "theirs");
   });
@@ -181,7 +181,7 @@ suite("an object that exists already", (test) => {
     );
     assert.match(
       String([...failed.workflow!.errors.values()][0]),
-      new RegExp(`cannot be adopted: it belongs to Sample.josdk.example.com "${space.namespace}/one"`),
+      new RegExp(`cannot be adopted: it is owned by Sample.josdk.example.com "${space.namespace}/one"`),
     );
     assert.is((await space.get(ConfigMap, "shared"))?.data?.["value"], "one");
   });

@@ -52,7 +52,7 @@ suite("two dependents with one object", (test) => {
     const outcome = await untilOutcome(running, "b", "failed");
     assert.match(
       String(outcome.kind === "failed" && outcome.error),
-      `desired() of dependent "b" returned ConfigMap "${space.namespace}/turn", which dependent "a" wants as well`,
+      `desired() of dependent "b" returned ConfigMap "${space.namespace}/turn", which dependent "a" also returns`,
     );
     assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], "a");
   });
@@ -94,7 +94,7 @@ suite("two primaries that want objects of one name", (test) => {
           .at(0),
       );
       assert.match(failed, `ConfigMap "${space.namespace}/a-x-web"`);
-      assert.match(failed, /belongs to Sample "a"; delete it there, or give the dependent another name$/);
+      assert.match(failed, /is owned by Sample "a"; delete it there, or change the name that desired\(\) returns$/);
       assert.is((await space.get(ConfigMap, "a-x-web"))?.data?.["value"], "of a");
     });
 });
@@ -171,10 +171,7 @@ suite("a dependent from which somebody took its link", (test) => {
     await running.quiet();
     await space.patch(ConfigMap, "one-a", { metadata: { annotations: null, ownerReferences: null, labels: null } });
     const outcome = await untilOutcome(running, "a", "failed");
-    assert.match(
-      String(outcome.kind === "failed" && outcome.error),
-      "exists already and does not belong to this primary",
-    );
+    assert.match(String(outcome.kind === "failed" && outcome.error), "already exists and is not owned by this primary");
   });
 
   const left: readonly [string, Stated][] = [
@@ -220,11 +217,11 @@ suite("a dependent from which somebody took its link", (test) => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "x", uid: "1", controller: true }];
     const annotations = { "gen-operator.dev/dependent": "other" };
     const cases = [
-      { name: "a", taken: { ownerReferences }, why: 'exists already and belongs to Deployment "x"' },
+      { name: "a", taken: { ownerReferences }, why: 'already exists and is owned by Deployment "x"' },
       {
         name: "b",
         taken: { annotations, ownerReferences: null },
-        why: "exists already and does not belong to this primary",
+        why: "already exists and is not owned by this primary",
       },
     ];
     for (const { name, taken, why } of cases) {

@@ -295,7 +295,7 @@ suite("a dependent in another cluster", (test) => {
         () => createOperator({ controllers: [controller], connection, clusters: { west: connection } }),
         (error: Error) =>
           error.message ===
-          'dependent "a" of controller "sample" lives in cluster "other", which the operator does not know; give it a connection in its ' +
+          'dependent "a" of controller "sample" lives in cluster "other", which is not configured; give it a connection in its ' +
             "option clusters, which has west",
       );
   });

@@ -100,7 +100,7 @@ suite("an external dependent over a list that is late", (test) => {
     await using running = await startWith(space, rowOf(service));
     await space.create(Sample, sample());
     const line = await waitFor("there is a warning", () => running.logs.find((each) => each.startsWith("warn Ext")));
-    assert.match(line, /^warn ExternalResource row was written 3 times although nothing else was desired/);
+    assert.match(line, /^warn ExternalResource row was written 3 times although the desired object did not change/);
     await waitFor("a write is postponed", () => running.operator.controller("sample").postponed.length > 0);
     assert.match(running.operator.controller("sample").postponed[0]?.kind ?? "", "ExternalResource");
     await space.delete(Sample, "one");
@@ -117,7 +117,7 @@ suite("an external dependent over a list that is late", (test) => {
     await first.operator.stop();
     await using second = await startWith(space, row);
     const outcome = await untilOutcome(second, "row", "waiting");
-    assert.match(String((outcome as { because?: string }).because), /what was created before may not be listed yet/);
+    assert.match(String((outcome as { because?: string }).because), /resources created earlier may not be listed yet/);
     service.lagMs = 0;
     await waitFor("it is found", () => outcomeOf(second, "row")?.kind === "unchanged");
     assert.is(service.counts.creates, 1);
@@ -149,7 +149,10 @@ suite("a primary that comes from another process", (test) => {
       await new Promise((resolve) => systemClock.schedule(3_500, () => resolve(undefined)));
       await arrive(space, running);
       const outcome = await untilOutcome(running, "row", "waiting");
-      assert.match(String((outcome as { because?: string }).because), /what was created before may not be listed yet/);
+      assert.match(
+        String((outcome as { because?: string }).because),
+        /resources created earlier may not be listed yet/,
+      );
       service.lagMs = 0;
       await waitFor("it is found", () => outcomeOf(running, "row")?.kind === "unchanged");
       assert.is(service.counts.creates, 1);

@@ -135,7 +135,10 @@ suite("an existing object that the watch does not show", (test) => {
     await space.create(Sample, sample);
     await using running = await start(space, single);
     await waitFor("it fails", () => failuresOf(running.events).length > 0);
-    assert.match(failuresOf(running.events)[0]!, /Secret ".*\/one-password" exists already and does not belong/);
+    assert.match(
+      failuresOf(running.events)[0]!,
+      /Secret ".*\/one-password" already exists and is not owned by this primary/,
+    );
     const { data, metadata } = (await space.get(Secret, "one-password"))!;
     assert.equal([data, metadata.labels], [{ password: encoded("theirs") }, undefined]);
   });

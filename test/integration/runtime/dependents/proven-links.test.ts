@@ -206,14 +206,14 @@ suite("a link that a tenant forges in another namespace", (test) => {
     assert.is(lines.length, 1);
     assert.match(
       lines[0]!,
-      /^warn .*ConfigMap .*trap.* names this primary, and nothing proves that the operator linked it/,
+      /^warn .*ConfigMap .*trap.* names this primary, but has no valid proof that the operator linked it/,
     );
     const event = await waitFor("an Event says so", async () =>
       (await space.client.list(EventKind, { namespace: space.namespace })).find(
         ({ reason }) => reason === "UnprovenLink",
       ),
     );
-    assert.match(event?.message ?? "", "names this primary, and nothing proves that the operator linked it");
+    assert.match(event?.message ?? "", "names this primary, but has no valid proof that the operator linked it");
   });
 });
 

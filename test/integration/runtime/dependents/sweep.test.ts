@@ -122,7 +122,7 @@ suite('cleanupPolicy "sweep"', (test) => {
       await apiRequestOrThrow(space, `DELETE ${pagesOf(space)}/one`);
       const fault = server.faults.add({ verb: "get", path: "/pages/one", answer: { status } });
       await using page = await startSweeping(space);
-      const note = 'objects of Page "default/one", which seems to be gone, were not deleted';
+      const note = 'cleanup of deleted primary Page "default/one" failed';
       await waitFor("it is said", () => page.logs.some((each) => each.includes(note)));
       assert.ok(await childIn(page, space));
       const { stuck } = page.operator.health().controllers["page"]!;

@@ -128,7 +128,7 @@ suite("a field of a kubeconfig", (test) => {
       "of a plugin that talks to people",
       { server },
       { exec: { command: "login", interactiveMode: "Always" } },
-      /the authentication plugin of .*config, context "c", login, needs somebody who answers it/,
+      /the authentication plugin of .*config, context "c", login, is interactive \(interactiveMode: Always\)/,
     ],
     ["a token of two lines", { server }, { token: "secret\nsecret" }, /config, user "u": token has a line break/],
     ["a token with NUL", { server }, { token: "secret\u0000" }, /config, user "u": token has a line break, a NUL/],

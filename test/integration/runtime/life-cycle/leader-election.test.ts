@@ -43,7 +43,10 @@ suite("replicas of an operator", (test) => {
     assert.equal(other.events, []);
     const refused = await failureOf(() => setText(other, "second"));
     const path = "/apis/example.com/v1/namespaces/default/pages/one";
-    assert.is(refused, `PATCH ${path} was not sent, as this operator does not lead: it has not become the leader`);
+    assert.is(
+      refused,
+      `PATCH ${path} was not sent, because this replica is not the leader: it has not become the leader`,
+    );
   });
 
   test("one whose controller got another name waits for the leader with the former one", async () => {
@@ -179,7 +182,7 @@ suite("replicas of an operator", (test) => {
     await waitFor("it leads again", () => isLeading(replica), { timeoutMs: 10_000 });
     assert.not.equal(replica.operator.health().leadership?.identity, first);
     await untilText(admin, "second");
-    assert.ok(replica.logs.some((line) => /^error the leadership is lost: its Lease was not renewed for/.test(line)));
+    assert.ok(replica.logs.some((line) => /^error lost leadership: its Lease was not renewed for/.test(line)));
   });
 
   test("a leader whose Lease another client empties stops writing at once, and one of them leads", async () => {

@@ -55,7 +55,7 @@ suite("life cycle races", (test) => {
     await using page = await startPageOperator();
     const stopped = page.operator.stop();
     const starts = [outcomeOf(page.operator.start()), outcomeOf(page.operator.start())];
-    assert.equal(await Promise.all(starts), ["done", "the operator is started already"]);
+    assert.equal(await Promise.all(starts), ["done", "operator is already started"]);
     assert.is(await stopped, true);
     await createPage(page);
     await untilText(page, "first");
@@ -83,7 +83,7 @@ suite("life cycle races", (test) => {
     assert.is(await page.operator.stop(), false);
     const stopped = outcomeOf(page.operator.start());
     await waitFor("it says what it waits for", () =>
-      page.logs.some((line) => line.includes("the last run still has 1 reconcile in flight")),
+      page.logs.some((line) => line.includes("the last run still has 1 reconcile in progress")),
     );
     await page.operator.stop();
     assert.is(await stopped, "the operator was stopped");
@@ -198,13 +198,16 @@ suite("life cycle races", (test) => {
       [[""], '""'],
       [["A b"], '"A b"'],
       [[5], "5"],
-      ["default", '"default", and not a list'],
+      ["default", 'must be an array, but are "default"'],
     ] as const) {
       const outcome = await outcomeOf(controller.setNamespaces(namespaces as never));
       assert.ok(outcome.includes(what) && outcome.includes('controller "page"'), outcome);
     }
     assert.equal(controller.namespaces, ["default"]);
-    assert.throws(() => createPageOperator(page.server, { namespaces: ["A b"] }), '"A b", which controller "page"');
+    assert.throws(
+      () => createPageOperator(page.server, { namespaces: ["A b"] }),
+      '"A b" is not a valid namespace name (namespaces of controller "page")',
+    );
   });
 
   test("a source that is registered while the namespaces change follows them", async () => {

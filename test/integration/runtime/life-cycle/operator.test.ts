@@ -241,7 +241,7 @@ suite("operator", (test) => {
     await createPage(page);
     const { workflow } = await waitFor("a reconcile", () => page.events[0]);
     const message = (workflow!.errors.get("text") as Error).message;
-    assert.match(message, 'ConfigMap "default/one-text" exists already and does not belong to this primary');
+    assert.match(message, 'ConfigMap "default/one-text" already exists and is not owned by this primary');
     assert.is(await textOf(page), "theirs");
   });
 
@@ -281,7 +281,7 @@ suite("operator", (test) => {
     const startedAt = Date.now();
     assert.is(await page.operator.stop(), false);
     assert.ok(Date.now() - startedAt < 10_000);
-    assert.ok(page.logs.some((line) => line.startsWith("warn stopped while reconciles were still under way")));
+    assert.ok(page.logs.some((line) => line.startsWith("warn stopped with reconciles still in progress")));
   });
 
   test("a primary that is deleted while it is reconciled is not brought back", async () => {

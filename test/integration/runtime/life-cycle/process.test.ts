@@ -109,13 +109,13 @@ suite("the process of an operator", (test) => {
       programOf(server, { options: `leaderElection: { namespace: "default", ${times} }` }),
     );
     await started();
-    await waitFor("it leads", () => lines().some(({ message }) => message.startsWith("leads by Lease")));
+    await waitFor("it leads", () => lines().some(({ message }) => message.startsWith("acquired Lease")));
     server.faults.add({ path: "/leases/", hang: true });
     assert.is(await ended, 1);
     const { message } = lines().at(-1)!;
     assert.match(
       message,
-      /^the leadership is lost: its Lease was not renewed for 1\d\d\d ms; Lease "[^"]+" could not be renewed: no answer/,
+      /^lost leadership: its Lease was not renewed for 1\d\d\d ms; Lease "[^"]+" could not be renewed: no answer/,
     );
   });
 
@@ -163,7 +163,7 @@ suite("the process of an operator", (test) => {
       assert.is(await ended, 1, output());
       const fatal = lines().filter(({ level }) => level === "error");
       assert.is(fatal.length, 1, output());
-      assert.is(fatal[0]!.message, "nobody caught an error, which ends the operator: lost by the user");
+      assert.is(fatal[0]!.message, "uncaught error, shutting down: lost by the user");
       assert.match(fatal[0]!.stack!, /Error: lost by the user\n +at /);
       assert.is(output().trim().split("\n").at(-1)!.startsWith("{"), true, "nothing but lines of the log");
     });

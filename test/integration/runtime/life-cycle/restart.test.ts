@@ -33,7 +33,7 @@ suite("operator restart", (test) => {
 
   test("an operator that runs is not started twice", async () => {
     await using page = await startPageOperator();
-    assert.is(await failureOf(() => page.operator.start()), "the operator is started already");
+    assert.is(await failureOf(() => page.operator.start()), "operator is already started");
   });
 
   test("an operator without controllers starts, and is a client and no more", async () => {
@@ -75,12 +75,12 @@ suite("operator restart", (test) => {
   test("a controller is there while the operator is started, and not before or afterwards", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
-    const missing = 'controller "page" is there only while the operator is started';
+    const missing = 'controller "page" is not available: the operator is not started';
     assert.throws(() => page.operator.controller("page"), new RegExp(missing));
     assert.is(page.operator.health().status, "stopped");
     await page.operator.start();
     assert.is(page.operator.controller("page").isStarted, true);
-    assert.throws(() => page.operator.controller("book"), /there is no controller "book", only page/);
+    assert.throws(() => page.operator.controller("book"), /controller "book" not found; the controllers are page/);
     assert.is(page.operator.health().status, "healthy");
     await page.operator.stop();
     assert.throws(() => page.operator.controller("page"), new RegExp(missing));
@@ -155,7 +155,7 @@ suite("restored API server", (test) => {
     await createPage(other, "one");
     await untilText(page, "first");
     await waitFor("all is well again", () => page.operator.health().status === "healthy");
-    assert.ok(page.logs.some((line) => /^warn .*its store was restored/.test(line)));
+    assert.ok(page.logs.some((line) => /^warn .*the store of the API server was restored/.test(line)));
     const written = after.requests
       .filter(({ path, method }) => method !== "GET" && path.includes("configmaps"))
       .map(({ path }) => path.replace(/.*\//, ""));

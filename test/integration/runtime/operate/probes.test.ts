@@ -79,9 +79,13 @@ suite("the probes of an operator", (test) => {
     const { identity } = leader.operator.health().leadership!;
     await waitFor("it knows the leader", () => other.operator.health().leadership?.leader === identity);
     assert.ok(
-      (await ask(other, "/readyz?verbose")).text.includes(`[+]leader-election ok: stands by, "${identity}" leads`),
+      (await ask(other, "/readyz?verbose")).text.includes(
+        `[+]leader-election ok: standing by, leader is "${identity}"`,
+      ),
     );
-    assert.ok((await ask(leader, "/readyz?verbose")).text.includes("[+]leader-election ok: this one leads"));
+    assert.ok(
+      (await ask(leader, "/readyz?verbose")).text.includes("[+]leader-election ok: this replica is the leader"),
+    );
   });
 
   test("are not ready while nobody leads because the Lease cannot be taken, and say why", async () => {
@@ -93,11 +97,11 @@ suite("the probes of an operator", (test) => {
     await page.operator.start();
     const read = async () => (await ask(page, "/readyz?verbose")).text;
     const failed =
-      /^\[-\]leader-election failed: nobody leads as far as this replica knows: Lease "default\/page-leader" could not be taken .*403/m;
+      /^\[-\]leader-election failed: no leader is known to this replica: Lease "default\/page-leader" could not be acquired .*403/m;
     await waitFor("it is not ready", async () => failed.test(await read()));
     assert.is((await ask(page, "/livez")).status, 200);
     refused.remove();
-    await waitFor("it leads", async () => (await read()).includes("[+]leader-election ok: this one leads"));
+    await waitFor("it leads", async () => (await read()).includes("[+]leader-election ok: this replica is the leader"));
   });
 
   test("say no to traffic while it stops, and are gone after it", async () => {
@@ -140,7 +144,7 @@ suite("the probes of an operator", (test) => {
     assert.is(
       await failureOf(() => page.operator.start()),
       `the probes cannot be served at 127.0.0.1:${port}: another process listens there; ` +
-        'state another address (healthProbeBindAddress), or "0" for none',
+        'set healthProbeBindAddress to another address, or to "0" to disable it',
     );
     other.close();
   });

@@ -14,14 +14,14 @@ suite("the log of a primary", (test) => {
     const has = (line: string) => page.logs.some((each) => each.startsWith(line));
     await waitFor("the creation", () => has('info created ConfigMap "default/ended-text"'));
     await page.operator.client.delete(Page, { name: "ended", namespace: "default" });
-    await waitFor("the end", () => has('info Page "default/ended" is gone, or no longer watched'));
+    await waitFor("the end", () => has('info Page "default/ended" was deleted or is no longer watched'));
     const lines = page.logs.filter((line) => line.startsWith("info"));
-    const begin = lines.findIndex((line) => line.includes("the primary is being deleted"));
+    const begin = lines.findIndex((line) => line.includes("primary is being deleted"));
     assert.equal(lines.slice(begin), [
-      'info the primary is being deleted: cleans up before finalizer "pages.example.com/finalizer" goes',
+      'info primary is being deleted: cleaning up before removing finalizer "pages.example.com/finalizer"',
       'info deleted ConfigMap "default/ended-text"',
       'info removed finalizer "pages.example.com/finalizer"',
-      'info Page "default/ended" is gone, or no longer watched',
+      'info Page "default/ended" was deleted or is no longer watched',
     ]);
   });
 
@@ -51,7 +51,7 @@ suite("the log of a primary", (test) => {
       'debug dependent "top" was created',
       'debug dependent "bottom" was created, and not ready',
       'debug dependent "after" waits for bottom',
-      'debug dependent "unwanted" must not exist, because its reconcile precondition does not hold: it is gone',
+      'debug dependent "unwanted" must not exist, because its reconcilePrecondition is false: it is deleted',
     ];
     await waitFor("the lines", () => lines.every((line) => page.logs.includes(line)));
   });

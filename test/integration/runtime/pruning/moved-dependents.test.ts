@@ -172,10 +172,16 @@ suite("a dependent that has another name", (test) => {
         void space.operator([dependentController(dependents, { workflow: { removed } })]);
     const web = configOf("web");
     const moved = renamed(web, "deployment");
-    assert.throws(start([web, moved]), 'dependent "web" moved to "deployment", and it is "web"; state it once');
-    assert.throws(start([moved, renamed(web, "other")]), 'moved to "other", and it is "deployment"; state it once');
+    assert.throws(
+      start([web, moved]),
+      'lists dependent "web" as moved to "deployment", but it is already used by "web"; remove one of the two',
+    );
+    assert.throws(
+      start([moved, renamed(web, "other")]),
+      'as moved to "other", but it is already used by "deployment"; remove one of the two',
+    );
     const removed = { web: { resource: ConfigMap.definition, deletion: "orphan" } };
-    assert.throws(start([moved], removed), 'says that dependent "web" moved to "deployment", and that it is removed');
+    assert.throws(start([moved], removed), 'lists dependent "web" both in removed and as moved to "deployment"');
   });
 });
 

@@ -37,7 +37,8 @@ const RECOVERY = { timeoutMs: 15_000 };
 const warningsOf = ({ logs }: PageOperator, words: string) =>
   logs.filter((line) => /^(warn|error)/.test(line) && line.includes(words));
 
-const againOf = ({ logs }: PageOperator) => logs.filter((line) => line.startsWith("info") && line.includes("again"));
+const againOf = ({ logs }: PageOperator) =>
+  logs.filter((line) => line.startsWith("info") && line.includes("watch restored"));
 
 /** What is wrong with the watch of the primaries; undefined if nothing is. */
 function problemOf({ operator }: PageOperator): string | undefined {
@@ -103,7 +104,7 @@ suite("operator with lasting errors", (test) => {
     fault.remove();
     await untilStatus(page, "second", theirs);
     assert.equal([warningsOf(page, "not allowed"), problemOf(page)], [[line], undefined]);
-    assert.equal(againOf(page), ['info Page.v1.example.com in namespace "theirs" is watched again']);
+    assert.equal(againOf(page), ['info Page.v1.example.com in namespace "theirs": watch restored']);
   });
 
   test("a right to write that is missing fails the reconciles it is needed for, until it is there", async () => {
@@ -175,7 +176,7 @@ suite("operator with lasting errors", (test) => {
     await untilStatus(page, "first");
     await setText(page, "second");
     await untilStatus(page, "second");
-    assert.equal([problemOf(page), againOf(page)], [undefined, ["info Page.v1.example.com is watched again"]]);
+    assert.equal([problemOf(page), againOf(page)], [undefined, ["info Page.v1.example.com: watch restored"]]);
   });
 
   test("a controller that may not watch its primaries at the start does not hold up the others, and says so", async () => {

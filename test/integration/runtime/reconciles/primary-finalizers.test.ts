@@ -33,8 +33,8 @@ suite("finalizers", (test) => {
       const failed = await waitFor("the reconcile fails", () => page.events.find(({ error }) => error !== undefined));
       assert.is(
         messageOf(failed.error),
-        'the workflow failed: dependent "text": Page "default/one" was stored without the finalizer "pages.example.com/finalizer": an admission policy or webhook takes it off; ' +
-          "exempt this kind from it. Nothing that has to be cleaned up is created before",
+        'the workflow failed: dependent "text": Page "default/one" was stored without the finalizer "pages.example.com/finalizer": an admission policy or webhook removed it. ' +
+          "Exempt this kind; nothing that needs cleanup is created until the finalizer is stored",
       );
       assert.is(await textOf(page), undefined);
       await page.operator.client.delete(Page, { name: "one", namespace: "default" });

@@ -36,7 +36,7 @@ suite("an Event Stalled", (test) => {
     await using page = await start({ dependents: [configMapOf("text")] });
     await apiRequestOrThrow(page.server, `POST ${CONFIG_MAPS}`, { body: { metadata: { name: "one-text" } } });
     await createPage(page, "one");
-    assert.match(await untilStalled(page), 'ConfigMap "default/one-text" exists already');
+    assert.match(await untilStalled(page), 'ConfigMap "default/one-text" already exists');
   });
 
   test("names what a function of the user throws in each attempt", async () => {

@@ -277,7 +277,7 @@ suite("status conditions of an operator", (test) => {
 
   const isFirst = ({ primary }: { primary: Page }) => primary.spec.text === "first";
   const wanted = { metadata: { name: "one-a" }, data: {} };
-  const because = { precondition: "its reconcile precondition does not hold", item: "desired() does not return it" };
+  const because = { precondition: "its reconcilePrecondition is false", item: "desired() does not return it" };
   const held: readonly [string, Parameters<typeof configMapOf>[1], string, object?][] = [
     ["an unwanted object", { reconcilePrecondition: isFirst }, `a: is being deleted, because ${because.precondition}`],
     [
@@ -288,12 +288,12 @@ suite("status conditions of an operator", (test) => {
     [
       "an object under a former name",
       { desired: (args) => (isFirst(args) ? wanted : { ...wanted, metadata: { name: "one-b" } }) },
-      "objects that must not exist are still there",
+      "waiting for objects to be deleted",
     ],
     [
       "an object of a removed dependent",
       {},
-      "objects that must not exist are still there",
+      "waiting for objects to be deleted",
       { dependents: [], workflow: { removed: { a: { resource: ConfigMap.definition, deletion: "ordered" } } } },
     ],
   ];

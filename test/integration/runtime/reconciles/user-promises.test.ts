@@ -128,16 +128,16 @@ suite("promises of the user that nobody awaits", (test) => {
     };
     for (const [eventSources, reason] of [
       [rejects, "it returned a promise; nothing waits for it here, so it has to be synchronous"],
-      [() => 5 as never, "eventSources() returned number, and not a list"],
+      [() => 5 as never, "eventSources() must return an array, but returned number"],
       [
         () => [timerSource({ name: "t" }), undefined as never],
-        "eventSources() returned undefined at [1], and not an event source",
+        "eventSources()[1] must be an event source, but is undefined",
       ],
       [throws, "no sources today"],
     ] as const) {
       await using page = createPageOperator(server, { eventSources });
       const failure = await failureOf(() => page.operator.start());
-      assert.is(failure, `the event sources of controller "page" could not be made: ${reason}`);
+      assert.is(failure, `cannot create the event sources of controller "page": ${reason}`);
     }
   });
 
@@ -207,8 +207,8 @@ suite("what fails far from the user's code", (test) => {
     }
     process.removeListener("warning", note);
     assert.equal(warnings, [
-      "the logger fails, and lines of the log are missing: disk full",
-      "the logger fails, and lines of the log are missing: too late",
+      "logger failed, log lines are lost: disk full",
+      "logger failed, log lines are lost: too late",
     ]);
   });
 

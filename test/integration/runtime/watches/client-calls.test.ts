@@ -190,7 +190,7 @@ suite("the client of a scripted server", (test) => {
         const { name, message, cause } = await errorOf(call(answering.client, never, ONE));
         assert.match(
           `${name}: ${message}`,
-          /^ConnectionError: (\w+ )+"?(\w+ "default\/one"|configmaps) failed: [A-Z]+ http:[^ ?]+(\/one|\/configmaps)[^ ?]* was answered with no [\w ]+, by something between here and the API server/,
+          /^ConnectionError: (\w+ )+"?(\w+ "default\/one"|configmaps) failed: [A-Z]+ http:[^ ?]+(\/one|\/configmaps)[^ ?]* was answered with no [\w ]+, by a proxy or load balancer in front of the API server/,
         );
         assert.is(cause, undefined);
       }

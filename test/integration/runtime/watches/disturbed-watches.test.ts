@@ -102,7 +102,7 @@ suite("a disturbed watch", (test) => {
       await setText(page, "second");
       await untilPageText(page, "second", "one-a");
       const failure = () => page.events.map(({ error }) => messageOf(error)).at(-1) ?? "";
-      await waitFor("what took the name is refused", () => failure().includes("does not belong to this primary"));
+      await waitFor("what took the name is refused", () => failure().includes("is not owned by this primary"));
       const theirs = await client.get(ConfigMap, { name: "one-b", namespace: "default" });
       assert.equal([theirs?.data, theirs?.metadata.labels], [{ theirs: "theirs" }, undefined]);
     });

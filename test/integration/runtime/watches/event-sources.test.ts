@@ -284,7 +284,7 @@ suite("failures of watches", (test) => {
     await parts.client.create(Page, page("one", "ours")).catch(() => undefined);
     fault.remove();
     await waitFor("it is healthy", () => controller.health()["primary"]?.status === "healthy", RECOVERY);
-    assert.equal(parts.lines.slice(1), [`info: ${what} is watched again`]);
+    assert.equal(parts.lines.slice(1), [`info: ${what}: watch restored`]);
     await parts.client.create(Namespace, { metadata: { name: "theirs" } });
     await parts.client.create(Page, page("one", "theirs"));
     await untilTold("added theirs/one");
@@ -313,7 +313,7 @@ suite("failures of watches", (test) => {
     assert.is(controller.health()["primary"]?.status, "healthy");
     const warnings = parts.lines.filter((line) => line.startsWith("warn") && line.includes("is not installed"));
     assert.is(warnings.length, 1);
-    assert.equal(parts.lines.at(-1), "info: Page.v1.example.com is watched again");
+    assert.equal(parts.lines.at(-1), "info: Page.v1.example.com: watch restored");
   });
 
   test("a token that is refused is said once, and the watch goes on with the next one", async () => {
@@ -326,7 +326,7 @@ suite("failures of watches", (test) => {
     assert.match(controller.failures[0]!, "rejects the credentials");
     server.faults.refuseTokens(false);
     await waitFor("it is healthy", () => controller.health()["primary"]?.status === "healthy", RECOVERY);
-    assert.equal(parts.lines.slice(1), ["info: Page.v1.example.com is watched again"]);
+    assert.equal(parts.lines.slice(1), ["info: Page.v1.example.com: watch restored"]);
     await parts.client.create(Page, page("one"));
     await untilTold("added default/one");
   });

@@ -38,7 +38,7 @@ const { definition } = Book;
 const LaterBook = { definition: { ...definition, version: "v2", apiVersion: "example.com/v2" } };
 
 const OTHER_VERSIONS =
-  "Book.v1.example.com is served in other versions only (v2): serve v1 again, or state a version that is served";
+  "Book.v1.example.com is served in other versions only (v2): serve v1 again, or use a version that is served";
 
 const book = configMapOf("book", {
   resource: definition,

@@ -174,7 +174,7 @@ suite("a creation that lands when its primary is being deleted", (test) => {
     await waitFor("the creation is held", () => held.hits === 1);
     await page.operator.client.delete(Page, { name: "one", namespace: "default" });
     await untilGone(page);
-    assert.ok(!page.logs.some((line) => line.includes("the finalizer stays")));
+    assert.ok(!page.logs.some((line) => line.includes("delaying finalizer removal")));
   });
 });
 

@@ -87,7 +87,10 @@ suite("a write that is postponed", (test) => {
       return condition?.message.includes("opponent") ? condition : undefined;
     });
     assert.equal([ready.status, ready.reason], ["False", "WriteLoop"]);
-    assert.match(ready.message, /ConfigMap\.v1 default\/fought-text .*\(data\.text\).* "opponent" undoes it each time/);
+    assert.match(
+      ready.message,
+      /ConfigMap\.v1 default\/fought-text .*\(data\.text\).* "opponent" reverts it each time/,
+    );
     assert.ok(opponent.answers() >= 3);
     isActive = false;
     await untilText(page, "first", "fought-text");
@@ -107,7 +110,7 @@ suite("a write that is postponed", (test) => {
       const condition = await readyOf(page, "patched");
       return condition?.message.includes("opponent") ? condition : undefined;
     });
-    assert.match(ready.message, /Page\.v1\.example\.com default\/patched .*\(spec\.more\).* "opponent" undoes it/);
+    assert.match(ready.message, /Page\.v1\.example\.com default\/patched .*\(spec\.more\).* "opponent" reverts it/);
     const before = opponent.answers();
     const listed = () => page.operator.health().controllers["page"]!.postponed[0];
     const { object, managers } = await waitFor("the health lists it", listed);
@@ -136,7 +139,7 @@ suite("a write that is postponed", (test) => {
     assert.is(warnings.length, 1, warnings.join("\n"));
     assert.match(
       warnings[0]!,
-      /written 3 times although .* undoes metadata\.finalizers each time; without it objects would be left behind, so it is put back/,
+      /written 3 times although .* reverts metadata\.finalizers each time; restoring it immediately, because objects would be orphaned without it/,
     );
   });
 });
@@ -165,7 +168,7 @@ suite("what never settles", (test) => {
     assert.is(warnings.length, 1, warnings.join("\n"));
     assert.match(
       warnings[0]!,
-      /written 20 times without a change of the primary: data\.at is desired otherwise each time/,
+      /written 20 times although the inputs did not change: desired data\.at differs on every reconcile/,
     );
     // Somebody wants something new.
     await setText(page, "second", "restless");
@@ -203,7 +206,7 @@ suite("what never settles", (test) => {
       const writesOf = () => page.requests.filter((line) => line.includes(`/configmaps/${name} 20`)).length;
       assert.match(
         messageOf(failure),
-        /\(data\.by\).* somebody, another primary or an admission policy undoes it each time; .*, next in 2 s/,
+        /\(data\.by\).* another client, primary, or admission policy reverts it each time; .*, next in 2 s/,
       );
       const before = writesOf();
       assert.ok(before <= 8, `${before} writes`);

@@ -93,7 +93,7 @@ suite("options of a write", (test) => {
     [
       "create takes no matcher (createRejectsMatcher)",
       (operations, live) => operations.create(live, { mode: "cacheOnly", matcher: () => true } as never),
-      /create of Page ".*" is compared with nothing/,
+      /create of Page ".*" has nothing to compare with; use mode forceFilter or cacheOnly, without a matcher/,
     ],
     [
       "a namespaced object needs a namespace",

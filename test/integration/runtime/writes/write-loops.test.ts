@@ -112,7 +112,10 @@ suite("dependents that are undone", (test) => {
 
     const warnings = page.logs.filter((line) => line.startsWith("warn"));
     assert.is(warnings.length, 1, warnings.join("\n"));
-    assert.match(warnings[0]!, /ConfigMap\.v1 default\/edited-text was written 3 times .* undoes data\.text each time/);
+    assert.match(
+      warnings[0]!,
+      /ConfigMap\.v1 default\/edited-text was written 3 times .* reverts data\.text each time/,
+    );
     const told = await waitFor("an Event about the primary", async () => {
       const events = await page.operator.client.list(EventKind, { namespace: "default" });
       const ours = events.filter(({ involvedObject }) => involvedObject.name === "edited");
@@ -137,7 +140,7 @@ suite("dependents that are undone", (test) => {
     const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
     assert.match(
       String((failed.error as AggregateError).errors[0]),
-      /is deleted, or loses its label gen-operator.dev\/controller, again and again; .*, next in 2 s/,
+      /it is deleted or loses its label gen-operator.dev\/controller each time; .*, next in 2 s/,
     );
     assert.equal(
       page.loops.map(({ writes, paths, pauseMs }) => ({ writes, paths, pauseMs })),
@@ -241,7 +244,7 @@ suite("dependents that are undone", (test) => {
     assert.is(page.requests.filter((line) => line.startsWith("PUT") && line.includes("/put-text ")).length, 3);
     const warnings = page.logs.filter((line) => line.startsWith("warn"));
     assert.is(warnings.length, 1, warnings.join("\n"));
-    assert.match(warnings[0]!, /ConfigMap\.v1 default\/put-text was written 3 times .* undoes data\.text each time/);
+    assert.match(warnings[0]!, /ConfigMap\.v1 default\/put-text was written 3 times .* reverts data\.text each time/);
     await waitFor("an Event about the primary", async () => {
       const events = await page.operator.client.list(EventKind, { namespace: "default" });
       return events.some(({ involvedObject, reason }) => involvedObject.name === "put" && reason === "WriteLoop");
@@ -260,7 +263,7 @@ suite("dependents that are undone", (test) => {
     const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
     assert.match(
       String((failed.error as AggregateError).errors[0]),
-      /is deleted, or loses its label gen-operator.dev\/controller, again and again; .*, next in 2 s/,
+      /it is deleted or loses its label gen-operator.dev\/controller each time; .*, next in 2 s/,
     );
     assert.equal(
       page.loops.map(({ writes, paths, pauseMs }) => ({ writes, paths, pauseMs })),
@@ -280,7 +283,7 @@ suite("dependents that are undone", (test) => {
     const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
     assert.match(
       messageOf((failed.error as AggregateError).errors[0]),
-      /untied-text \(metadata\.ownerReferences.*\) was written 3 times, and .* undoes it each time;/,
+      /untied-text \(metadata\.ownerReferences.*\) was written 3 times, but .* reverts it each time;/,
     );
   });
 

@@ -68,7 +68,7 @@ suite("a write whose answer is lost", (test) => {
       client.spoil({ loseAnswer: true });
       const failure = await failureOf(write(client));
       assert.is(failure?.name, "ConnectionError");
-      assert.match(failure!.message, /ConfigMap "default\/config-\d+" failed: .* got no answer; it is not repeated/);
+      assert.match(failure!.message, /ConfigMap "default\/config-\d+" failed: .* got no answer; not retried/);
       assert.equal(client.methods(), [`${method} lost`]);
     });
 

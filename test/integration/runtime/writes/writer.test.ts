@@ -64,7 +64,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
     });
 
   const ofNobody =
-    "does not belong to this primary; delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+    "is not owned by this primary; delete it, set existing: adopt, or change the name that desired() returns";
   const strangers: [string, object, object, string?][] = [
     ["of nobody", { ownerReferences: [owner("11")] }, {}],
     ["of another primary", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("22")] }],
@@ -72,7 +72,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
       "with the annotations of another primary",
       { annotations: ANNOTATIONS },
       { annotations: { ...ANNOTATIONS, "gen-operator.dev/primary-namespace": "other" } },
-      'belongs to Page.example.com "other/one"; delete it there, or give the dependent another name',
+      'is owned by Page.example.com "other/one"; delete it there, or change the name that desired() returns',
     ],
     ["that somebody else made, where nothing ties", {}, {}],
   ];
@@ -85,7 +85,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
         () => "",
         (error: unknown) => (error as Error).message,
       );
-      assert.is(message, `ConfigMap "${writing.key}" exists already and ${problem}`);
+      assert.is(message, `ConfigMap "${writing.key}" already exists and ${problem}`);
       const { metadata } = (await writing.foreign.get(ConfigMap, writing.metadata))!;
       assert.is(metadata.resourceVersion, stranger.metadata.resourceVersion);
       await held.release();

@@ -33,7 +33,7 @@ suite("check of a controller", (test) => {
     [{ finalizer: `example.com/${"x".repeat(64)}` }, "it must be a domain, a slash and a name"],
     [
       { onAllEvents: true, reconciler: { reconcile, cleanup } },
-      "reconciles on all events, and there is no cleanup then",
+      "sets onAllEvents and has cleanup(), which is never called then; remove cleanup(), and handle deletion in reconcile()",
     ],
     [
       { onAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
@@ -70,7 +70,7 @@ suite("check of a controller", (test) => {
     [{ workflow: workflowOf([dependentOf("a", { fieldManager: "x".repeat(129) })]) }, "it needs 1 to 128 bytes"],
     ...(
       [
-        [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
+        [{ desired: undefined as never }, "has no desired(); add it, or set mode: readOnly"],
         [{ mode: "readOnly" }, "is readOnly and has a desired()"],
         [{ ref: { name: "x" } }, "names its object (ref), and is not readOnly"],
         [{ ...readOnly, ref: { name: "x" }, bulk: {} }, "names its object (ref) and states bulk; leave it out"],
@@ -78,8 +78,8 @@ suite("check of a controller", (test) => {
           { ...readOnly, ref: { name: "x" }, namespace: "y" },
           "names its object (ref) and states namespace; leave it out, or state ref.namespace",
         ],
-        [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
-        [{ ...readOnly, onImmutable: "recreate" }, "is readOnly and states onImmutable"],
+        [{ ...readOnly, existing: "adopt" }, "is readOnly, so it is never written; remove existing"],
+        [{ ...readOnly, onImmutable: "recreate" }, "is readOnly, so it is never written; remove onImmutable"],
         [{ onImmutable: "replace" as never }, 'has "replace" for onImmutable; it must be "fail" or "recreate"'],
         ...["PersistentVolumeClaim", "Namespace", "PersistentVolume"].map(
           (kind) =>
@@ -115,10 +115,10 @@ suite("check of a controller", (test) => {
         ],
         [{ operations: { delete: false }, onImmutable: "recreate" }, "is never deleted (operations.delete), and sets"],
         [{ operations: { delete: () => {} }, onImmutable: "recreate" }, "has its own delete, and sets onImmutable"],
-        [{ ...readOnly, deletion: "ordered" }, "is readOnly and states deletion"],
+        [{ ...readOnly, deletion: "ordered" }, "is readOnly, so it is never written; remove deletion"],
         [
           { cluster: "west", deletion: "garbageCollected" },
-          'lives in cluster "west", where the garbage collector knows nothing of its primary',
+          'lives in cluster "west", where the garbage collector cannot find its primary',
         ],
         [{ resource: role }, "is cluster-scoped, so that no Page.v1.example.com in a namespace can own it"],
         [
@@ -141,21 +141,21 @@ suite("check of a controller", (test) => {
           removed: { a: { resource: dependentOf("a").resource, deletion: "garbageCollected" } },
         },
       },
-      'says that dependent "a" is removed, and has it',
+      'lists dependent "a" in removed, but still has it; remove it from one of them',
     ],
     [
       {
         workflow: { ...workflowOf([]), removed: { a: { resource: dependentOf("a").resource, deletion: "ordered" } } },
         workflows: { extra: workflowOf([dependentOf("a")]) },
       },
-      'says that dependent "a" is removed, and has it in its workflow "extra"',
+      'lists dependent "a" in removed, but still has it in its workflow "extra"',
     ],
     [
       {
         workflow: workflowOf([]),
         workflows: { extra: { ...workflowOf([]), removed: { a: { resource: role, deletion: "ordered" } } } },
       },
-      'states in its workflow "extra" what is removed, and that is for its own one to say',
+      'sets removed in its workflow "extra"; move it to the workflow of the controller',
     ],
     [
       { workflow: workflowOf([]), workflows: { extra: workflowOf([dependentOf("a", { resource: role })]) } },
@@ -278,8 +278,8 @@ suite("check of the controllers of an operator", (test) => {
   };
   const idle = definitionOf({ name: "two" });
   const shared = (renamed: string) =>
-    'controllers "one" and "two" share the finalizer "pages.example.com/finalizer" of pages.example.com: either would let a primary go ' +
-    `before the other has cleaned up; give "${renamed}" one of its own, such as "pages.example.com/${renamed}"`;
+    'controllers "one" and "two" share the finalizer "pages.example.com/finalizer" of pages.example.com: the first to finish ' +
+    `removes it before the other has cleaned up; give "${renamed}" one of its own, such as "pages.example.com/${renamed}"`;
   const refused: [title: string, definitions: readonly ControllerDefinition[], message: string][] = [
     ["two of one name", [definitionOf(), definitionOf()], 'two controllers are named "page"'],
     ["two of one kind that clean up under one finalizer", [cleaning, another], shared("two")],

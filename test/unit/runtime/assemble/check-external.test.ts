@@ -28,9 +28,13 @@ const cases: readonly [title: string, controller: ReturnType<typeof controllerOf
   [
     "a state that is kept nowhere",
     controllerOf({ stateOf: () => ({ id: "" }) }),
-    /says what to keep \(stateOf\), and not where/,
+    /has stateOf but no state; set state to where the id is stored/,
   ],
-  ["a state without ids", controllerOf({ idOf: none, state: { kind: "configMap" } }), /no idOf that tells it/],
+  [
+    "a state without ids",
+    controllerOf({ idOf: none, state: { kind: "configMap" } }),
+    /stores an id \(state\) but has no idOf; add idOf/,
+  ],
   [
     "a state of what it does not create",
     controllerOf({ create: none, update: () => ({}), state: { kind: "configMap" } }),
@@ -41,7 +45,11 @@ const cases: readonly [title: string, controller: ReturnType<typeof controllerOf
     controllerOf({ state: { kind: "configMap" } }, {}, { ...page, scope: "Cluster" }),
     /is in no namespace; keep them in its status/,
   ],
-  ["no path in the status", controllerOf({ state: { kind: "status", path: [] } }), /states no path there/],
+  [
+    "no path in the status",
+    controllerOf({ state: { kind: "status", path: [] } }),
+    /stores ids in the status but has no path; set state\.path/,
+  ],
   [
     "no status",
     controllerOf({ state: { kind: "status", path: ["id"] } }, {}, { ...page, hasStatusSubresource: false }),
@@ -63,10 +71,10 @@ suite("two external dependents of one event source", (test) => {
     return { name: "pages", workflow: { primary: page, dependents } };
   };
 
-  test("are refused if nothing says whose a resource is", () => {
+  test("are refused if nothing assigns a resource to one of them", () => {
     assert.throws(
       () => checkController(controllerWith({}, { isOwn: () => true }, {})),
-      /"row0" and "row2", which share event source "rows", and nothing says whose a resource is/,
+      /"row0" and "row2", which share event source "rows", and nothing assigns a resource to one of them/,
     );
   });
 

@@ -107,6 +107,6 @@ suite("projection", (test) => {
 
   test("what is no path is rejected with what one looks like", () => {
     for (const wrong of ["", ".", "a..b", "[]", "a[0]", "a[", 'a["b]', ".a", "a."])
-      assert.throws(() => compileProjection([wrong]), /is no path to a field: write it like status\.phase/, wrong);
+      assert.throws(() => compileProjection([wrong]), /is not a valid field path: use the form status\.phase/, wrong);
   });
 });

@@ -38,7 +38,7 @@ suite("an answer that the API server does not give", (test) => {
           transport.send(REQUEST, { onData: (chunk) => void received.push(chunk) }),
         ].map((answer) => answer.then(() => "answered", String)),
       );
-      const expected = `ConnectionError: GET ${url}/api was answered ${form}, by something between here and the API server`;
+      const expected = `ConnectionError: GET ${url}/api was answered ${form}, by a proxy or load balancer in front of the API server`;
       assert.equal(failures, [expected, expected]);
       assert.is(received.length, 0);
     });
@@ -51,6 +51,9 @@ suite("an answer that the API server does not give", (test) => {
       (error: Error) => error,
     );
     const asked = `GET ${answering.url}/api`;
-    assert.is(message, `${asked} was answered with no object in JSON, by something between here and the API server`);
+    assert.is(
+      message,
+      `${asked} was answered with no object in JSON, by a proxy or load balancer in front of the API server`,
+    );
   });
 });

@@ -63,7 +63,7 @@ suite("a token file that is replaced by one that no header may have", (test) => 
     await waitFor("the warning", () => warnings.length > 0);
     assert.match(
       warnings[0]!,
-      /^reading failed: the token in .* has a line break, .*; the credentials that were read before stay in use$/,
+      /^reading failed: the token in .* has a line break, .*; keeping the previous credentials$/,
     );
     assert.not.match(warnings[0]!, "secret");
     assert.equal(credentials({ isRejected: false }), of("Bearer a"));

@@ -41,7 +41,7 @@ suite("loop reporter", (test) => {
     reporter.onLoop(loop, cause);
     reporter.onLoop({ ...loop, writes: 4, isNew: false, pauseMs: 4_000 }, cause);
     assert.is(lines.length, 1);
-    assert.match(lines[0]!, /^warn ConfigMap\.v1 x\/a-text was written 3 times .* undoes data\.text each time/);
+    assert.match(lines[0]!, /^warn ConfigMap\.v1 x\/a-text was written 3 times .* reverts data\.text each time/);
     assert.equal(
       loops.map(({ writes, paths, pauseMs }) => [writes, paths, pauseMs]),
       [
@@ -50,6 +50,16 @@ suite("loop reporter", (test) => {
       ],
     );
     assert.equal(events, ["Warning WriteLoop WriteConfigMap a"]);
+  });
+
+  test("a loop of something else each time names where it differs, if that is known", () => {
+    const { reporter, lines } = createReporter();
+    for (const paths of [["data.text"], []]) reporter.onLoop({ ...loop, loop: "unsettled", paths }, cause);
+    const what = "warn ConfigMap.v1 x/a-text was written 3 times although the inputs did not change: ";
+    assert.equal(lines, [
+      `${what}desired data.text differs on every reconcile; backing off`,
+      `${what}the desired object differs on every reconcile; backing off`,
+    ]);
   });
 
   test("the same loop, found again, is recorded again, and one of another kind is another Event", () => {

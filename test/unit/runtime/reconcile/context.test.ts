@@ -106,7 +106,7 @@ suite("reconcile context", (test) => {
     await dispatcher.create("indexed-too", { spec: { text: "second" } });
     const { failure } = await dispatcher.run(entry);
     assert.equal(seen, [true, undefined, ["indexed", "indexed-too"], [], ["indexed-too"]]);
-    assert.match((failure?.error as Error).message, 'there is no index "bySize" of pages; state it under indexes');
+    assert.match((failure?.error as Error).message, 'there is no index "bySize" of pages; add it to indexes');
   });
 
   test("resources are written by the operations of the controller, on behalf of the reconcile", async () => {
@@ -163,7 +163,7 @@ suite("reconcile on all events", (test) => {
       reconciler: { initContext: (_: PageInitArguments) => void calls++, reconcile: () => void calls++ },
     });
     const { failure } = await dispatcher.run(await dispatcher.create("illegal"), { isPrimaryDeleted: true });
-    assert.match((failure?.error as Error).message, "default/illegal is gone, and only a controller with onAllEvents");
+    assert.match((failure?.error as Error).message, "default/illegal was deleted; only controllers with onAllEvents");
     assert.is(calls, 0);
   });
 

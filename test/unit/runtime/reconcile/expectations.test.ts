@@ -119,7 +119,7 @@ suite("expectations", (test) => {
   });
 
   const wrong: [problem: string, expectation: object][] = [
-    ["an expectation needs a name, by which its result is told", { name: "", timeoutMs: 1, isFulfilled: () => true }],
+    ["an expectation requires a name", { name: "", timeoutMs: 1, isFulfilled: () => true }],
     ['an expectation needs a function isFulfilled: "a" has none', { name: "a", timeoutMs: 1 }],
     [
       'an expectation needs a timeoutMs of more than 0: "a" has NaN',

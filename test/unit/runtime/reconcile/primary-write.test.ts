@@ -173,7 +173,7 @@ suite("primary writes", (test) => {
       const { failure } = await dispatcher.run(await dispatcher.create(name));
       assert.match(
         (failure?.error as Error).message,
-        `the reconciler of Page "default/${name}" wants to write another object, "default/other"; use context.resources for that`,
+        `the reconciler of Page "default/${name}" returned another object to write, "default/other"; use context.resources for that`,
       );
       assert.equal(dispatcher.requests, []);
     }));

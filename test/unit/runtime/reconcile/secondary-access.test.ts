@@ -142,7 +142,7 @@ suite("secondary access", (test) => {
       () => access.find(primary, secret, { source: "maps" }),
       (error: Error) => error.message === other,
     );
-    assert.throws(() => accessTo().find(primary, secret), "there are none");
+    assert.throws(() => accessTo().find(primary, secret), "it has no event sources");
   });
 
   test("the type of a dependent that is inactive now has no resources, unless an event source is named", () => {

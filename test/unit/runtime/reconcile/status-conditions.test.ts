@@ -38,7 +38,7 @@ suite("status conditions", (test) => {
       configMap: { kind: "unchanged", isReady: true },
       deployment: { kind: "updated", isReady: false },
       service: { kind: "waiting", for: ["deployment"] },
-      ingress: { kind: "deleted", isGone: true, because: "its reconcile precondition does not hold" },
+      ingress: { kind: "deleted", isGone: true, because: "its reconcilePrecondition is false" },
     });
     assert.equal(brief(conditions), [
       "Ready=False NotReady: deployment: its readyPostcondition is false; service: waits for deployment",
@@ -104,7 +104,7 @@ suite("status conditions", (test) => {
   });
 
   test("a dependent that is not wanted has no condition once it is gone", () => {
-    const ingress = { kind: "deleted", isGone: true, because: "its reconcile precondition does not hold" } as const;
+    const ingress = { kind: "deleted", isGone: true, because: "its reconcilePrecondition is false" } as const;
     assert.equal(brief(conditionsOf({ ingress })), ["Ready=True Ready: everything is as desired"]);
     assert.equal(brief(conditionsOf({ ingress: { ...ingress, isGone: false } })).length, 2);
   });

@@ -99,7 +99,7 @@ suite("explicit invocation", (test) => {
     assert.not((await careless.cleanUp()).isKept);
     const warnings = careless.dispatcher.logs.filter((line) => line.startsWith("warn"));
     assert.equal(warnings, [
-      "warn cleanup() did not call context.workflow.cleanup(), so that nobody deletes what there is of b",
+      "warn cleanup() did not call context.workflow.cleanup(): the objects of b are not deleted",
     ]);
     const cleanup = async ({ context }: Args) => void (await context.workflow.cleanup());
     const careful = await create({ workflow: explicit, reconciler: { reconcile, cleanup }, dependents });

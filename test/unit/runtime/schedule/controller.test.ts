@@ -29,7 +29,7 @@ suite("controller: what is reconciled", (test) => {
     assert.equal(
       lines.map(({ level, message }) => [level, message]),
       [
-        ["info", 'Page "home/one" is gone, or no longer watched'],
+        ["info", 'Page "home/one" was deleted or is no longer watched'],
         ["debug", 'Page "home/one" was deleted during its reconcile: no'],
       ],
     );
@@ -146,7 +146,7 @@ suite("controller: what others throw", (test) => {
     observe();
     await settle();
     assert.is(started.length, 1);
-    assert.is(lines[0]?.message, "the rate limiter failed, and limits nothing: broken");
+    assert.is(lines[0]?.message, "custom rate limiter failed, reconciling without a limit: broken");
   });
 });
 

@@ -48,10 +48,10 @@ suite("retry", (test) => {
     const missing = { reason: "NotFound", message: 'namespaces "shop" not found' };
     const causes = [{ reason: "NamespaceTerminating" }];
     const mended = [
-      new Error("dependent a", { cause: new BlockedError("ConfigMap exists already") }),
+      new Error("dependent a", { cause: new BlockedError("ConfigMap already exists") }),
       new ApiError(404, missing),
       new ApiError(403, { reason: "Forbidden", details: { causes } }),
-      new AggregateError([new Error("no"), new BlockedError("ConfigMap exists already")]),
+      new AggregateError([new Error("no"), new BlockedError("ConfigMap already exists")]),
     ];
     const slowOf = (error: unknown) => {
       const retry = createRetry({ maxRetries: 1 }, () => 0);
@@ -155,7 +155,7 @@ suite("retry", (test) => {
     const retry = guardedRetryOf(own, { controller: "page", logger, random: () => 0 });
     assert.is(retry.next(undefined, new Error("no"))?.intervalMs, 9);
     assert.is(retry.isLastAttempt(undefined), false);
-    assert.equal(lines, ["the retry of the controller failed, and the default takes its place: broken"]);
+    assert.equal(lines, ["custom retry of the controller failed, using the default: broken"]);
     assert.is(
       guardedRetryOf({ initialIntervalMs: 7 }, { controller: "page", logger, random: () => 0 }).next(
         undefined,

@@ -47,8 +47,8 @@ suite("suspects", (test) => {
     await finish();
     assert.equal(names(bed), ["one", "two", "bad-1", "three", "bad-2"]);
     assert.equal(warnings, [
-      'primary "home/bad-1" of controller "page" is reconciled after all others: its functions blocked the event loop before',
-      'primary "home/bad-2" of controller "page" is reconciled after all others: its functions blocked the event loop before',
+      'primary "home/bad-1" of controller "page" is reconciled last: its functions blocked the event loop before',
+      'primary "home/bad-2" of controller "page" is reconciled last: its functions blocked the event loop before',
     ]);
     assert.equal(suspects.all, []);
   });
@@ -110,7 +110,7 @@ suite("suspects", (test) => {
     assert.equal(names(bed), ["beside"], "it blocked once");
     assert.match(
       warnings.join(),
-      'home/bad" of controller "page" is reconciled after all others, in 30 s at the earliest, or when it is edited',
+      'home/bad" of controller "page" is reconciled last, in 30 s at the earliest, or when it is edited',
     );
     bed.observe({ name: "edited" });
     await bed.settle();

@@ -49,8 +49,8 @@ suite("informer source", (test) => {
 
   test("options of a wrong type, and an index that is not stated, are refused", async () => {
     for (const [namespaces, message] of [
-      [["home", "A/b"], '"A/b", which event source "configs" is to watch, is no name of a namespace'],
-      [[" "], "is no name of a namespace"],
+      [["home", "A/b"], '"A/b" is not a valid namespace name (namespaces of event source "configs")'],
+      [[" "], "is not a valid namespace name"],
       [[], 'event source "configs" has an empty list of namespaces; name at least one, or leave the list out'],
     ] as const)
       assert.throws(() => informerSource({ name: "configs", resource: ConfigMap, namespaces }), message);
@@ -70,10 +70,7 @@ suite("informer source", (test) => {
       assert.throws(() => informerSource({ name: "configs", resource: ConfigMap, ...options }), message);
     const { source } = await startSource({ indexes: { byText: () => ["a"] } }, [objectOf("home/a")]);
     assert.equal(keysOf(source.byIndex("byText", "a")), ["home/a"]);
-    assert.throws(
-      () => source.byIndex("byTxt", "a"),
-      'there is no index "byTxt" of configmaps; state it under indexes',
-    );
+    assert.throws(() => source.byIndex("byTxt", "a"), 'there is no index "byTxt" of configmaps; add it to indexes');
     await source.stop();
   });
 
@@ -243,7 +240,7 @@ suite("informer source", (test) => {
     const connection = { url: "http://127.0.0.1:1" };
     assert.throws(
       () => informerSource({ name: "remote", resource: ConfigMap, connection }),
-      /event source "remote" watches configmaps in another cluster, where owner references mean nothing: give it a mapper/,
+      /event source "remote" watches configmaps in another cluster, where owner references do not apply; give it a mapper/,
     );
   });
 });

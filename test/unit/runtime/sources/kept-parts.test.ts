@@ -120,7 +120,7 @@ suite("what informer sources keep", (test) => {
       informerSource<Config>({ name: "configs", resource: ConfigMap, ...options });
     assert.throws(
       create({ cache: { paths: ["a..b"] } }),
-      /the cache of event source "configs" is wrong: "a\.\.b" is no path/,
+      /the cache of event source "configs" is wrong: "a\.\.b" is not a valid field path/,
     );
     for (const maxCachedObjects of [0, -1, 1.5, Number.NaN])
       assert.throws(

@@ -244,8 +244,8 @@ suite("list-watch in time", (test) => {
     assert.equal(lists, ["50", "31", "12"]);
     assert.equal(restores, [false, true, true]);
     assert.is(reasons.length, 2);
-    assert.match(reasons[0]!, "the server is at version 30 and was at 51: its store was restored");
-    assert.match(reasons[1]!, "the server is at version 12 and was at 31: its store was restored");
+    assert.match(reasons[0]!, "resourceVersion went back from 51 to 30: the store of the API server was restored");
+    assert.match(reasons[1]!, "resourceVersion went back from 31 to 12: the store of the API server was restored");
   });
 
   test("a whole state that turns out to be older than what was known is read again as the truth", async () => {
@@ -308,7 +308,7 @@ suite("list-watch in time", (test) => {
     );
     // It may have died just after the question before, which was at 30 s.
     assert.ok(requests[3]!.at - 30_000 <= 40_000, `it was noticed after ${requests[3]!.at} ms`);
-    assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
+    assert.match(reasons[0]!, /watch is stale: .+ has changes after resourceVersion 50 that it did not deliver/);
   });
 
   test("a watch whose server was started anew and forgot what came is dead, too, and the whole state is read again", async () => {
@@ -328,7 +328,7 @@ suite("list-watch in time", (test) => {
       requests.slice(0, 4).map(({ version, isList }) => (isList ? "list" : version)),
       ["list", "50", "50", "list"],
     );
-    assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
+    assert.match(reasons[0]!, /watch is stale: .+ has changes after resourceVersion 50 that it did not deliver/);
   });
 
   test("a watch is quiet from the end of its list on, also if that was read in a later turn", async () => {

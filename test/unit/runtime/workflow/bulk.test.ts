@@ -176,6 +176,7 @@ suite("bulk dependents", (test) => {
       ["x", "string"],
       [new Set(["x"]), "a Set"],
       [new Date(0), "a Date"],
+      [Object.create(Object.create(Object.create(null))), "an object of an unknown class"],
       [new Map([[1, {}]]), "a Map with the key 1, which is no text"],
     ] as const) {
       const { reconcile } = createWorkflow([{ name: "a", bulk: {}, desired: () => returned }]);

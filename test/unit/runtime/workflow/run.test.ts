@@ -187,7 +187,7 @@ suite("workflow run", (test) => {
     assert.equal(result.dependents["b"], {
       kind: "deleted",
       isGone: true,
-      because: "its reconcile precondition does not hold",
+      because: "its reconcilePrecondition is false",
       conditions: { reconcilePrecondition: { isMet: false } },
     });
     assert.ok(result.isReady, "what must not exist and does not is as it should be");

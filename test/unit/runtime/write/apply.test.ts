@@ -146,7 +146,7 @@ suite("writer", (test) => {
       assert.is(warnings.length, 1, "with the write");
       assert.equal([await sendsOf("wanted"), await sendsOf("wanted")], [0, 0]);
       const what = part === "status" ? 'the status of Page "x/a"' : 'ConfigMap "x/a"';
-      assert.ok(warnings[0]!.startsWith(`${what} is stored otherwise than desired (${part}.at): `), warnings[0]);
+      assert.ok(warnings[0]!.startsWith(`${what} differs from the applied object (${part}.at): `), warnings[0]);
       now = 599_999;
       assert.is(await sendsOf("wanted"), 0);
       now = 600_000;

@@ -116,15 +116,20 @@ suite("what a PUT sends", (test) => {
 suite("adoption", (test) => {
   const desired = { name: "a", namespace: "home", ownerReferences: [owner("1", true)] };
   const refused: [title: string, metadata: JsonObject, policy: "adopt" | "refuse", message: RegExp][] = [
-    ["nothing without the policy", {}, "refuse", /exists already and does not belong .* let the dependent adopt it/],
+    [
+      "nothing without the policy",
+      {},
+      "refuse",
+      /already exists and is not owned by this primary; .* set existing: adopt/,
+    ],
     [
       "nothing that is being deleted, which ends by itself",
       { deletionTimestamp: "x" },
       "refuse",
       /it is being deleted: wait for that/,
     ],
-    ["what another controller owns", { ownerReferences: [owner("2", true)] }, "adopt", /it belongs to X "2"/],
-    ["what another primary has", { annotations: link }, "adopt", /it belongs to Page.example.com "home\/one"/],
+    ["what another controller owns", { ownerReferences: [owner("2", true)] }, "adopt", /it is owned by X "2"/],
+    ["what another primary has", { annotations: link }, "adopt", /it is owned by Page.example.com "home\/one"/],
     ["what is being deleted", { deletionTimestamp: "x" }, "adopt", /cannot be adopted: it is being deleted/],
   ];
   for (const [title, metadata, policy, message] of refused)

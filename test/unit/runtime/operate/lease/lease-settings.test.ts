@@ -49,7 +49,7 @@ suite("the settings of leader election", (test) => {
     });
     assert.throws(
       () => leaseTermsOf({}, { controller: "page" }),
-      /^leader election needs the namespace of its Lease: state leaderElection\.namespace, as the connection names none$/,
+      /^leader election needs the namespace of its Lease: set leaderElection\.namespace, because the connection has no namespace$/,
     );
   });
 

@@ -25,7 +25,7 @@ suite("a write fence", (test) => {
   test("lets nothing pass before it is opened, and says so without the query", () => {
     const { failure } = createFence();
     const said =
-      "PATCH /api/v1/namespaces/home/configmaps/one was not sent, as this operator does not lead: it has not become the leader";
+      "PATCH /api/v1/namespaces/home/configmaps/one was not sent, because this replica is not the leader: it has not become the leader";
     assert.is(failure(), said);
   });
 
@@ -69,7 +69,7 @@ suite("a write fence", (test) => {
       fence.open({ ...now }, 10_000, () => {});
       pass(10);
       now.wallMs += jumpMs;
-      assert.match(failure(), /its clocks are \d+ s apart/);
+      assert.match(failure(), /its wall clock and monotonic clock differ by \d+ s/);
     });
 
   test("takes a slewed date for what it is", () => {
@@ -94,7 +94,7 @@ suite("a write fence", (test) => {
     const { now, fence, pass, failure } = createFence();
     fence.open({ ...now }, 10_000, () => {});
     fence.shut("it was stopped");
-    assert.match(failure(), /does not lead: it was stopped$/);
+    assert.match(failure(), /is not the leader: it was stopped$/);
     pass(50);
     fence.open({ ...now }, 10_000, () => {});
     assert.is(failure(), "");

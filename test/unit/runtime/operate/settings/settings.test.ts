@@ -116,9 +116,9 @@ suite("the settings of an operator", (test) => {
     assert.is(
       await problemOf(() => readFlags(settings, ["--lead", "--stop-timeout=10", "run", "--log-level"])),
       [
-        "--lead is no flag of this operator; --help lists them",
+        "--lead: unknown flag; see --help",
         '--stop-timeout is "10", and has to be a duration such as "500ms", "15s" or "1h30m"',
-        '"run" is no flag of this operator; --help lists them',
+        '"run": unknown flag; see --help',
         "--log-level needs a value",
       ].join("\n"),
     );
@@ -141,9 +141,9 @@ suite("the settings of an operator", (test) => {
       [
         'config.yaml:1:11: logLevel is "loud", and has to be one of debug, info, warn, error, silent',
         'config.yaml:2:34: leaderElection.leaseDuration is 15, and has to be a duration such as "500ms", "15s" or "1h30m"',
-        `config.yaml:3:1: metrics is no setting; there are ${[...new Set(OPERATOR_SETTINGS.map(({ path }) => path.split(".")[0]!)), "controllers"].join(", ")}`,
+        `config.yaml:3:1: metrics is no setting; must be one of ${[...new Set(OPERATOR_SETTINGS.map(({ path }) => path.split(".")[0]!)), "controllers"].join(", ")}`,
         "config.yaml:5:36: controllers.page.maxConcurrentReconciles is 0, and has to be a whole number, 1 at least",
-        "config.yaml:6:3: controllers.job is no controller of this operator; there are page, web-job",
+        "config.yaml:6:3: controllers.job is no controller of this operator; must be one of page, web-job",
         "config.yaml:7:13: namespaces is [1], and has to be a list of namespaces, or namespaces with commas between; one at least",
         'config.yaml:8:14: stopTimeout is {"a":1}, and has to be a duration such as "500ms", "15s" or "1h30m"',
       ].join("\n"),
