@@ -15,6 +15,7 @@ import {
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { layers } from "../layer-table.js";
+import { isDeclaredIn, namesIn } from "./declared-names.js";
 
 const HOPS = 22;
 
@@ -26,7 +27,6 @@ suite("the page about the architecture", (test) => {
     const rows = lines.filter((line) => line.startsWith("|")).map((line) => line.split("|").slice(1, -1));
     return rows.slice(2).map((cells) => cells.map((cell) => cell.trim()));
   };
-  const namesIn = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
 
   test("has the table of layers", () => {
     const rows = rowsOf("Rooms").filter(([room]) => room !== "`api`");
@@ -124,10 +124,4 @@ async function stacksOfWrite(): Promise<Frame[][]> {
     Error.stackTraceLimit = stackTraceLimit;
     for (const putBack of originals) putBack();
   }
-}
-
-/** Tells whether a class, a function or a method of this name begins in a text, and is not only called or imported there. */
-function isDeclaredIn(text: string, name: string): boolean {
-  const isMember = new RegExp(`^ +(async )?${name}(<[^(]*>)?(\\([^\\n]*(\\{|,|\\()$|\\($|: (async )?\\()`, "m");
-  return new RegExp(`\\b((class|function) ${name}\\b|const ${name} = (async )?\\()`).test(text) || isMember.test(text);
 }

@@ -1,0 +1,47 @@
+// A tour through a package leads along functions and files that are there.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+import { isDeclaredIn, namesIn, rowsWith } from "./declared-names.js";
+
+const STEPS = 16;
+
+suite("tours", (test) => {
+  for (const name of ["apiserver", "generator", "schema"]) {
+    const page = readFileSync(join(repositoryRoot, name, "docs/tour.md"), "utf8");
+    const source = (path: string) => join(repositoryRoot, name, "src", path);
+    const rows = rowsWith(page, ["no.", "function", "file"]);
+
+    test(`of ${name}: has at most ${STEPS} steps a way, whose functions are in the files that it names`, () => {
+      assert.ok(rows.length > 0);
+      assert.equal(
+        rows.filter(([no]) => Number(no) > STEPS).map(([no]) => no),
+        [],
+      );
+      const missing = rows.flatMap(([, functions, file]) => {
+        const [path = ""] = namesIn(file);
+        if (!existsSync(source(path))) return [`there is no ${path}`];
+        const text = readFileSync(source(path), "utf8");
+        const names = namesIn(functions).flatMap((one) => one.split("."));
+        assert.ok(names.length > 0, path);
+        return names.filter((one) => !isDeclaredIn(text, one)).map((one) => `${path} declares no ${one}`);
+      });
+      assert.equal(missing, []);
+    });
+
+    test(`of ${name}: each path that it names exists`, () => {
+      const paths = namesIn(page).filter((text) => /^[\w-]+(\/[\w-]+)*(\/|\.ts)$|^[\w-]+(\/[\w-]+)+$/.test(text));
+      assert.ok(paths.length > 10, `${paths.length} paths`);
+      const isThere = (path: string) => existsSync(source(path)) || existsSync(join(repositoryRoot, path));
+      assert.equal(
+        paths.filter((path) => !isThere(path)),
+        [],
+      );
+    });
+
+    test(`of ${name}: has one picture`, () => {
+      assert.is(page.match(/^```$/gm)?.length, 2);
+    });
+  }
+});
