@@ -5,7 +5,7 @@
  * folder has one server: LevelDB holds a lock on it, which goes with the process. When a batch cannot be written nothing is written any more.
  */
 import { chmod, mkdir, readFile, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { ClassicLevel } from "classic-level";
 import { setImmediate } from "../real-time.js";
@@ -47,8 +47,7 @@ export class DataFolder implements Journal {
    */
   static async open(path: string): Promise<DataFolder> {
     try {
-      // Tokens and keys are in it.
-      await mkdir(path, { recursive: true, mode: 0o700 });
+      await makeFolder(path);
     } catch (error) {
       throw new Error(`the data folder ${path} cannot be made: ${(error as Error).message}`, { cause: error });
     }
@@ -172,6 +171,30 @@ export class DataFolder implements Journal {
       );
     }
   }
+}
+
+/**
+ * Makes a folder and those above it. Node's recursive mkdir never settles where a folder exists and the system says of what is to be made in it
+ * that there is no such file, as in /proc.
+ */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    // Tokens and keys are in it.
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && (await stat(path)).isDirectory()) return;
+    if (code !== "ENOENT" || (await exists(dirname(path)))) throw error;
+    await makeFolder(dirname(path));
+    await makeFolder(path);
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**

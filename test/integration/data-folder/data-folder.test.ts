@@ -274,6 +274,20 @@ suite("a data folder", (test) => {
     const path = join(folder.path, "file");
     await writeFile(path, "");
     await assert.rejects(startApiServer({ dataDir: path }), `the data folder ${path} cannot be made`);
+    const below = join(path, "data");
+    await assert.rejects(startApiServer({ dataDir: below }), `the data folder ${below} cannot be made`);
+    // Nothing can be made there, although the folder above it exists.
+    const system = "/proc/gen-operator/data";
+    if (process.platform === "linux")
+      await assert.rejects(startApiServer({ dataDir: system }), `the data folder ${system} cannot be made`);
+  });
+
+  test("is made with the folders above it", async () => {
+    await using folder = await createTemporaryFolder();
+    const path = join(folder.path, "a/b/c");
+    await using server = await startApiServer({ tls: false, dataDir: path });
+    assert.is((await stat(path)).mode & 0o777, 0o700);
+    await server.close();
   });
 
   test("that is damaged is refused: a file that was changed, one that is missing, a version that is gone", async () => {
