@@ -27,8 +27,8 @@ export interface AdmissionMembers extends EnabledPlugins {
 }
 
 /**
- * What is asked about a write. Before it is checked: plugins, mutating policies and webhooks. Then: whether its user may give the rights that it
- * gives, plugins, validating policies and webhooks, and quotas.
+ * Admits writes. Mutating plugins, policies and webhooks run before the object is validated; privilege escalation checks, validating plugins,
+ * policies, webhooks and quotas run after it.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
@@ -54,8 +54,7 @@ export class AdmissionChain implements Admission {
 
   // In place; a promise where a plugin waits for something.
   #complete(write: AdmittedWrite): Promise<void> | undefined {
-    const { mutating } = this.#pluginsOf(write);
-    return mutating.length === 0 ? undefined : mutateFrom(0, mutating, write);
+    return mutateFrom(0, this.#pluginsOf(write).mutating, write);
   }
 
   #pluginsOf({ context }: AdmittedWrite): ResourcePlugins {

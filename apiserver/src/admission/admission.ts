@@ -36,11 +36,9 @@ export interface Admission {
   validate(write: AdmittedWrite): Promise<void> | undefined;
 }
 
-/** One of the admission plugins that are part of kube-apiserver. It is asked about the resources that it names alone. */
+/** An admission plugin. It handles writes of the listed resources only. */
 export interface AdmissionPlugin {
-  /** As in the flag `--enable-admission-plugins`. */
-  readonly name: string;
-  /** For example `pods`, `ingresses.networking.k8s.io`; their subresources, too. */
+  /** For example `pods` or `ingresses.networking.k8s.io`, including their subresources. */
   readonly resources: readonly string[];
   /** Changes the object of a write in place; a promise where it waits for something. A refusal is a StatusError. */
   readonly mutate?: (write: AdmittedWrite) => Promise<void> | void;

@@ -1,5 +1,5 @@
-// What the admission plugins CertificateApproval, CertificateSigning and CertificateSubjectRestriction do: who approves or signs a request needs that
-// right for its signer, and nobody gets a certificate of a client that may do everything.
+// What the admission plugins CertificateApproval, CertificateSigning and CertificateSubjectRestriction do: approving or signing a
+// request requires permission for its signer, and no client certificate may be in the group system:masters.
 import { forbidden } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/authorizer.js";
 import { MASTERS } from "../identity/user.js";
@@ -13,7 +13,6 @@ const GROUP = "certificates.k8s.io";
 /** Lets those approve requests and sign them who have that right for the signer. */
 export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
   return {
-    name: "CertificateSigning",
     resources: [`certificatesigningrequests.${GROUP}`],
     validate: (write) => checkSigner(authorizer, write),
   };
@@ -45,7 +44,6 @@ function isSigned(subresource: string, object: JsonObject, oldObject: JsonObject
 const SIGNER = "kubernetes.io/kube-apiserver-client";
 
 export const certificateSubjectRestriction: AdmissionPlugin = {
-  name: "CertificateSubjectRestriction",
   resources: ["certificatesigningrequests.certificates.k8s.io"],
   validate: checkCertificateSubject,
 };

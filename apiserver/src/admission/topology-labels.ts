@@ -7,7 +7,6 @@ const NODES = { group: "", version: "v1", plural: "nodes" };
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
 export const podTopologyLabels: AdmissionPlugin = {
-  name: "PodTopologyLabels",
   resources: ["pods"],
   mutate: setTopologyLabels,
 };

@@ -47,18 +47,18 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
 
   "apiservices.apiregistration.k8s.io": { ...pathSegment, ...wholeAndChange, ...needsVersion, ...anyFinalizer },
 
+  "controllerrevisions.apps": wholeAndChange,
+  "daemonsets.apps": spec,
+  "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
+  "replicasets.apps": spec,
+  "statefulsets.apps": { ...spec, nameRule: "label" },
+
   "selfsubjectreviews.authentication.k8s.io": review,
   "tokenreviews.authentication.k8s.io": review,
   "localsubjectaccessreviews.authorization.k8s.io": review,
   "selfsubjectaccessreviews.authorization.k8s.io": review,
   "selfsubjectrulesreviews.authorization.k8s.io": review,
   "subjectaccessreviews.authorization.k8s.io": review,
-
-  "controllerrevisions.apps": wholeAndChange,
-  "daemonsets.apps": spec,
-  "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
-  "replicasets.apps": spec,
-  "statefulsets.apps": { ...spec, nameRule: "label" },
 
   "cronjobs.batch": spec,
   // A Job without labels has those of its Pods, and these get some only when all else has its defaults.

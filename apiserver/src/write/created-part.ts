@@ -1,4 +1,4 @@
-// What is created below an object, or is only answered, and not stored: an Eviction, a Binding, a TokenRequest, a review.
+// Objects that are created but not stored: Evictions, Bindings, TokenRequests and reviews.
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { builtinStrategy } from "../builtin/strategy.js";
@@ -11,7 +11,7 @@ import { settleNamespace } from "./decode-object.js";
 import { trackUpdate } from "./managed-fields.js";
 import type { WriteContext } from "./write-context.js";
 
-/** A creation that is not stored. */
+/** An object that is created but not stored. */
 interface CreatedPart {
   /** "" for what has no name. */
   readonly name: string;
@@ -23,15 +23,15 @@ interface CreatedPart {
   readonly object: JsonObject;
 }
 
-/** How what is asked for is admitted. */
+/** How such an object is admitted. */
 interface PartAdmission {
-  /** Whether its members have managers. */
+  /** Whether managedFields are recorded. */
   readonly isTracked: boolean;
-  /** Checks what admission has changed, before somebody may refuse it, and returns it with what it leaves out. */
+  /** Validates the object between mutating and validating admission, and returns it with its remaining defaults. */
   readonly check: (object: JsonObject) => JsonObject;
 }
 
-/** Returns what is asked for after admission has changed it, once it is found right and nobody refuses it. */
+/** Runs admission and validation, and returns the mutated object. */
 export async function admitPart(
   context: WriteContext,
   created: CreatedPart,
@@ -82,5 +82,5 @@ export function partResource(part: PartKind, { store }: ServedResource): ServedR
   return new ServedResource({ type, store, rules: () => builtinRules(type, noAddresses) });
 }
 
-/** The answer to what is done and not stored. */
+/** The response to such a request. */
 export const SUCCESS: JsonObject = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };

@@ -15,21 +15,16 @@ import {
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { layers } from "../layer-table.js";
-import { isDeclaredIn, namesIn } from "./declared-names.js";
+import { isDeclaredIn, namesIn, rowsWith } from "./declared-names.js";
 
 const HOPS = 22;
 
 suite("the page about the architecture", (test) => {
   const page = readFileSync(join(repositoryRoot, "runtime/docs/architecture.md"), "utf8");
-  const rowsOf = (heading: string) => {
-    const [, section = ""] = page.split(`## ${heading}\n`);
-    const lines = section.split("\n## ")[0]!.split("\n");
-    const rows = lines.filter((line) => line.startsWith("|")).map((line) => line.split("|").slice(1, -1));
-    return rows.slice(2).map((cells) => cells.map((cell) => cell.trim()));
-  };
+  const wayRows = () => rowsWith(page, ["no.", "function", "file", "what it adds"]);
 
   test("has the table of layers", () => {
-    const rows = rowsOf("Rooms").filter(([room]) => room !== "`api`");
+    const rows = rowsWith(page, ["room", "holds", "values of", "types of"]).filter(([room]) => room !== "`api`");
     const told = rows.map(([room, , values, types]) => [namesIn(room)[0], namesIn(values), namesIn(types)]);
     const wanted = Object.entries(layers.runtime).map(([room, { values, types = [] }]) => [room, values, types]);
     const sorted = (table: unknown[][]) =>
@@ -40,7 +35,7 @@ suite("the page about the architecture", (test) => {
   });
 
   test(`names at most ${HOPS} functions from an event to a write, which are in the files that it names`, () => {
-    const rows = rowsOf("From an event to a write");
+    const rows = wayRows();
     assert.is(rows.length > 0 && rows.length <= HOPS, true, `${rows.length} rows`);
     const missing = rows.flatMap(([, functions, file]) => {
       const text = readFileSync(join(repositoryRoot, "runtime/src", namesIn(file)[0]!), "utf8");
@@ -51,7 +46,7 @@ suite("the page about the architecture", (test) => {
   });
 
   test("names these functions in the order in which they call each other", async () => {
-    const rows = rowsOf("From an event to a write").map(([, functions, file]) => {
+    const rows = wayRows().map(([, functions, file]) => {
       const names = namesIn(functions).flatMap((name) => name.split("."));
       return { file: namesIn(file)[0]!.replace(/\.ts$/, ""), names };
     });

@@ -1,4 +1,4 @@
-// Whoever looks for an option finds code that sets it: in a page, whose TypeScript another test compiles, or in the comment of the option.
+// Each option has an example, in a page (readme-fences.test.ts compiles them) or in its doc comment.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Node, Project, type InterfaceDeclaration } from "ts-morph";
@@ -40,7 +40,7 @@ suite("examples of options", (test) => {
 /** Returns the names that the TypeScript of the pages gives a value, as a member of an object. */
 function namesSetIn(project: Project): ReadonlySet<string> {
   const fences = findDocuments().flatMap((page) => fencesOf(page, readFileSync(join(repositoryRoot, page), "utf8")));
-  const code = fences.filter(({ info }) => info.startsWith("ts"));
+  const code = fences.filter(({ info }) => info === "ts");
   return new Set(
     code.flatMap((fence, index) =>
       project

@@ -17,7 +17,6 @@ const PATIENCE_MS = 1_500;
 const PAUSE_MS = 10;
 
 export const serviceAccount: AdmissionPlugin = {
-  name: "ServiceAccount",
   resources: ["pods"],
   mutate: setServiceAccount,
   validate: checkServiceAccount,

@@ -31,7 +31,6 @@ const DEFAULTED: Readonly<Record<string, Defaulted>> = {
 };
 
 export const defaultClasses: AdmissionPlugin = {
-  name: "DefaultStorageClass",
   resources: Object.keys(DEFAULTED),
   mutate: setDefaultClass,
 };

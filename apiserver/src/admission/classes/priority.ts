@@ -8,7 +8,6 @@ const CLASSES = { group: "scheduling.k8s.io", version: "v1", plural: "prioritycl
 const BY_DEFAULT = { value: 0, preemptionPolicy: "PreemptLowerPriority" };
 
 export const priority: AdmissionPlugin = {
-  name: "Priority",
   resources: ["pods", "priorityclasses.scheduling.k8s.io"],
   mutate: setPriority,
   validate: checkOneDefault,

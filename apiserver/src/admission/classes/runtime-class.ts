@@ -10,7 +10,6 @@ const OTHER = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined
 const WITHOUT = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
 export const runtimeClass: AdmissionPlugin = {
-  name: "RuntimeClass",
   resources: ["pods"],
   mutate: setRuntimeClass,
   validate: checkRuntimeClass,

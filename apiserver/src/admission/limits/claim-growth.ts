@@ -7,7 +7,6 @@ import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admissi
 const CLASSES = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
 
 export const claimResize: AdmissionPlugin = {
-  name: "PersistentVolumeClaimResize",
   resources: ["persistentvolumeclaims"],
   validate: checkClaimGrowth,
 };

@@ -20,7 +20,6 @@ const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
 export const limitRanger: AdmissionPlugin = {
-  name: "LimitRanger",
   resources: ["pods", "persistentvolumeclaims"],
   mutate: setContainerDefaults,
   validate: checkLimitRanges,

@@ -19,7 +19,6 @@ const LATEST = 36;
 const CHECKED_PARTS = ["", "ephemeralcontainers", "resize"];
 
 export const podSecurity: AdmissionPlugin = {
-  name: "PodSecurity",
   resources: ["namespaces", "pods", ...Object.keys(POD_TEMPLATES)],
   validate: checkPodSecurity,
 };

@@ -9,7 +9,7 @@ import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admissi
 
 const NODES = { group: "", version: "v1", plural: "nodes" };
 
-export const podResize: AdmissionPlugin = { name: "PodResizeValidator", resources: ["pods"], validate: checkResize };
+export const podResize: AdmissionPlugin = { resources: ["pods"], validate: checkResize };
 
 /** Demands that the node of a Pod can give it what it asks for from now on. */
 function checkResize(write: AdmittedWrite): void {

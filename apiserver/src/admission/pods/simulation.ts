@@ -10,7 +10,6 @@ import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
 /** Of this server alone, where it simulates Pods. */
 export const simulation: AdmissionPlugin = {
-  name: "Simulation",
   resources: ["pods", ...Object.keys(POD_TEMPLATES)],
   validate: checkSimulation,
 };

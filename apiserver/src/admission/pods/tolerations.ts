@@ -4,7 +4,6 @@ import type { AdmissionPlugin } from "../admission.js";
 
 /** Lets a Pod that is created or updated stay for a while on a node that fails. */
 export const defaultTolerationSeconds: AdmissionPlugin = {
-  name: "DefaultTolerationSeconds",
   resources: ["pods"],
   mutate({ subresource, object }) {
     const spec = subresource === "" ? objectAt(object, "spec") : undefined;

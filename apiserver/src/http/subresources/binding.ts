@@ -1,4 +1,4 @@
-// Which Node a Pod runs on: the subresource `binding`, and the resource `bindings`, of which nothing is stored.
+// Assigns a Pod to a Node: the `binding` subresource of Pods, and a POST of `bindings`. Bindings are not stored.
 import { parseWriteOptions } from "../../decode/options.js";
 import { type FieldError, fieldErrorText, requiredError, textNotSupportedError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";

@@ -80,7 +80,7 @@ const KINDS: Record<string, string> = {
   portforward: "PodPortForwardOptions",
 };
 
-/** Returns the options of a connection as admission changes them, once nobody refuses it. */
+/** Runs admission for a connection and returns its mutated options. */
 async function admitConnection(
   context: WriteContext,
   { name, subresource, query }: { name: string; subresource: string; query: URLSearchParams },

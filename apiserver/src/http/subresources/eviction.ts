@@ -108,7 +108,7 @@ function deletionOf(eviction: JsonObject): DeleteOptions {
   return parseDeleteOptions(options, new URLSearchParams());
 }
 
-/** What has ended, or has not begun, or goes already disturbs nobody. */
+/** True for Pods that are terminating, finished or pending: evicting them causes no disruption. */
 function goesAnyway(pod: JsonObject): boolean {
   const phase = stringAt(objectAt(pod, "status"), "phase") ?? "";
   return isTerminating(pod) || ["Succeeded", "Failed", "Pending"].includes(phase);

@@ -7,15 +7,15 @@ import { refuseProxy } from "./proxy.js";
 import { answerScale } from "./scale.js";
 import { createToken } from "./token.js";
 
-/** What is done at a path below an object. */
+/** Handles the requests for a subresource. */
 export interface SubresourceHandler {
-  /** Whether requests take as long as they take, so that no timeout is looked at. */
+  /** Whether the `timeout` parameter is ignored. */
   readonly isLongRunning?: boolean;
-  /** Answers a request with a verb that the subresource has. */
+  /** Answers a request whose verb was checked. */
   readonly answer: (on: ResourceRequest) => Promise<Answer> | Answer;
 }
 
-/** Reads or changes a part of the object. */
+/** Reads or updates the object itself. */
 const OF_OBJECT: SubresourceHandler = {
   answer(on) {
     if (on.request.method === "GET") return readObject(on);
@@ -23,7 +23,7 @@ const OF_OBJECT: SubresourceHandler = {
   },
 };
 
-/** The subresources that this server has, by name; kinds declare which of them are theirs. */
+/** The subresources that are implemented, by name. Each kind declares which of them it has. */
 export const SUBRESOURCES: ReadonlyMap<string, SubresourceHandler> = new Map<string, SubresourceHandler>([
   ["status", OF_OBJECT],
   ["finalize", OF_OBJECT],
