@@ -14,7 +14,7 @@ const result: BenchmarkResult = {
 };
 
 suite("measurement", (test) => {
-  test("a table shows ours beside every peer and compares it with the best of them", () => {
+  test("renders a table of ours beside every peer, compared with the best one", () => {
     assert.equal(renderTable(result).split("\n"), [
       "## speed, beside Other, Third",
       "",
@@ -29,17 +29,17 @@ suite("measurement", (test) => {
     ]);
   });
 
-  test("a table without a peer compares with nobody", () => {
+  test("renders a table without peers without a comparison", () => {
     const table = renderTable({ ...result, peers: [], measurements: result.measurements.slice(3) });
     assert.equal(table.split("\n").slice(0, 3), ["## speed", "", "|            | ours | better |"]);
   });
 
-  test("nothing is compared with a peer that needs nothing at all", () => {
+  test("omits the ratio if the peer's value is 0", () => {
     const measurements = [{ name: "calls", unit: "1", better: "lower" as const, ours: 4, peers: [0] }];
     assert.ok(renderTable({ ...result, peers: ["Other"], measurements }).includes("|    4 |     0 |     – |"));
   });
 
-  test("a quantile is the sample below which that share lies", () => {
+  test("computes quantiles and medians", () => {
     assert.is(quantile([5, 1, 4, 2, 3], 0.5), 3);
     assert.is(quantile([5, 1, 4, 2, 3], 1), 5);
     assert.is(

@@ -17,17 +17,17 @@ interface Expression {
   readonly words: readonly string[];
 }
 
-suite("the alerts and the dashboard of a new project", (test) => {
+suite("alerts and dashboard of a new project", (test) => {
   const expressions = [...readAlerts(), ...readPanels()];
   const series = seriesOfAnOperator();
 
-  test("are there", () => {
+  test("exist: at least 10 alerts and 20 panels", () => {
     assert.ok(readAlerts().length >= 10);
     assert.ok(readPanels().length >= 20);
   });
 
   for (const { title, text, words } of expressions)
-    test(`"${title}" reads series and labels that an operator has`, () => {
+    test(`"${title}" uses only series and labels that the operator exports`, () => {
       const names = readPromql(text);
       const unknown = [...names.series].filter((name) => !series.has(name));
       assert.equal(unknown, []);
@@ -47,7 +47,7 @@ suite("the alerts and the dashboard of a new project", (test) => {
       );
     });
 
-  test("an expression with a metric that no operator has is found", () => {
+  test("detects unknown series in PromQL, and rejects invalid PromQL", () => {
     assert.equal([...readPromql('sum by (a) (rate(b{c="d"}[$__rate_interval])) / e').series], ["b", "e"]);
     assert.throws(() => readPromql("sum by (a (b"), "no PromQL at column");
   });

@@ -8,7 +8,7 @@ const compiler = loadLibrary("typescript");
 suite("exported names", (test) => {
   const sources = readPackageSources();
 
-  test("an option that a user of the runtime states is no question", () => {
+  test("names no boolean option of the runtime like a question (is…, has…, uses…)", () => {
     const exportsOfRoot = sources
       .find(({ path }) => path === "runtime/src/index.ts")!
       .text.matchAll(/\{([^}]*)\} from "\.\/([^"]+)\.js"/g);
@@ -32,7 +32,7 @@ suite("exported names", (test) => {
     assert.equal(questions, ["runtime/src/api/define-resource.ts: hasStatusSubresource"]);
   });
 
-  test("the root of the runtime keeps its views, transports and helpers to itself", () => {
+  test("omits views, transports and helpers from the runtime's root export", () => {
     const root = sources.find(({ path }) => path === "runtime/src/index.ts")!.text;
     const names = [...root.matchAll(/\{([^}]*)\} from/g)].flatMap(([, list = ""]) => list.match(/\w+/g) ?? []);
     const internal = /^(waitFor|findError|createChildLogger|\w*(Transport|View|Requester|Informer|Sender|Writer))$/;
@@ -43,7 +43,7 @@ suite("exported names", (test) => {
     assert.not.match(root, "export *");
   });
 
-  test("nothing is exported as default", () => {
+  test("contains no default export", () => {
     const violations = sources
       .filter(({ syntax }) => syntax.statements.some((statement) => isDefaultExport(statement)))
       .map(({ path }) => path);

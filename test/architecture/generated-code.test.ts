@@ -20,17 +20,17 @@ interface TextFile {
 }
 
 suite("generated code", (test) => {
-  test("of the samples declares and does nothing", () => {
+  test("contains only declarations in the samples", () => {
     const files = listSamples().flatMap(({ name, folder }) => filesIn(join(folder, "src/generated"), name));
     assert.ok(files.length > 30);
     assert.equal(files.flatMap(actionsIn), []);
   });
 
-  test("of the built-in kinds declares and does nothing", async () => {
+  test("contains only declarations for the built-in kinds", async () => {
     assert.equal((await generateKinds()).flatMap(actionsIn), []);
   });
 
-  test("of hostile definitions declares and does nothing", () => {
+  test("contains only declarations for hostile CRDs", () => {
     const folder = join(repositoryRoot, "fixtures/crds/hostile");
     for (const file of readdirSync(folder)) {
       const files = emitResources(resourcesOfCrds(readFileSync(join(folder, file), "utf8")));
@@ -39,7 +39,7 @@ suite("generated code", (test) => {
     }
   });
 
-  test("that acts is found", () => {
+  test("is reported for each statement that is not a declaration", () => {
     const acting = [
       "evil();",
       "let a = 1;",

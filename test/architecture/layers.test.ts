@@ -28,7 +28,7 @@ const ownPackages: Record<(typeof packages)[number], string[]> = {
 const sources = readPackageSources();
 
 suite("layers", (test) => {
-  test("a folder imports only what its layer allows", () => {
+  test("forbid imports that the layer table does not allow", () => {
     const violations = sources.flatMap((source) =>
       source.imports
         .filter((each) => !isAllowed(source, each))
@@ -37,7 +37,7 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
-  test("a folder imports everything that its layer allows", () => {
+  test("list no import that the code does not use", () => {
     const used = new Set<string>();
     for (const { path, imports } of sources)
       for (const { specifier, target, isTypeOnly } of imports) {
@@ -56,7 +56,7 @@ suite("layers", (test) => {
     assert.equal(needless, []);
   });
 
-  test("the state machine of a primary imports base alone, also types", () => {
+  test("limit queue/processor, types included, to imports of base", () => {
     const { imports } = sources.find(({ path }) => path === "runtime/src/queue/processor.ts")!;
     assert.equal(
       [...new Set(imports.map(({ specifier, target }) => (target === undefined ? specifier : layerOf(target))))],
@@ -64,7 +64,7 @@ suite("layers", (test) => {
     );
   });
 
-  test("match, owned fields, plan and processor load base, the schema package and each other alone", () => {
+  test("limit match, owned-fields, plan and processor to base, the schema package and each other", () => {
     const pure = ["apply/match", "apply/owned-fields", "workflow/plan", "queue/processor"];
     const paths = pure.map((name) => `runtime/src/${name}.ts`);
     const isPure = ({ specifier, target }: Import) =>
@@ -79,7 +79,7 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
-  test("the doors of generated code load the definitions and the schema package alone", () => {
+  test("limit the runtime's codegen and cel entry points to definitions and the schema package", () => {
     const byPath = new Map(sources.map((source) => [source.path, source]));
     const loaded = new Set(["runtime/src/api/codegen.ts", "runtime/src/api/cel.ts"]);
     for (const path of loaded)
@@ -101,7 +101,7 @@ suite("layers", (test) => {
     assert.equal(packagesOf, []);
   });
 
-  test("every folder of a package has its line in the table", () => {
+  test("have a table row for every folder of a package", () => {
     const folders = new Set(
       sources
         .map(({ path }) => path.split("/"))
@@ -115,7 +115,7 @@ suite("layers", (test) => {
     assert.equal(unknown, []);
   });
 
-  test("a package imports only Node and the dependencies that it declares", () => {
+  test("limit a package to Node.js and its declared dependencies", () => {
     const violations = sources.flatMap((source) => {
       const name = packageOf(source.path);
       const declared = dependenciesOf(name);
@@ -127,7 +127,7 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
-  test("an import names a file that exists, with its extension", () => {
+  test("require every import to name an existing file with its extension", () => {
     const paths = new Set(sources.map(({ path }) => path));
     const violations = sources.flatMap((source) =>
       source.imports
@@ -137,7 +137,7 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
-  test("in the generator only the command line prints or sets an exit code", () => {
+  test("allow only the generator's command line to print or set an exit code", () => {
     const violations = sources
       .filter(({ path }) => path.startsWith("generator/") && !/^generator\/src\/cli(\.ts$|\/)/.test(path))
       .flatMap(({ path, text }) =>
@@ -152,7 +152,7 @@ suite("layers", (test) => {
     assert.equal(violations, []);
   });
 
-  test("one file of the generator writes to the terminal, so that no command prints text of others as it is", () => {
+  test("allow only cli/print.ts of the generator to write to the terminal", () => {
     const writes = sources.filter(
       ({ path, text }) =>
         path.startsWith("generator/") && /\bconsole\.\w+\(|\bprocess\.(stdout|stderr)\.write\b/.test(text),
@@ -164,7 +164,7 @@ suite("layers", (test) => {
   });
 
   // The Lease, the key for proofs, Events and questions about rights are no part of what a controller writes.
-  test("in the runtime only apply/sender makes the writes of a controller", () => {
+  test("allow only apply/sender of the runtime to send a controller's writes", () => {
     const others = /^runtime\/src\/(client\/|operate\/(lease-lock|event-recorder|access-review|proof-key-secret)\.ts$)/;
     const writers = sources.filter(
       ({ path, text }) =>
@@ -180,7 +180,7 @@ suite("layers", (test) => {
     );
   });
 
-  test("only package-file.ts looks for a file beside itself, as what is bundled lies elsewhere", () => {
+  test("allow only package-file.ts to locate files relative to its module, because bundling moves modules", () => {
     const places = sources
       .filter(({ path }) => /^(apiserver|generator)\//.test(path))
       .filter(({ text }) =>
@@ -193,12 +193,12 @@ suite("layers", (test) => {
 
 suite("import cycles", (test) => {
   for (const name of packages) {
-    test(`the sources of ${name} import each other without a cycle`, () => {
+    test(`do not exist in the sources of ${name}`, () => {
       assert.equal(findCycles(sources.filter(({ path }) => path.startsWith(`${name}/`))), []);
     });
   }
 
-  test("a cycle is reported with its full path", () => {
+  test("are reported with their full path", () => {
     const file = (path: string, ...targets: string[]): Imports => ({
       path,
       imports: targets.map((target) => ({ line: 1, specifier: target, isTypeOnly: false, target })),

@@ -6,7 +6,7 @@ const FAKED =
 const TAKEN = /^import \{([^}]*)\} from "(?:\.\.?\/)+real-time\.js";$/m;
 
 suite("time in the API server", (test) => {
-  test("no file uses timers or a clock that a test may replace by fake ones", () => {
+  test("comes only from real-time.ts, so that fake timers in tests do not affect it", () => {
     const found = readSources("apiserver/src")
       .filter(({ path }) => !path.endsWith("real-time.ts"))
       .flatMap(({ path, text }) => {

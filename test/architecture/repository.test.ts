@@ -6,7 +6,7 @@ import { assert, suite } from "../support/suite.js";
 import { readSources } from "./source-files.js";
 
 suite("repository", (test) => {
-  test("only the wrapper and its fixtures import uvu, which exits 0 when hooks throw", () => {
+  test("imports uvu only in the suite wrapper and its fixtures", () => {
     const importers = readSources("test")
       .filter(({ text }) => text.includes("uvu"))
       .filter(({ imports }) => imports.some(({ specifier }) => /^uvu(\/|$)/.test(specifier)));
@@ -16,7 +16,7 @@ suite("repository", (test) => {
     );
   });
 
-  test("only the module that configures it imports fast-check, so that the other tests do not load it", () => {
+  test("imports fast-check only in the module that configures it", () => {
     const importers = ["test", "bench", "demo"]
       .flatMap((folder) => readSources(folder))
       .filter(({ text }) => text.includes("fast-check"))
@@ -27,7 +27,7 @@ suite("repository", (test) => {
     );
   });
 
-  test("the generator and the API server ship the same data of Kubernetes", () => {
+  test("ships the same Kubernetes data in the generator and the API server", () => {
     const [names, others] = ["apiserver/data", "generator/data"].map((folder) =>
       readdirSync(join(repositoryRoot, folder)).filter((name) => /^kubernetes-.*\.json$/.test(name)),
     );
@@ -41,12 +41,12 @@ suite("repository", (test) => {
     }
   });
 
-  test("the data, the control plane and the file names speak of one version of Kubernetes", () => {
+  test("uses one Kubernetes version in the data and the control plane", () => {
     const [, minor] = /^v(\d+\.\d+)\./.exec(kubernetesVersion()) ?? [];
     assert.ok(existsSync(join(repositoryRoot, `apiserver/data/kubernetes-${minor}-schemas.json`)));
   });
 
-  test("the lock file names no registry, so that any registry can be used", () => {
+  test("names no registry in package-lock.json", () => {
     const lock = JSON.parse(readFileSync(join(repositoryRoot, "package-lock.json"), "utf8")) as {
       packages: Record<string, { resolved?: string }>;
     };
@@ -57,7 +57,7 @@ suite("repository", (test) => {
     );
   });
 
-  test("what npm test leaves to a thorough run is in a step of .ci/run", () => {
+  test("runs every thorough test in a step of .ci/run", () => {
     const text = readFileSync(join(repositoryRoot, ".ci/run"), "utf8").replaceAll("\\\n", " ");
     // Random input has a step and a variable of its own.
     const steps = text.split("\n").filter((line) => /TEST_(THOROUGH|FUZZ_SECONDS)=/.test(line));
@@ -80,7 +80,7 @@ suite("repository", (test) => {
     );
   });
 
-  test("every variable of the environment that is documented is read from the environment", () => {
+  test("reads every documented environment variable in the runtime", () => {
     const documented = [
       ...readFileSync(join(repositoryRoot, "runtime/README.md"), "utf8").matchAll(/^\| `([A-Z_]+)`/gm),
     ];
@@ -93,7 +93,7 @@ suite("repository", (test) => {
     );
   });
 
-  test("the packages have one version, and depend on each other at exactly that", () => {
+  test("gives all packages one version, and pins their dependencies on each other to it", () => {
     const manifests = ["apiserver", "generator", "kinds", "runtime", "schema", "templates"].map(
       (folder) =>
         JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as {
@@ -111,7 +111,7 @@ suite("repository", (test) => {
     }
   });
 
-  test("a new project gets the tools that are tested here, in the same versions", () => {
+  test("gives new projects the tool versions and overrides that are tested here", () => {
     const read = (path: string) =>
       JSON.parse(readFileSync(join(repositoryRoot, path), "utf8")) as {
         devDependencies: { readonly [name: string]: string };

@@ -8,8 +8,8 @@ import { openWatch, type WatchEvent } from "../support/api/watch-client.js";
 const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const MERGE = "application/merge-patch+json";
 
-suite("the deletion of a definition", (test) => {
-  test("its objects are deleted, their watches end, and nothing is served until it is installed again", async () => {
+suite("deletion of a CRD", (test) => {
+  test("deletes its objects, ends their watches, and returns 404 until the CRD is installed again", async () => {
     await using server = await startTestApiServer({ crds: [widgetDefinition()] });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("held", {}, { finalizers: ["example.com/hold"] }) });
@@ -48,8 +48,8 @@ suite("the deletion of a definition", (test) => {
   });
 });
 
-suite("the names of a definition", (test) => {
-  test("that another one has are refused until it goes, and then one of those that wait has them", async () => {
+suite("names of a CRD", (test) => {
+  test("are rejected with KindConflict while another CRD holds them, then accepted for one waiting CRD", async () => {
     await using server = await startTestApiServer();
     const definitionOf = (plural: string) => ({
       apiVersion: "apiextensions.k8s.io/v1",

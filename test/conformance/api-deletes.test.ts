@@ -11,8 +11,8 @@ function startServer() {
   return startTestApiServer({ crds: [widgetDefinition()] });
 }
 
-suite("deletes", (test) => {
-  test("an object without finalizers is gone at once", async () => {
+suite("DELETE", (test) => {
+  test("removes an object without finalizers immediately, and returns 404 afterwards", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     const { status, body } = await apiRequest<object & { status: string; details: object }>(
@@ -25,7 +25,7 @@ suite("deletes", (test) => {
     assert.is((await apiRequest(server, `DELETE ${CONFIG_MAPS}/a`)).status, 404);
   });
 
-  test("a finalizer holds the object until it is removed", async () => {
+  test("keeps an object until its finalizers are removed, and rejects new finalizers with 422", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("w", {}, { finalizers: ["example.com/hold"] }) });
     const held = await apiRequest(server, `DELETE ${WIDGETS}/w`);
@@ -45,7 +45,7 @@ suite("deletes", (test) => {
     assert.is((await apiRequest(server, `GET ${WIDGETS}/w`)).status, 404);
   });
 
-  test("a precondition that does not hold is a conflict", async () => {
+  test("returns 409 if a uid or resourceVersion precondition does not match", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     for (const preconditions of [{ uid: "other" }, { resourceVersion: "1" }]) {
@@ -55,7 +55,7 @@ suite("deletes", (test) => {
     }
   });
 
-  test("the propagation policy becomes a finalizer", async () => {
+  test("adds the finalizer of the propagation policy, and returns 422 for an unknown policy", async () => {
     await using server = await startServer();
     for (const [policy, finalizer] of [
       ["Foreground", "foregroundDeletion"],
@@ -72,7 +72,7 @@ suite("deletes", (test) => {
     assert.is(bad.status, 422);
   });
 
-  test("deleting a collection deletes what its selector names and answers the list", async () => {
+  test("of a collection deletes the objects that match the selector and returns them as a list", async () => {
     await using server = await startServer();
     for (const [name, app] of [
       ["a", "x"],
@@ -94,7 +94,7 @@ suite("deletes", (test) => {
     );
   });
 
-  test("a scheduled pod has time to end, an unscheduled one has not", async () => {
+  test("gives a scheduled Pod 30 s of grace, and removes an unscheduled Pod immediately", async () => {
     await using server = await startServer();
     const pods = "/api/v1/namespaces/default/pods";
     const pod = (name: string, nodeName?: string) => ({
@@ -115,7 +115,7 @@ suite("deletes", (test) => {
     assert.equal((await apiRequest(server, `GET ${pods}`)).body.items, []);
   });
 
-  test("a namespace waits for its finalizer and refuses new objects meanwhile", async () => {
+  test("terminates a namespace, which rejects new objects with 403 until it is finalized", async () => {
     await using server = await startServer();
     await apiRequest(server, "POST /api/v1/namespaces", {
       body: { apiVersion: "v1", kind: "Namespace", metadata: { name: "n" } },
@@ -132,7 +132,7 @@ suite("deletes", (test) => {
     assert.is((await apiRequest(server, "DELETE /api/v1/namespaces/default")).status, 403);
   });
 
-  test("a definition goes after its objects, which may hold it", async () => {
+  test("of a CRD deletes its objects first, and waits for their finalizers", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("free") });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("held", {}, { finalizers: ["example.com/hold"] }) });

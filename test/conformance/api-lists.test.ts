@@ -20,7 +20,7 @@ async function list(server: TestApiServer, query = ""): Promise<List> {
 }
 
 suite("lists", (test) => {
-  test("objects come in the order of their keys, without their kind where the list tells it", async () => {
+  test("are ordered by key, and omit the kind of built-in items", async () => {
     await using server = await startTestApiServer({ crds: [widgetDefinition()] });
     await createAll(server, "b", "a0", "a.b", "a", "a-b");
     const maps = await list(server);
@@ -32,7 +32,7 @@ suite("lists", (test) => {
     assert.equal([widgets.body.items[0]?.kind, widgets.body.metadata.continue], ["Widget", ""]);
   });
 
-  test("the pages of a list show one moment, whatever happens in between", async () => {
+  test("return all pages at one resourceVersion despite concurrent writes", async () => {
     await using server = await startTestApiServer();
     await createAll(server, "a", "b", "c", "d", "e");
     const first = await list(server, "?limit=2");
@@ -46,7 +46,7 @@ suite("lists", (test) => {
     assert.equal([namesOf(third), third.metadata.continue], [["e"], undefined]);
   });
 
-  test("a broken token, a garbage version and a garbage limit are refused", async () => {
+  test("reject invalid continue tokens, resource versions, limits and selectors with 400 or 422", async () => {
     await using server = await startTestApiServer();
     const cases: [string, number, string][] = [
       ["?continue=!!", 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
@@ -63,7 +63,7 @@ suite("lists", (test) => {
     }
   });
 
-  test("selectors narrow a list, and then nobody counts what remains", async () => {
+  test("filter by label and field selectors, without remainingItemCount", async () => {
     await using server = await startTestApiServer();
     for (const [name, app] of Object.entries({ a: "x", b: "y", c: "x", d: "x" })) {
       await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name, {}, { labels: { app } }) });
@@ -74,7 +74,7 @@ suite("lists", (test) => {
     assert.equal(namesOf(await list(server, "?labelSelector=app%20notin%20(x)")), ["b"]);
   });
 
-  test("an exact revision shows what was", async () => {
+  test("return past objects with resourceVersionMatch=Exact", async () => {
     await using server = await startTestApiServer();
     await createAll(server, "a", "b");
     const { metadata } = await list(server);
@@ -84,7 +84,7 @@ suite("lists", (test) => {
     assert.equal(namesOf(await list(server, `?resourceVersion=${metadata.resourceVersion}`)), ["b"]);
   });
 
-  test("the client chooses the form: metadata alone, a table, YAML, or nothing that there is", async () => {
+  test("are returned as PartialObjectMetadata, Table or YAML by Accept header, else 406", async () => {
     await using server = await startTestApiServer();
     await createAll(server, "a");
     const accept = (form: string) =>

@@ -12,8 +12,8 @@ const endsInitialEvents = ({ object }: WatchEvent) =>
   object.metadata.annotations?.["k8s.io/initial-events-end"] === "true";
 const briefly = ({ type, object }: WatchEvent) => `${type} ${object.kind} ${object.metadata.name ?? ""}`.trim();
 
-suite("metadata alone", (test) => {
-  test("an object and a list are answered as their metadata", async () => {
+suite("PartialObjectMetadata", (test) => {
+  test("is returned for an object and a list", async () => {
     await using server = await startTestApiServer({ crds: [widgetDefinition()] });
     const paths = [
       [CONFIG_MAPS, configMap("a", { k: "v" }, { labels: { app: "x" } })],
@@ -33,7 +33,7 @@ suite("metadata alone", (test) => {
     }
   });
 
-  test("a watch tells the metadata of what there is, a bookmark, and what happens then", async () => {
+  test("is sent in watch events of initial objects, bookmarks and changes", async () => {
     await using server = await startTestApiServer({ crds: [widgetDefinition()] });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") });
     using watch = await openWatch(server, `${WIDGETS}?${STREAMING}`, ONE);

@@ -17,7 +17,7 @@ function selectableDefinition(): object {
 }
 
 suite("selectable fields", (test) => {
-  test("custom resources are listed by the fields that their definition names, and by no others", async () => {
+  test("filter lists of custom resources, and others return 400", async () => {
     await using server = await startTestApiServer({ crds: [selectableDefinition()] });
     for (const [name, size] of Object.entries({ a: 4, b: 5, c: 4 }))
       await apiRequest(server, `POST ${WIDGETS}`, { body: widget(name, { size }) });
@@ -32,7 +32,7 @@ suite("selectable fields", (test) => {
     assert.is(await namesOf("spec.replicas=1"), 400);
   });
 
-  test("for a watch an object that leaves the selector is deleted, and added when it comes back", async () => {
+  test("make a watch send DELETED when an object stops matching and ADDED when it matches again", async () => {
     await using server = await startTestApiServer({ crds: [selectableDefinition()] });
     for (const [name, size] of Object.entries({ a: 4, b: 5 }))
       await apiRequest(server, `POST ${WIDGETS}`, { body: widget(name, { size }) });
@@ -52,7 +52,7 @@ suite("selectable fields", (test) => {
     assert.equal([spec?.["size"], metadata.resourceVersion], [4, left]);
   });
 
-  test("a status that is selected by moves an object in and out, too", async () => {
+  test("make a watch send ADDED and DELETED on status changes", async () => {
     await using server = await startTestApiServer({ crds: [selectableDefinition()] });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") });
     using watch = await openWatch(server, `${WIDGETS}?watch=true&fieldSelector=status.ready%3Dtrue`);
@@ -64,7 +64,7 @@ suite("selectable fields", (test) => {
     assert.equal(events.map(briefly), ["ADDED a", "DELETED a"]);
   });
 
-  test("Secrets are listed and watched by their type", async () => {
+  test("include the type of a Secret, for lists and watches", async () => {
     await using server = await startTestApiServer();
     const secret = (name: string, type: string) => ({
       body: { apiVersion: "v1", kind: "Secret", metadata: { name }, type },

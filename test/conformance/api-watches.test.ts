@@ -9,7 +9,7 @@ const MERGE = "application/merge-patch+json";
 const briefly = ({ type, object }: WatchEvent) => `${type} ${object.metadata.name ?? ""}`.trim();
 
 suite("watches", (test) => {
-  test("a watch without revision begins with the state", async () => {
+  test("without resourceVersion send ADDED for existing objects first", async () => {
     await using server = await startTestApiServer();
     for (const name of ["b", "a"]) await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
@@ -18,7 +18,7 @@ suite("watches", (test) => {
     assert.equal(events.map(briefly), ["ADDED a", "ADDED b", "ADDED c"]);
   });
 
-  test("a watch from a revision shows everything after it, once and in order", async () => {
+  test("from a resourceVersion send every later event once and in order", async () => {
     await using server = await startTestApiServer();
     const { body } = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     await apiRequest(server, `PATCH ${CONFIG_MAPS}/a`, { body: { data: { k: "v" } }, contentType: MERGE });
@@ -35,7 +35,7 @@ suite("watches", (test) => {
     assert.is(new Set(versions).size, 3);
   });
 
-  test("an object that starts or stops matching is added or deleted for the watch", async () => {
+  test("with a label selector send ADDED and DELETED when an object starts or stops matching", async () => {
     await using server = await startTestApiServer();
     const label = (app: string) =>
       apiRequest(server, `PATCH ${CONFIG_MAPS}/a`, { body: { metadata: { labels: { app } } }, contentType: MERGE });
@@ -50,7 +50,7 @@ suite("watches", (test) => {
     assert.equal([deleted?.labels, deleted?.resourceVersion], [{ app: "x" }, last.body.metadata.resourceVersion]);
   });
 
-  test("a watch list ends its initial events with a bookmark", async () => {
+  test("with sendInitialEvents end the initial events with a bookmark, and return 422 without its options", async () => {
     await using server = await startTestApiServer();
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     const query = "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -70,13 +70,13 @@ suite("watches", (test) => {
     refused[Symbol.dispose]();
   });
 
-  test("timeoutSeconds ends a watch properly", async () => {
+  test("end after timeoutSeconds", async () => {
     await using server = await startTestApiServer();
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&timeoutSeconds=1`);
     assert.is(await watch.next(), undefined);
   });
 
-  test("dry runs and writes that change nothing send nothing", async () => {
+  test("send no event for dry runs and no-op patches", async () => {
     await using server = await startTestApiServer();
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a", { k: "v" }) });
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
@@ -87,7 +87,7 @@ suite("watches", (test) => {
     assert.equal(events.map(briefly), ["ADDED a", "ADDED end"]);
   });
 
-  test("a watch ends when its type goes, after the deletions", async () => {
+  test("end after the DELETED events when the CRD is deleted", async () => {
     await using server = await startTestApiServer({ crds: [widgetDefinition()] });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("w") });
     using watch = await openWatch(server, `${WIDGETS}?watch=true`);
@@ -96,7 +96,7 @@ suite("watches", (test) => {
     assert.equal(events.map(briefly), ["ADDED w", "DELETED w"]);
   });
 
-  test("whoever watches definitions sees each step of becoming established", async () => {
+  test("of CRDs send each condition change until Established", async () => {
     await using server = await startTestApiServer();
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     using watch = await openWatch(server, `${definitions}?watch=true`);
@@ -116,7 +116,7 @@ suite("watches", (test) => {
     await waitFor("the type is served", async () => (await apiRequest(server, `GET ${WIDGETS}`)).status === 200);
   });
 
-  test("every watch of many sees every event", async () => {
+  test("all receive every event (20 watches, 30 objects)", async () => {
     await using server = await startTestApiServer();
     const watches = await Promise.all(Array.from({ length: 20 }, () => openWatch(server, `${CONFIG_MAPS}?watch=true`)));
     const names = Array.from({ length: 30 }, (_, index) => `c-${String(index).padStart(2, "0")}`);

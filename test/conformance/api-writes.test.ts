@@ -10,8 +10,8 @@ function startServer() {
   return startTestApiServer({ crds: [widgetDefinition()] });
 }
 
-suite("writes", (test) => {
-  test("a created object has an identity, a version and a manager", async () => {
+suite("write requests", (test) => {
+  test("POST sets uid, resourceVersion and namespace, and returns 409 for an existing name", async () => {
     await using server = await startServer();
     const { status, body } = await apiRequest(server, `POST ${CONFIG_MAPS}?fieldManager=me`, { body: configMap("a") });
     assert.is(status, 201);
@@ -25,7 +25,7 @@ suite("writes", (test) => {
     assert.match(again.text, 'configmaps \\"a\\" already exists');
   });
 
-  test("a write that changes nothing keeps the resourceVersion", async () => {
+  test("keep the resourceVersion if nothing changes", async () => {
     await using server = await startServer();
     const created = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a", { k: "v" }) });
     const put = await apiRequest(server, `PUT ${CONFIG_MAPS}/a`, { body: created.body });
@@ -37,7 +37,7 @@ suite("writes", (test) => {
     assert.is(patched.body.metadata.resourceVersion, created.body.metadata.resourceVersion);
   });
 
-  test("a stale resourceVersion is a conflict, none is one only where it must be given", async () => {
+  test("return 409 for a stale resourceVersion, and 422 if a custom resource has none", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("w") });
@@ -58,7 +58,7 @@ suite("writes", (test) => {
     );
   });
 
-  test("the generation counts changes of what is wanted, not of the status or the metadata", async () => {
+  test("increase the generation for spec changes, not for status or metadata", async () => {
     await using server = await startServer();
     const generation = async (path: string, body: object) =>
       (await apiRequest(server, `PATCH ${WIDGETS}/w${path}`, { body, contentType: MERGE })).body.metadata.generation;
@@ -73,7 +73,7 @@ suite("writes", (test) => {
     assert.equal([now.body.spec, now.body.status], [{ size: 4 }, { ready: true }]);
   });
 
-  test("unknown fields are dropped, and told or refused as the request asks", async () => {
+  test("prune unknown fields with a warning, and reject them with 400 under fieldValidation=Strict", async () => {
     await using server = await startServer();
     const body = widget("w", { odd: 1 });
     const warned = await apiRequest(server, `POST ${WIDGETS}`, { body });
@@ -93,7 +93,7 @@ suite("writes", (test) => {
     assert.match(repeated.text, 'strict decoding error: duplicate field \\"data.k\\"');
   });
 
-  test("a custom resource that breaks its schema is invalid", async () => {
+  test("reject a custom resource that violates its schema with 422", async () => {
     await using server = await startServer();
     const { status, body } = await apiRequest<{ message: string; details: { causes: object[] } }>(
       server,
@@ -110,7 +110,7 @@ suite("writes", (test) => {
     assert.is(body.details.causes.length, 1);
   });
 
-  test("a dry run answers what would be and leaves everything as it is", async () => {
+  test("return the result of a dry run without persisting it", async () => {
     await using server = await startServer();
     const created = await apiRequest(server, `POST ${CONFIG_MAPS}?dryRun=All`, { body: configMap("a") });
     assert.is(created.status, 201);
@@ -126,7 +126,7 @@ suite("writes", (test) => {
     assert.is((await apiRequest(server, `POST ${CONFIG_MAPS}?dryRun=Some`, { body: configMap("b") })).status, 422);
   });
 
-  test("generated names keep their base and are different", async () => {
+  test("append a unique 5-character suffix to generateName", async () => {
     await using server = await startServer();
     const names = new Set<string>();
     for (let count = 0; count < 5; count++) {
@@ -138,7 +138,7 @@ suite("writes", (test) => {
     assert.is(names.size, 5);
   });
 
-  test("an apply creates, then owns, then gives up what it no longer names", async () => {
+  test("server-side apply creates an object, and removes fields that are no longer applied", async () => {
     await using server = await startServer();
     const apply = (data: Record<string, string>) =>
       apiRequest<{ data?: object; metadata: { resourceVersion: string } }>(
@@ -152,7 +152,7 @@ suite("writes", (test) => {
     assert.is((await apply({ a: "1" })).body.metadata.resourceVersion, second.body.metadata.resourceVersion);
   });
 
-  test("applying another manager's field is a conflict unless it is forced", async () => {
+  test("server-side apply returns 409 for a field of another manager unless forced", async () => {
     await using server = await startServer();
     const apply = (manager: string, query: string, size: number) =>
       apiRequest<{ details?: { causes: { field: string }[] } }>(
@@ -171,7 +171,7 @@ suite("writes", (test) => {
     assert.is((await apiRequest(server, `PATCH ${WIDGETS}/w`, { body: widget("w"), contentType: APPLY })).status, 422);
   });
 
-  test("a namespace that is missing takes nothing", async () => {
+  test("return 404 in a missing namespace, whose lists are empty", async () => {
     await using server = await startServer();
     const { status, text } = await apiRequest(server, "POST /api/v1/namespaces/none/configmaps", {
       body: configMap("a"),
@@ -182,7 +182,7 @@ suite("writes", (test) => {
     assert.equal([list.status, list.body.items], [200, []]);
   });
 
-  test("a scale shows and changes the number of replicas", async () => {
+  test("PATCH of the scale subresource changes the replicas, and returns 422 for a negative number", async () => {
     await using server = await startServer();
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("w", { replicas: 1 }) });
     const body = { spec: { replicas: 4 } };

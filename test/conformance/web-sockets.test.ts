@@ -17,8 +17,8 @@ async function nextEvent(socket: WebSocketClient): Promise<string> {
   return `${type} ${object.metadata.name}`;
 }
 
-suite("watches through a WebSocket", (test) => {
-  test("each event is a text, short or long", async () => {
+suite("WebSocket watch", (test) => {
+  test("sends each event as one text message, also of 100 kB", async () => {
     await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true`);
     const long = "x".repeat(100_000);
@@ -29,20 +29,20 @@ suite("watches through a WebSocket", (test) => {
     assert.equal(events, ["ADDED short", "ADDED long", "DELETED short"]);
   });
 
-  test("the end of the watch closes it", async () => {
+  test("is closed when the watch times out", async () => {
     await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true&timeoutSeconds=1`);
     assert.is(await socket.next(), undefined);
   });
 
-  test("a client that says goodbye is let go", async () => {
+  test("is closed when the client closes it", async () => {
     await using server = await startTestApiServer({ tls: true });
     using socket = await openOrThrow(server, `${CONFIG_MAPS}?watch=true`);
     socket.close();
     assert.is(await socket.next(), undefined);
   });
 
-  test("who asks for another protocol is answered as usual", async () => {
+  test("ignores upgrades to other protocols and answers over HTTP", async () => {
     await using server = await startTestApiServer({ tls: true });
     const headers = { connection: "Upgrade", upgrade: "h2c" };
     const created = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a"), headers });
@@ -51,7 +51,7 @@ suite("watches through a WebSocket", (test) => {
     assert.is(list.body.items?.length, 1);
   });
 
-  test("a watch that is refused is refused in HTTP", async () => {
+  test("rejects invalid watches over HTTP with 400 or 401", async () => {
     await using server = await startTestApiServer({ tls: true });
     assert.is(await openWebSocket(server, `${CONFIG_MAPS}?watch=true&fieldSelector=data.x=y`), 400);
     assert.is(await openWebSocket({ ...server, token: "wrong" }, `${CONFIG_MAPS}?watch=true`), 401);

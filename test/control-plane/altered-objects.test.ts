@@ -196,9 +196,9 @@ function sampleKinds(): Kind[] {
 
 const AS_IT_WAS = "nothing";
 
-suite("parse of an object that is changed in one place", (test) => {
+suite("parse of objects altered in one field", (test) => {
   test(
-    "says what a real API server says",
+    "accepts and rejects the same objects as kube-apiserver",
     async () => {
       await using server = await startControlPlane();
       const agent = createAgent(server);

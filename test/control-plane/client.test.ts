@@ -17,9 +17,9 @@ const DisruptionBudget = classOf(builtinDefinition("policy/v1", "PodDisruptionBu
 const ServiceAccount = classOf(builtinDefinition("v1", "ServiceAccount"));
 const ONE = { name: "one", namespace: "default" };
 
-suite("an eviction", (test) => {
+suite("eviction", (test) => {
   test(
-    "is refused once, and not repeated, while a disruption budget does not allow it",
+    "fails with 429 without a retry while a PodDisruptionBudget forbids it",
     async () => {
       await using plane = await startControlPlane();
       const requests: string[] = [];
@@ -74,9 +74,9 @@ suite("an eviction", (test) => {
   );
 });
 
-suite("an impersonated client", (test) => {
+suite("impersonating client", (test) => {
   test(
-    "is the user, with the uid, the groups and what else the kubeconfig says",
+    "acts as the user, uid, groups and extra fields of its impersonation config",
     async () => {
       await using plane = await startControlPlane();
       const extra = { "acme.org/scopes (all)": ["view", "edit"] };
@@ -96,9 +96,9 @@ suite("an impersonated client", (test) => {
   );
 });
 
-suite("the credentials of a pod", (test) => {
+suite("in-cluster credentials", (test) => {
   test(
-    "are read again when the API server has another CA or rejects the token, and no request is anonymous while the token file is empty",
+    "are refreshed after a CA change or 401, and requests are never anonymous while the token file is empty",
     async () => {
       await using plane = await startControlPlane();
       await using folder = await createTemporaryFolder();

@@ -29,8 +29,8 @@ const noteOf = (name: string) => ({
   ...{ first: "a", second: "b" },
 });
 
-suite("a control plane that was given back", (test) => {
-  test("has nothing of the test before, and serves the same kind with another schema", async () => {
+suite("pooled control plane", (test) => {
+  test("is reset between tests, and serves the same kind with another schema", async () => {
     const before = await borrowControlPlane();
     await installCrd(before, crdOf("first"));
     await apiRequestOrThrow(before, `POST ${NOTES}`, { body: noteOf("one") });
@@ -56,7 +56,7 @@ suite("a control plane that was given back", (test) => {
     assert.equal([note.first, note.second], [undefined, "b"]);
   });
 
-  test("is not used again if it keeps policies in memory", async () => {
+  test("is not reused after a test that created admission policies", async () => {
     const before = await borrowControlPlane();
     const policy = {
       apiVersion: "admissionregistration.k8s.io/v1",

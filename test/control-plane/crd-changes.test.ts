@@ -94,7 +94,7 @@ function withoutLoss(read: unknown, stored: unknown): unknown {
   return isObject ? { ...(read as object), ...stored } : stored;
 }
 
-suite("changes of a CRD on a real API server", (test) => {
+suite("CRD changes on kube-apiserver", (test) => {
   const answersOf = shared(async () => {
     await using plane = await startControlPlane();
     const answers = await playAll(plane);
@@ -103,7 +103,7 @@ suite("changes of a CRD on a real API server", (test) => {
 
   for (const change of changes)
     test(
-      `${change.name} does what diff says: ${change.says}`,
+      `${change.name}: has the consequence that diff reports: ${change.says}`,
       async () => {
         const { label, again, message, read } = (await answersOf()).get(change.name)!;
         const said = `label ${label}, again ${again} ${message}, read ${JSON.stringify(read)}`;

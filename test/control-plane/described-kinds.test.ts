@@ -10,9 +10,9 @@ import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { linkPackages } from "../support/projects/link-packages.js";
 
-suite("a kind of a real API server without a CRD", (test) => {
+suite("kind without a CRD", (test) => {
   test(
-    "gets types from its OpenAPI document, which fit an object of the server",
+    "gets types from the OpenAPI document that match a live object of kube-apiserver",
     async () => {
       await using plane = await startControlPlane({ runtimeConfig: "api/all=true" });
       await using folder = await createTemporaryFolder();

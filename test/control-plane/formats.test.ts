@@ -45,7 +45,7 @@ const PATTERNS = [
   ...["(?<n>a)", "(?P<n>a)", "(?=a)", "\\z", "\\Z", "\\C", "\\h", "a{1001}", "(a{10}){101}", "[[:word:]]", "[[:x:]]"],
 ];
 
-suite("texts on a real API server", (test) => {
+suite("string formats on kube-apiserver", (test) => {
   const plane = shared(async () => {
     const started = await startControlPlane();
     const formats = Object.keys(TEXTS).map((format, index) => [`f${index}`, { type: "string", format }] as const);
@@ -59,7 +59,7 @@ suite("texts on a real API server", (test) => {
 
   for (const [index, [format, texts]] of Object.entries(TEXTS).entries())
     test(
-      `have the format ${format} as hasFormat says`,
+      `accept the same strings of format ${format} as hasFormat`,
       async () => {
         const server = await plane();
         for (const text of texts) {
@@ -74,7 +74,7 @@ suite("texts on a real API server", (test) => {
     );
 
   test(
-    "are patterns as findPatternProblem says",
+    "accept the same patterns as findPatternProblem",
     async () => {
       const server = await plane();
       for (const pattern of PATTERNS) {

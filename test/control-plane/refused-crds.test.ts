@@ -3,11 +3,11 @@ import { readRefusedCrds } from "../support/crds/refused-crds.js";
 import { startControlPlane } from "../support/machine/control-plane.js";
 import { assert, shared, suite } from "../support/suite.js";
 
-suite("a real API server", (test) => {
+suite("kube-apiserver", (test) => {
   const plane = shared(() => startControlPlane());
   for (const { name, crd, says } of readRefusedCrds())
     test(
-      `refuses ${name}`,
+      `rejects ${name} with 422`,
       async () => {
         const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
         const { status, body } = await apiRequest<{ message?: string }>(await plane(), path, { body: crd });

@@ -7,7 +7,7 @@ import { declarePodLaws } from "../support/laws/pods.js";
 import { declareWorkloadLaws } from "../support/laws/workloads.js";
 import { shared, suite } from "../support/suite.js";
 
-suite("simulated controllers beside a real API server", (test) => {
+suite("controller simulation beside kube-apiserver", (test) => {
   const cluster = shared(startSimulated);
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);

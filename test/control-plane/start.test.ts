@@ -8,7 +8,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 
 suite("control plane", (test) => {
-  test("it serves the pinned version, with its own authority and token", async () => {
+  test("serves the pinned version, and rejects a wrong token with 401", async () => {
     await using plane = await startControlPlane();
     const version = await apiRequestOrThrow<{ gitVersion: string }>(plane, "GET /version");
     assert.is(version.gitVersion, kubernetesVersion());
@@ -16,7 +16,7 @@ suite("control plane", (test) => {
     assert.is(anonymous.status, 401);
   });
 
-  test("kubectl reaches it through the kubeconfig", async () => {
+  test("is reached by kubectl through its kubeconfig", async () => {
     await using plane = await startControlPlane();
     const output = await outputOf(findBinaryOrThrow("kubectl"), [
       `--kubeconfig=${plane.kubeconfig}`,
@@ -25,7 +25,7 @@ suite("control plane", (test) => {
     assert.is(output, "namespace/default\n");
   });
 
-  test("its processes and files are gone after close, which may be called twice", async () => {
+  test("leaves no processes or files after close, which may be called twice", async () => {
     const plane = await startControlPlane({ controllers: true });
     await plane.close();
     await plane.close();
@@ -34,7 +34,7 @@ suite("control plane", (test) => {
     assert.not.ok(existsSync(dirname(plane.kubeconfig)));
   });
 
-  test("its processes and files are gone after the test process was killed", async () => {
+  test("leaves no processes or files after the test process is killed", async () => {
     const script = `
       import { startControlPlane } from ${JSON.stringify(new URL("../support/machine/control-plane.js", import.meta.url).href)};
       const { pids, kubeconfig } = await startControlPlane();

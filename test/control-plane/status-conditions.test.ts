@@ -39,7 +39,7 @@ async function runOrThrow(server: Server, command: string): Promise<string> {
 suite("kubectl wait --for=condition=Ready", (test) => {
   for (const [name, start] of Object.entries(servers))
     test(
-      `waits on ${name} until all dependents are ready, also after a change`,
+      `waits on ${name} until all dependents are ready, again after a change of the spec`,
       async () => {
         await using server = await start();
         for (const file of CRDS) await runOrThrow(server, `apply -f ${file}`);

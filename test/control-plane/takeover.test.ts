@@ -315,9 +315,9 @@ async function outputsOfGuide(): Promise<readonly string[]> {
   return [...text.matchAll(/```\n((?:warning {2}|ok {7})takeover of[^`]*)```/g)].map(([, output = ""]) => output);
 }
 
-suite("takeover of the objects of another operator", (test) => {
+suite("takeover from another operator", (test) => {
   test(
-    "changes no pod, password or replicas, and removes what the former manager wrote only if it is listed",
+    "keeps Pods, passwords and replicas, and prunes fields of the old manager only with formerFieldManagers",
     async () => {
       await using scene = await openScene("shop");
       await using project = await createProject(scene.server);
@@ -373,7 +373,7 @@ suite("takeover of the objects of another operator", (test) => {
   );
 
   test(
-    "waits until an owner of another kind lets them go, after whose deletion they stay",
+    "waits until an owner of another kind releases the objects, and keeps them after its deletion",
     async () => {
       await using scene = await openScene("other-owner", { owner: "other" });
       const { client, namespace } = scene;
@@ -406,7 +406,7 @@ suite("takeover of the objects of another operator", (test) => {
   );
 
   test(
-    "can be limited to some primaries, renamed, and given back",
+    "can be limited by a labelSelector, survives a rename, and can be reverted",
     async () => {
       await using scene = await openScene("way-back");
       const { client, namespace } = scene;

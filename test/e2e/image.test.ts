@@ -49,7 +49,7 @@ suite("container image of a new project", (test) => {
   };
 
   test(
-    "is built from what .dockerignore leaves, by steps that all succeed",
+    "excludes the files of .dockerignore from the build context, and builds without errors",
     async () => {
       const { image } = await build();
       const app = join(image.stages.get("build")!, "app");
@@ -66,7 +66,7 @@ suite("container image of a new project", (test) => {
   );
 
   test(
-    "holds the bundle with the map of its own code and notices, and nothing else, neither a package nor client-node",
+    "contains only the bundle, its source map and third-party notices",
     async () => {
       const { image } = await build();
       assert.ok(image.files.includes("app/dist/bundle/operator.mjs"));
@@ -91,7 +91,7 @@ suite("container image of a new project", (test) => {
   );
 
   test(
-    "starts in the pod of its manifests, becomes ready, works, names TypeScript files, and ends with 0",
+    "runs in the Pod of its manifests, logs TypeScript positions in stacks, and exits with 0",
     async () => {
       const { project, image } = await build();
       const deployment = parse(await project.read("deploy/manifests/deployment.yaml")) as Deployment;

@@ -50,7 +50,7 @@ suite("Node 24", (test) => {
     });
 
   test(
-    "installs the repository, packs it, and makes a project that passes its test",
+    "installs and packs the repository, and creates a project that passes its test",
     async () => {
       const { runOrThrow } = await project();
       assert.match(await runOrThrow("node", "--version"), /^v24\./);
@@ -61,7 +61,7 @@ suite("Node 24", (test) => {
   );
 
   test(
-    "passes each step of the CI workflow of a project, in a checkout of it",
+    "passes every step of the CI workflow in a checkout of a new project",
     async () => {
       const { folder } = await project();
       const { node } = await packages();
@@ -83,7 +83,7 @@ suite("Node 24", (test) => {
   );
 
   test(
-    "runs the compiled operator on the API server",
+    "runs the compiled operator against the API server",
     async () => {
       const { folder } = await project();
       await convergeOnePage(folder, { node: (await packages()).node });
@@ -92,7 +92,7 @@ suite("Node 24", (test) => {
   );
 
   test(
-    "runs the compiled operator with its production dependencies, which are neither tools nor client-node",
+    "runs the compiled operator with production dependencies only",
     async () => {
       const { folder } = await project();
       const { node } = await packages();
@@ -111,7 +111,7 @@ suite("Node 24", (test) => {
   );
 
   test(
-    "runs the sources as they are, with their types erased",
+    "runs the TypeScript sources with type stripping",
     async () => {
       const { runOrThrow, write } = await project();
       await write("import-sources.mjs", IMPORT_SOURCES);

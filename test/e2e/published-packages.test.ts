@@ -78,7 +78,7 @@ suite("published packages", (test) => {
   };
 
   test(
-    "contain what they need, and nothing of the repository or of a machine",
+    "contain all required files, and no sources, tests or paths of the build machine",
     async () => {
       const { archiveOf, folder, checkout } = await packages();
       const licence = await readFile(join(repositoryRoot, "LICENSE"), "utf8");
@@ -110,7 +110,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "have no fault that publint or attw finds",
+    "pass publint and attw",
     async () => {
       const { archiveOf } = await packages();
       for (const name of Object.values(packageNames))
@@ -120,7 +120,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "the program needs no package but those that it declares",
+    "import only declared dependencies in the generator's program",
     async () => {
       const { archiveOf, folder } = await packages();
       const unpacked = join(folder, "unpacked-program");
@@ -149,7 +149,7 @@ suite("published packages", (test) => {
   const runners = once(async () => createRunnerProject(await packages()));
   for (const runner of ["vitest", "jest"] as const)
     test(
-      `the API server starts, watches and simulates in ${runner} while timers and the date are fake`,
+      `run the API server with watch and simulation in ${runner} under fake timers`,
       async () => {
         const { code, stdout, stderr } = await (await runners()).run(runner);
         assert.is(code, 0, stdout + stderr);
@@ -160,7 +160,7 @@ suite("published packages", (test) => {
 
   for (const [kind, project] of Object.entries(projects))
     test(
-      `make a project for a ${kind} that builds, passes its test and is up to date`,
+      `init creates a ${kind} project that builds, passes its test and is up to date`,
       async () => {
         const { output, runOrThrow, read } = await project();
         assert.match(output, /^created package\.json$/m);
@@ -178,7 +178,7 @@ suite("published packages", (test) => {
     );
 
   test(
-    "init overwrites nothing, says what it kept, and leaves edits of a stub alone",
+    "init keeps existing files and edited stubs, and lists them",
     async () => {
       const { folder, read, replace, run } = await projects.webpage();
       const stub = "src/webpage/dependents/config-map.ts";
@@ -199,7 +199,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "the bundled program prints what the one of the repository prints",
+    "print the same from the bundled program as from the repository's",
     async () => {
       const { folder } = await projects.webpage();
       const program = { cwd: folder, node: process.execPath };
@@ -218,7 +218,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "init adds only what is missing to a package that is there",
+    "init adds only missing entries to an existing package.json",
     async () => {
       const { folder } = await packages();
       const existing = join(folder, "existing");
@@ -246,7 +246,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "a dependent that is added brings exactly its stub, one that is removed leaves it to the user",
+    "generate creates only the stub of an added dependent, and keeps the stub of a removed one",
     async () => {
       const { read, run, runOrThrow, replace, write } = await projects.webpage();
       const stub = "src/webpage/dependents/deployment.ts";
@@ -278,7 +278,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "the API server starts by its name, and the built operator works on it",
+    "run the API server by its command name, and the built operator against it",
     async () => {
       const { folder, runOrThrow } = await projects.webpage();
       await runOrThrow("rm", "-f", "src/webpage/dependents/deployment.ts");
@@ -289,7 +289,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "a second version that renames a dependent keeps its object",
+    "keep the object of a dependent that a second version renames",
     async () => {
       const all = await packages();
       const options = { name: "pages", crd: crds.webpage, tools: await tools() };
@@ -309,7 +309,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "npm run dev runs what is edited, and ends with Ctrl+C without leaving anything",
+    "npm run dev applies edits, and leaves no files or processes after Ctrl+C",
     async () => {
       const { folder, replace } = await projects.tenant();
       await followEdits(folder, { stub: "src/tenant/dependents/config-map.ts", replace });
@@ -318,7 +318,7 @@ suite("published packages", (test) => {
   );
 
   test(
-    "a project that compiles itself with TypeScript 7 still generates",
+    "generate code in a project that uses TypeScript 7",
     async () => {
       const { folder, runOrThrow, replace, read } = await projects.note();
       await runOrThrow("npm", "install", "--prefer-offline", "--save-dev", "typescript@7.0.2");

@@ -10,9 +10,9 @@ import { keepMovedObject } from "./moved-dependent.js";
 /** The fastest one; which of them compiles is not the question here. */
 const compiler = compilers.at(-1)?.command ?? "";
 
-suite("the second version of an operator", (test) => {
+suite("second version of an operator", (test) => {
   test(
-    "keeps the object of a dependent that moved renames",
+    "keeps the object of a renamed dependent",
     async () => {
       await using project = await createPagesProject();
       await using server = await startTestApiServer({ crds: [join(project.path, "crds/webpages.example.com.yaml")] });

@@ -9,7 +9,7 @@ import { packPackages } from "./packages.js";
 
 suite("npm run try", (test) => {
   test(
-    "makes a project that installs, tests and bundles wherever it is moved",
+    "creates a project that installs, tests and bundles after it is moved",
     async () => {
       const node = process.execPath;
       await using packages = await packPackages(node);

@@ -8,7 +8,7 @@ import { assert, suite } from "../support/suite.js";
 const template = () => readFile(join(repositoryRoot, "templates/project/ci.yaml"), "utf8");
 
 suite("CI workflow of a new project", (test) => {
-  test("is a workflow to GitHub's own parser", async () => {
+  test("is valid for GitHub's workflow parser", async () => {
     assert.equal(await workflowErrors(await template()), []);
   });
 
@@ -18,13 +18,13 @@ suite("CI workflow of a new project", (test) => {
     ["an unknown context", "github.ref", "git.ref"],
     ["a step that does nothing", "- run: npm ci", "- name: npm ci"],
   ] as const)
-    test(`with ${mistake} is none`, async () => {
+    test(`is invalid with ${mistake}`, async () => {
       const text = await template();
       assert.ok(text.includes(from));
       assert.is.not((await workflowErrors(text.replace(from, to))).length, 0);
     });
 
-  test("may read the repository only, keeps no credentials, and ends", async () => {
+  test("has read-only permissions, keeps no credentials, and sets timeouts of at most 30 minutes", async () => {
     const { permissions, jobs } = parse(await template()) as {
       permissions: object;
       jobs: {

@@ -19,8 +19,8 @@ async function transcribe(folder: string, commands: readonly (readonly string[])
   return seen.join("\n");
 }
 
-suite("what commands print", (test) => {
-  test("the help of every command is kept, with examples and defaults", async () => {
+suite("command output", (test) => {
+  test("shows the recorded help of every command, with examples", async () => {
     const names = [...COMMANDS.keys()];
     const text = await transcribe(repositoryRoot, [["--help"], ...names.map((name) => [name, "--help"])]);
     const added = ["dependent", "external", "source", "controller"].map((what) => ["add", what, "--help"]);
@@ -34,12 +34,12 @@ suite("what commands print", (test) => {
   });
 
   // The published program counts characters where yargs would measure columns, which takes a fifth of a start: see generator/bundle.js.
-  test("help shows only characters of one column", () => {
+  test("contains only ASCII characters in the help", () => {
     const help = readFileSync(join(goldens, "help.txt"), "utf8");
     assert.equal(new Set(help.match(/[^\n\x20-\x7e]/g)), new Set());
   });
 
-  test("the graph of a sample is kept as a tree, for Mermaid and for Graphviz", async () => {
+  test("renders the recorded graphs of the samples as tree, Mermaid and Graphviz", async () => {
     const seen = [
       await transcribe(sample("webpage"), [["graph"], ["graph", "--output", "mermaid"], ["graph", "--output", "dot"]]),
       await transcribe(sample("external"), [["graph"], ["graph", "--controller", "zones"]]),
@@ -50,7 +50,7 @@ suite("what commands print", (test) => {
     checkGolden(join(goldens, "graph.txt"), seen.join("\n"));
   });
 
-  test("the picture of a graph holds every dependent and every line between two", async () => {
+  test("renders every dependent and edge of a graph as SVG", async () => {
     const { stdout } = await runCommand(sample("external"), "graph", "--output", "svg", "--controller", "tenant");
     checkGolden(join(goldens, "graph.svg"), stdout);
     const svg = readFileSync(join(goldens, "graph.svg"), "utf8");

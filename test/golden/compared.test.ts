@@ -22,8 +22,8 @@ const page = await readFile(join(repositoryRoot, PAGE), "utf8");
 const fences = fencesOf(PAGE, page);
 const examples = fences.filter(({ info }) => info === "yaml workflow");
 
-suite("the page that compares spec languages", (declareTest) => {
-  declareTest("has one example of ours for each of its ten sections", () => {
+suite("page that compares spec languages", (declareTest) => {
+  declareTest("has one example for each of its 10 sections", () => {
     const sections = page.split(/^## /m).slice(1);
     assert.equal(
       sections.map((section) => section.split("```yaml workflow\n").length - 1),
@@ -33,7 +33,7 @@ suite("the page that compares spec languages", (declareTest) => {
 
   const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 120_000 });
 
-  thorough("shows specs that generate without errors and warnings, and code that compiles", async () => {
+  thorough("shows specs that generate without diagnostics and code that compiles", async () => {
     await using folder = await createTemporaryFolder();
     for (const [index, { code }] of examples.entries()) {
       const project = join(folder.path, `example-${index + 1}`);

@@ -8,11 +8,11 @@ import { generateKinds, kindsFolder } from "../support/projects/kinds.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
-suite("the package of built-in kinds", (test) => {
+suite("package of built-in kinds", (test) => {
   let files: Promise<OutputFile[]> | undefined;
   const generated = () => (files ??= generateKinds());
 
-  test("generating gives the bytes that are checked in, and no other files", async () => {
+  test("matches the generated files byte for byte", async () => {
     const files = await generated();
     for (const { path, content } of files) assert.is(await readFile(join(kindsFolder, path), "utf8"), content, path);
     const present = await readdir(join(kindsFolder, "src"), { recursive: true, encoding: "utf8" });
@@ -20,14 +20,14 @@ suite("the package of built-in kinds", (test) => {
     assert.equal(paths.sort(), files.map(({ path }) => path).sort());
   });
 
-  test("exports each module with types, and no schema", async () => {
+  test("exports each module with types, except schemas", async () => {
     const { exports } = JSON.parse(await readFile(join(kindsFolder, "package.json"), "utf8")) as { exports: object };
     const modules = (await generated()).flatMap(({ path }) => /^src\/(.*(?<!\.schema))\.ts$/.exec(path)?.[1] ?? []);
     const want = modules.map((path) => [`./${path}`, { types: `./dist/${path}.d.ts`, default: `./dist/${path}.js` }]);
     assert.equal(exports, { ...Object.fromEntries(want), "./package.json": "./package.json" });
   });
 
-  test("says of every field but the identity of an object what it is for", async () => {
+  test("documents every field except apiVersion, kind and metadata", async () => {
     // What the schema of a CustomResourceDefinition says of these, Kubernetes describes nowhere.
     const files = (await generated()).filter(({ path }) => !/\.schema\.ts$|^src\/apiextensions/.test(path));
     const lines = files.flatMap(({ content }) => content.split("\n"));
@@ -40,7 +40,7 @@ suite("the package of built-in kinds", (test) => {
     );
   });
 
-  test("a bundle has the classes and schemas that are used, and no other", async () => {
+  test("adds only the imported classes and schemas to a bundle", async () => {
     const contents = `import { ConfigMap } from "@gen-operator/kinds/core/v1"; console.log(ConfigMap.definition);`;
     const { outputFiles } = await build({
       stdin: { contents, resolveDir: kindsFolder },
@@ -52,7 +52,7 @@ suite("the package of built-in kinds", (test) => {
   });
 
   test.thorough(
-    "compiles, and stays as it is when prettier formats it",
+    "compiles and is formatted as by prettier",
     async () => {
       await using folder = await createTemporaryFolder();
       const files = await generated();

@@ -12,7 +12,7 @@ interface ProjectManifest {
 
 suite("new project", (test) => {
   test(
-    "builds, and its first test passes, without a line written by hand",
+    "builds and passes its first test without manual changes",
     async () => {
       await using folder = await createPagesProject();
       const compiled = run(folder.path, [compilers.at(-1)?.command ?? ""]);
@@ -25,7 +25,7 @@ suite("new project", (test) => {
   );
 
   test.thorough(
-    "a type error compiles to nothing, so the operator of before keeps running",
+    "emits nothing on a type error, so that the running operator is kept",
     async () => {
       await using folder = await createPagesProject();
       await writeFile(join(folder.path, "src/webpage/dependents/config-map.ts"), "export const desired = 1;\n");
@@ -38,7 +38,7 @@ suite("new project", (test) => {
   );
 
   test.thorough(
-    "a test whose source is gone runs no more, and the others run however the compiler is set, and the rest of dist stays as it is",
+    "npm test: removes compiled tests without a source, and keeps the rest of dist",
     async () => {
       await using folder = await createPagesProject();
       for (const kept of ["test", "dev"]) await mkdir(join(folder.path, "dist", kept), { recursive: true });
@@ -61,7 +61,7 @@ suite("new project", (test) => {
   );
 
   test(
-    "its tests end although one that failed left a server running, and another one never ends",
+    "npm test: exits despite a leaked server, and times out endless tests",
     async () => {
       await using folder = await createPagesProject();
       const { scripts } = JSON.parse(await readFile(join(folder.path, "package.json"), "utf8")) as ProjectManifest;
@@ -94,7 +94,7 @@ suite("new project", (test) => {
   );
 
   test.thorough(
-    "its tests do not run on stale generated code, and name the command that updates it",
+    "npm test: fails on stale generated code and names the command that updates it",
     async () => {
       await using folder = await createPagesProject();
       const workflow = join(folder.path, "workflow.yaml");
@@ -112,10 +112,10 @@ suite("new project", (test) => {
   );
 });
 
-suite("sample project", (test) => {
+suite("sample projects", (test) => {
   for (const { name, folder } of listSamples()) {
     test.thorough(
-      `the own tests of ${name} pass`,
+      `passes the tests of ${name}`,
       async () => {
         const tests = (await readdir(join(folder, "dist/test"))).filter((file) => file.endsWith(".test.js"));
         const { status, output } = run(folder, ["--test", ...tests.map((file) => `dist/test/${file}`)]);

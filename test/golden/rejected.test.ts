@@ -17,7 +17,7 @@ suite("rejected projects", (test) => {
 
   for (const name of names)
     test(
-      `${name} is reported word for word, and nothing is written`,
+      `${name} fails with the recorded output and writes nothing`,
       async () => {
         const folder = join(fixtures, name);
         const before = contentOf(folder);

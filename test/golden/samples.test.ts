@@ -18,7 +18,7 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
     // Compilers and formatters take seconds, more so when other tests run beside them.
     const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
 
-    test("generating gives the bytes that are checked in, and no other files", async () => {
+    test("matches the generated files byte for byte", async () => {
       const files = (await generateOnce()).filter(({ owner }) => owner === "generator");
       for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);
       const present = ["src/generated", "deploy/generated"].map((each) =>
@@ -31,7 +31,7 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
       assert.equal(paths.sort(), files.map(({ path }) => path).sort());
     });
 
-    test("its manifests are those that a new project of its name gets", async () => {
+    test("has the manifests that a new project of its name gets", async () => {
       const files = await renderDeploy();
       for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);
       const present = await readdir(join(folder, "deploy"), { recursive: true, withFileTypes: true });
@@ -42,7 +42,7 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
       assert.equal(own.sort(), files.map(({ path }) => path).sort());
     });
 
-    const twice = "generating twice gives identical bytes";
+    const twice = "is generated identically twice";
     if (name !== "webpage" && !isThorough) declareTest.skip(twice, ONLY_THOROUGH);
     else
       test(twice, async () => {
@@ -53,13 +53,13 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
         );
       });
 
-    test("every file of the user that would be written is there already", async () => {
+    test("contains every user file that generate would create", async () => {
       const stubs = (await generateOnce()).filter(({ owner, path }) => owner === "user" && path.startsWith("src/"));
       assert.ok(stubs.length > 0);
       for (const { path } of stubs) assert.ok((await readFile(join(folder, path), "utf8")).length > 0, path);
     });
 
-    test("a check reports a changed, a missing and a left over file, and changes nothing", async () => {
+    test("generate --check reports changed, missing and surplus files, and writes nothing", async () => {
       await using copy = await createTemporaryFolder();
       for (const each of ["src", "deploy"]) await cp(join(folder, each), join(copy.path, each), { recursive: true });
       const files = await generateOnce();
@@ -81,9 +81,9 @@ for (const { name, folder, generate, generateOnce, remember, renderDeploy } of s
     });
   });
 
-suite("stubs of the samples", (test) => {
+suite("sample stubs", (test) => {
   test(
-    `compile as they are written, with ${chosenCompilers.map(({ name }) => name).join(" and ")}`,
+    `compile unchanged with ${chosenCompilers.map(({ name }) => name).join(" and ")}`,
     async () => {
       await using project = await createTemporaryFolder();
       const files = [];

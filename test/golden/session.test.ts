@@ -90,9 +90,9 @@ const DAY: readonly Step[] = [
   site.run("completion", "fish"),
 ];
 
-suite("a new user's session", (test) => {
+suite("session of a new user", (test) => {
   test.thorough(
-    "prints what is kept, command by command",
+    "prints the recorded output, command by command",
     async () => {
       await using folder = await createTemporaryFolder();
       await cp(crdFile, join(folder.path, "webpages.yaml"));
@@ -119,7 +119,7 @@ suite("a new user's session", (test) => {
     { timeoutMs: 180_000 },
   );
 
-  test("has every command but dev, which does not end", () => {
+  test("uses every command except dev", () => {
     const used = new Set(DAY.flatMap((step) => ("run" in step ? step.run.slice(0, 1) : [])));
     assert.equal(
       [...COMMANDS.keys()].filter((name) => !used.has(name)),

@@ -35,9 +35,9 @@ const READS = [
   "context.secondaries(Pod).map((pod) => pod.spec?.nodeName)",
 ];
 
-suite("the caches of a project", (test) => {
+suite("pruned caches", (test) => {
   test(
-    "code that reads what is not kept does not compile, and the message says where to state it",
+    "reject reads of pruned fields at compile time, with a message that names the cache setting",
     async () => {
       await using folder = await createProject();
       const file = join(folder.path, "src/podwatch/reads.ts");
@@ -65,7 +65,7 @@ suite("the caches of a project", (test) => {
   );
 
   test.thorough(
-    "an edit of code changes no generated file, and the suggestion lets it compile",
+    "leave generated files unchanged when code is edited, and suggest caches fixes the compile error",
     async () => {
       await using folder = await createProject();
       const file = join(folder.path, "src/podwatch/reconciler.ts");
@@ -97,7 +97,7 @@ suite("the caches of a project", (test) => {
   );
 
   test(
-    "an expression that reads what is not kept is an error at its place, and the message says where to state it",
+    "reject expressions that read pruned fields, with a message that names the cache setting",
     async () => {
       await using folder = await createProject();
       const file = join(folder.path, "workflow.yaml");
@@ -114,7 +114,7 @@ suite("the caches of a project", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test("what is used as a whole gets no suggestion, and the reason says where", async () => {
+  test("get no suggestion if the object is used as a whole, and the report names the position", async () => {
     await using folder = await createProject();
     const file = join(folder.path, "src/podwatch/reconciler.ts");
     const text = await readFile(file, "utf8");

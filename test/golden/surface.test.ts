@@ -12,69 +12,69 @@ import { assert, suite } from "../support/suite.js";
 // Compilers read whole packages.
 const LONG = { timeoutMs: 90_000 };
 
-suite("what users depend on", (declare) => {
+suite("public surface", (declare) => {
   const test = (title: string, body: () => unknown) => declare(title, body, LONG);
   // Programs are started, or the whole of the runtime is compiled.
   const slow = (title: string, body: () => unknown) => declare.thorough(title, body, LONG);
 
   for (const folder of ["runtime", "apiserver", "generator", "schema"])
-    test(`the exported API of ${folder} is as recorded`, () => {
+    test(`matches the recorded exported API of ${folder}`, () => {
       checkSurface(`api-${folder}.txt`, exportedApiOf(folder));
     });
 
-  test("the exported names of kinds are as recorded", () => {
+  test("matches the recorded exported names of kinds", () => {
     checkSurface("api-kinds.txt", exportedNamesOf("kinds"));
   });
 
-  test("the fields of the spec are as recorded", () => {
+  test("matches the recorded fields of the spec", () => {
     checkSurface("spec.txt", schemaFieldsOf("generator/data/workflow.schema.json"));
   });
 
-  test("the paths of pages and examples are as recorded", () => {
+  test("matches the recorded paths of pages and examples", () => {
     checkSurface("paths.txt", pathsReport());
   });
 
-  test("a relative link of a page leads to a file", () => {
+  test("has no broken relative link in a page", () => {
     assert.equal(brokenLinks(), []);
   });
 
-  slow("the settings of an operator are as recorded, with their flags and variables", async () => {
+  slow("matches the recorded settings of an operator, with flags and variables", async () => {
     const fields = schemaFieldsOf("runtime/settings.schema.json");
     checkSurface("settings.txt", `${fields}\n## flags and variables\n\n${await operatorFlags()}\n`);
   });
 
-  slow("the commands and their flags are as recorded", async () => {
+  slow("matches the recorded commands and flags", async () => {
     checkSurface("commands.txt", await commandsReport());
   });
 
-  slow("the exit codes are as recorded", async () => {
+  slow("matches the recorded exit codes", async () => {
     checkSurface("exit-codes.txt", await exitCodesReport());
   });
 
   let program: SourceProgram | undefined;
   const runtime = () => (program ??= new SourceProgram("runtime"));
 
-  slow("the labels, annotations, finalizers and field managers are as recorded", () => {
+  slow("matches the recorded labels, annotations, finalizers and field managers", () => {
     checkSurface("object-names.txt", objectNamesReport(runtime()));
   });
 
-  slow("the reasons of Events, conditions and errors are as recorded", () => {
+  slow("matches the recorded reasons of Events, conditions and errors", () => {
     checkSurface("reasons.txt", reasonsReport(runtime()));
   });
 
-  slow("the metrics, spans and diagnostics channels are as recorded", () => {
+  slow("matches the recorded metrics, spans and diagnostics channels", () => {
     checkSurface("observed.txt", observedReport(runtime()));
   });
 
-  slow("the variables of the environment and the paths of an operator are as recorded", () => {
+  slow("matches the recorded environment variables and HTTP paths", () => {
     checkSurface("process.txt", processReport(runtime()));
   });
 
-  slow("the fields of log lines are as recorded", () => {
+  slow("matches the recorded fields of log lines", () => {
     checkSurface("log-fields.txt", logFieldsOf(runtime()));
   });
 
-  slow("the rules of diagnostics are as recorded", async () => {
+  slow("matches the recorded rules of diagnostics", async () => {
     checkSurface("rules.txt", await rulesReport());
   });
 });

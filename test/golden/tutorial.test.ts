@@ -160,9 +160,9 @@ async function comparePlay(): Promise<void> {
   }
 }
 
-suite("the tutorial", (test) => {
+suite("tutorial", (test) => {
   test.thorough(
-    "has the files of a project that compiles and passes its test",
+    "contains a project that compiles and passes its test",
     async () => {
       await using project = await copyProject();
       assert.is(project.build(), "");
@@ -173,7 +173,7 @@ suite("the tutorial", (test) => {
     { timeoutMs: 2 * COMMAND_MS },
   );
 
-  test.thorough("quotes what its script and the log of the operator print", comparePlay, { timeoutMs: 2 * COMMAND_MS });
+  test.thorough("quotes the output of its script and the operator's log", comparePlay, { timeoutMs: 2 * COMMAND_MS });
 
   const edits: Record<string, [file: string, from: string, to: string]> = {
     isPublik: ["workflow.yaml", "primary.spec.isPublic", "primary.spec.isPublik"],
@@ -182,7 +182,7 @@ suite("the tutorial", (test) => {
   };
   const quoted = mistakes.split(/^# /m).slice(1);
 
-  test("tells of the mistakes that are tried here", () => {
+  test("shows exactly the mistakes that are tested here", () => {
     assert.equal(
       quoted.map((block) => Object.keys(edits).find((mistake) => block.startsWith(mistake))),
       Object.keys(edits),
@@ -191,7 +191,7 @@ suite("the tutorial", (test) => {
 
   for (const [index, [mistake, edit]] of Object.entries(edits).entries())
     test(
-      `quotes what comes of "${mistake}"`,
+      `quotes the output for "${mistake}"`,
       async () => {
         await using project = await copyProject();
         await project.replace(...edit);
@@ -205,7 +205,7 @@ suite("the tutorial", (test) => {
     );
 
   test(
-    "quotes what comes of a renamed field, and its repair compiles and leaves the old name nowhere",
+    "quotes the output for a renamed field, and its fix compiles without the old name",
     async () => {
       await using project = await copyProject();
       await project.replace(

@@ -97,7 +97,7 @@ const created: readonly [what: string, isRight: boolean, object: object][] = [
 
 const module = "./src/generated/resources/example.com/v1/gadget.js";
 
-suite("types and parse of one kind", (test) => {
+suite("types and parse of a custom kind", (test) => {
   const [resource] = resourcesOfCrds(CRD);
   if (resource === undefined) throw new Error("the CRD has a kind");
   const definition = defineResource({ ...resource, schema: buildRuntimeSchema(resource) });
@@ -123,7 +123,7 @@ suite("types and parse of one kind", (test) => {
   const server = shared(() => startTestApiServer({ crds: [{ ...(resource.crd as object) }] }));
 
   for (const [index, [what, isRight, object]] of [...cases, ...created].entries())
-    test(`${isRight ? "take" : "refuse"} ${what}, as the API server does`, async () => {
+    test(`${isRight ? "accept" : "reject"} ${what}, as the API server does`, async () => {
       const path = `POST /apis/example.com/v1/namespaces/default/gadgets?dryRun=All&fieldValidation=Strict`;
       const { status, body } = await apiRequest(await server(), path, { body: object });
       assert.is(status === 201, isRight, JSON.stringify(body));

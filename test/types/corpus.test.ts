@@ -11,11 +11,11 @@ const compilerNames = chosenCompilers.map(({ name }) => name).join(" and ");
 // Compilers take seconds, more so when other tests run beside them.
 const slow = { timeoutMs: 120_000 };
 
-suite("generated code of other projects' kinds", (test) => {
-  if (!hasCorpus) return test.skip("all kinds", "no collection of CRDs is at hand; CRD_CORPUS names one");
+suite("kinds of other projects", (test) => {
+  if (!hasCorpus) return test.skip("all tests", "no collection of CRDs is at hand; CRD_CORPUS names one");
 
   test(
-    `every kind compiles with ${compilerNames}`,
+    `compile with ${compilerNames}`,
     async () => {
       await using folder = await createTemporaryFolder();
       const files = [];
@@ -30,7 +30,7 @@ suite("generated code of other projects' kinds", (test) => {
   );
 
   test(
-    "a Certificate and a Cluster accept valid manifests and reject wrong ones",
+    "accept valid and reject invalid manifests of Certificate and Cluster",
     async () => {
       const kinds = [...readCorpusProject("cert-manager"), ...readCorpusProject("cloudnative-pg")].filter(
         ({ kind }) => kind === "Certificate" || kind === "Cluster",

@@ -6,5 +6,5 @@ import { deployments } from "./manifests.js";
 const slow = { timeoutMs: 120_000 };
 
 suite("generated code", (test) => {
-  test("a Deployment accepts valid manifests and rejects wrong ones", () => checkManifests([], [deployments]), slow);
+  test("accepts valid and rejects invalid manifests of a Deployment", () => checkManifests([], [deployments]), slow);
 });

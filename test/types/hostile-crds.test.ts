@@ -189,7 +189,7 @@ spec:
 
 suite("hostile CRDs", (test) => {
   test(
-    "a keyword with a value of any type is refused at its place, or what is generated compiles",
+    "are either rejected at the position of an invalid keyword or generate code that compiles",
     async () => {
       const all = [...crdsWithKeywords(), ...crdsWithStructures()].map(({ text: json }) => json);
       const texts = all.filter((_, index) => isThorough || index % 8 === 0);
@@ -204,7 +204,7 @@ suite("hostile CRDs", (test) => {
     slow,
   );
 
-  test("a keyword that is null is one that is left out", async () => {
+  test("may set keywords to null, which is the same as omitting them", async () => {
     const plain = await emit(crdJson(below(OBJECT)));
     const keywords = Object.fromEntries(
       SCHEMA_KEYWORDS.filter((name) => name !== "default" && name !== "example").map((name) => [name, null]),
@@ -215,7 +215,7 @@ suite("hostile CRDs", (test) => {
   });
 
   test.thorough(
-    "fields of any name and schemas of any depth compile",
+    "generate code that compiles for any field name and schema depth",
     async () => {
       const of = (field: Schema, required: readonly string[] = []): Schema => ({
         type: "object",
@@ -240,7 +240,7 @@ suite("hostile CRDs", (test) => {
   );
 
   test.thorough(
-    "kinds of any name compile beside each other",
+    "generate code that compiles for any names of kinds, side by side",
     async () => {
       const list = `{"apiVersion":"v1","kind":"List","items":[${KINDS.map((kind) => crdJson(FULL, { kind })).join(",")}]}`;
       assert.equal((await compileAll([list])).refused, []);
@@ -249,7 +249,7 @@ suite("hostile CRDs", (test) => {
   );
 
   test.thorough(
-    "an operator for a kind of any name compiles",
+    "generate an operator that compiles for any name of a kind",
     async () => {
       await using folder = await createTemporaryFolder();
       await writeProject(folder.path, [], { ...CAREFUL, isolatedDeclarations: false });

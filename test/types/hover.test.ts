@@ -27,9 +27,9 @@ const cases: readonly (readonly [where: string, type: string, doc: RegExp, file?
 
 const pathOf = (file: string) => join(repositoryRoot, "fixtures/samples", file);
 
-suite("an editor", (test) => {
+suite("hover in an editor", (test) => {
   test.thorough(
-    "names the types of generated code, and says what the API server says of a field",
+    "shows the types of generated code and the API descriptions of fields",
     () => {
       const files = [...new Set(cases.map(([, , , file = ingress]) => pathOf(file)))];
       const service = compiler.createLanguageService({

@@ -125,9 +125,9 @@ function readOwnKinds(): ResourceModel[] {
   return [...byName.values()];
 }
 
-suite("types beside those of openapi-typescript", (test) => {
+suite("generated types beside openapi-typescript", (test) => {
   test.thorough(
-    "are the same for kinds of our own, but for named reasons",
+    "are the same for our own kinds, except for known reasons",
     async () => {
       const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
       const apart = thingOf({ type: "object", properties: { open, empty: { type: "object" } } });
@@ -152,7 +152,7 @@ suite("types beside those of openapi-typescript", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  const title = "are the same for the kinds of other projects, but for named reasons";
+  const title = "are the same for kinds of other projects, except for known reasons";
   if (!hasCorpus) return test.skip(title, "no collection of CRDs is at hand; CRD_CORPUS names one");
   test.thorough(
     title,

@@ -32,7 +32,7 @@ suite("random structural schemas", (test) => {
   const count = isThorough ? 500 : 30;
 
   test(
-    `the API server accepts ${count}, the generator too, and the code of all compiles (seed ${seed})`,
+    `are accepted by the API server, and generate code that compiles (${count} schemas, seed ${seed})`,
     async () => {
       await using server = await startTestApiServer();
       await using folder = await createTemporaryFolder();

@@ -13,7 +13,7 @@ const cases = join(repositoryRoot, "test/types/cases");
 suite("generated types", (declareTest) => {
   // Compilers and formatters take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
-  test("accept right code, and reject wrong code with a message at its line", () => {
+  test("accept valid code, and reject invalid code with the recorded message and line", () => {
     const accepted = filesIn("accepts");
     const rejected = filesIn("rejects");
     const problems = checkFiles([...accepted, ...rejected]);
@@ -35,9 +35,10 @@ suite("generated types", (declareTest) => {
   });
 
   const native = compilers.find(({ name }) => name === "typescript 7");
-  if (native === undefined) declareTest.skip("typescript 7 rejects the same lines", "typescript-7 is not installed");
+  if (native === undefined)
+    declareTest.skip("are rejected on the same lines by TypeScript 7", "typescript-7 is not installed");
   else
-    test("typescript 7 rejects the same lines for the same reasons", async () => {
+    test("are rejected on the same lines with the same error codes by TypeScript 7", async () => {
       await using folder = await createTemporaryFolder();
       const files = [...filesIn("accepts"), ...filesIn("rejects")];
       const compilerOptions = { composite: false, noEmit: true, rootDir: repositoryRoot, outDir: "dist" };
@@ -55,7 +56,7 @@ suite("generated types", (declareTest) => {
       assert.equal(actual.sort(), expected.sort(), printed);
     });
 
-  test("every file of wrong code is rejected", () => {
+  test("have a recorded error for every file of invalid code", () => {
     for (const file of filesIn("rejects"))
       assert.match(readFileSync(file.replace(/\.ts$/, ".txt"), "utf8"), /^\d+: TS\d+ /, file);
   });

@@ -37,7 +37,7 @@ const FLAGS: { readonly [name: string]: ExtraOptions } = {
 /** What forbids most is tried everywhere. */
 const STRICTEST = "all that is strict";
 
-suite("the code of the samples", (test) => {
+suite("code of the samples", (test) => {
   for (const [name, flags] of Object.entries(FLAGS))
     (name === STRICTEST ? test : test.thorough)(
       `compiles with ${name}`,

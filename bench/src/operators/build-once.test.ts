@@ -29,8 +29,8 @@ async function failureOf(build: Promise<unknown>): Promise<string> {
   );
 }
 
-suite("building once", (test) => {
-  test("what was built is built again only when its source or its steps change", async () => {
+suite("build cache", (test) => {
+  test("rebuilds only if the source or the steps change", async () => {
     await using sample = await createSource();
     const log = sample.file("log");
     const note = (word: string) => [
@@ -48,7 +48,7 @@ suite("building once", (test) => {
     assert.is(await readFile(join(built, "main.txt"), "utf8"), "first second");
   });
 
-  test("what an earlier build left in the source is neither copied nor looked at", async () => {
+  test("ignores and does not copy earlier build output in the source", async () => {
     await using sample = await createSource();
     const before = await stampOf(sample.source, []);
     await mkdir(join(sample.source, "target"));
@@ -57,14 +57,14 @@ suite("building once", (test) => {
     assert.not.ok(existsSync(join(await sample.build([]), "target")));
   });
 
-  test("a step that fails is told with what it printed, and taken again the next time", async () => {
+  test("fails with the output of a failed step, and runs it again next time", async () => {
     await using sample = await createSource();
     const steps = [{ program: NODE, args: ["-e", `console.error("no compiler"); process.exit(1)`] }];
     for (let attempt = 0; attempt < 2; attempt++)
       assert.match(await failureOf(sample.build(steps)), /failed in .*:\nno compiler/);
   });
 
-  test("a program that is missing is named", async () => {
+  test("names a missing program", async () => {
     await using sample = await createSource();
     assert.is(
       await failureOf(sample.build([{ program: "no-such-compiler", args: [] }])),

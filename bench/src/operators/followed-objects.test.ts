@@ -1,8 +1,8 @@
 import { assert, suite } from "#test/support/suite.js";
 import { followObjects } from "./followed-objects.js";
 
-suite("objects that are followed", (test) => {
-  test("are those that the last watch told of", async () => {
+suite("followObjects", (test) => {
+  test("keeps only objects of the latest watch", async () => {
     const watches: { tell: (line: string) => void; end: () => void }[] = [];
     const watch = async (_: string, tell: (line: string) => void, end = () => {}) => {
       watches.push({ tell, end });

@@ -11,7 +11,7 @@ apiserver_request_total_other{code="200"} 7
 `;
 
 suite("request counts", (test) => {
-  test("samples of one metric are read with their labels", () => {
+  test("parse the samples of a metric with their labels", () => {
     const samples = samplesOf(METRICS, "apiserver_request_total");
     assert.equal(
       samples.map(({ labels, value }) => [labels["verb"], labels["resource"], value]),
@@ -23,7 +23,7 @@ suite("request counts", (test) => {
     );
   });
 
-  test("counts of one verb are added up, whatever they were about", () => {
+  test("sum up by verb", () => {
     const counts = sumCounts(
       samplesOf(METRICS, "apiserver_request_total").map(({ labels, value }) => [labels["verb"] ?? "", value]),
     );
@@ -38,7 +38,7 @@ suite("request counts", (test) => {
     assert.is(readsOf(counts), 100);
   });
 
-  test("a difference has only the verbs of which there were requests", () => {
+  test("omit verbs without requests from a difference", () => {
     const before = sumCounts([
       ["APPLY", 2],
       ["PATCH", 1],

@@ -1,15 +1,15 @@
 import { assert, suite } from "#test/support/suite.js";
 import { differencesFrom, expectedChildren } from "./contract.js";
 
-suite("contract of the peers", (test) => {
-  test("what an object has besides is of no interest", () => {
+suite("peer contract", (test) => {
+  test("ignores additional fields of an object", () => {
     const { services } = expectedChildren(0, "one", "sample");
     const live = structuredClone(services) as { spec: { type?: string } };
     live.spec.type = "ClusterIP";
     assert.equal(differencesFrom(services, live), []);
   });
 
-  test("what is missing, different or too much in a list is named with its path", () => {
+  test("names the path of missing, different and surplus values", () => {
     const { deployments } = expectedChildren(0, "one", "sample");
     const live = structuredClone(deployments) as never as {
       metadata: { ownerReferences: { controller?: boolean }[] };
@@ -25,7 +25,7 @@ suite("contract of the peers", (test) => {
     ]);
   });
 
-  test("an object that is absent is different as a whole", () => {
+  test("reports a missing object once", () => {
     assert.equal(differencesFrom({ spec: { replicas: 1 } }, { spec: null }), ["spec is null"]);
   });
 });

@@ -20,8 +20,8 @@ const cost: PhaseCost = {
   peakMb: 60,
 };
 
-suite("peers", (test) => {
-  test("each phase has its rows, and memory is told once: at the end and at its peak", () => {
+suite("peers benchmark", (test) => {
+  test("has rows for each phase, and memory rows for the end and the peak", () => {
     const ours = [cost, { ...cost, phase: "touch" as const, residentMb: 40, peakMb: 55 }];
     const rows = measurementsOf([[ours], [[{ ...cost, cpuSeconds: 9 }]]]);
     assert.equal(
@@ -45,7 +45,7 @@ suite("peers", (test) => {
     );
   });
 
-  test("of several turns each figure is the median of its own, and a sum is the median of the sums", () => {
+  test("reports the median of each figure, and the median of sums", () => {
     const runOf = (start: number, idle: number, peakMb: number) => [
       { ...cost, cpuSeconds: start, peakMb },
       { ...cost, phase: "idle" as const, cpuSeconds: idle },
@@ -55,12 +55,12 @@ suite("peers", (test) => {
     assert.equal(["start: CPU", "idle: CPU", "all phases: CPU", "peak memory"].map(figureOf), [2, 4, 5, 70]);
   });
 
-  test("what could not be measured leaves its place empty", () => {
+  test("leaves missing measurements empty", () => {
     const rows = measurementsOf([[], [], [[cost]]]);
     assert.equal(rows.map(({ ours, peers }) => [ours, peers])[1], [undefined, [undefined, 2]]);
   });
 
-  test("turns go back and forth, and what failed once is not tried again", async () => {
+  test("alternates the order of turns, and drops contestants that failed", async () => {
     const order: string[] = [];
     const failures: string[] = [];
     const contestantOf = (name: string, fails = false) => ({
@@ -76,7 +76,7 @@ suite("peers", (test) => {
     assert.is(await failing.then(() => "measured", String), "Error: d");
   });
 
-  test("peers are found by the file that says how they are built", async () => {
+  test("finds peers by their build file", async () => {
     await using folder = await createTemporaryFolder();
     for (const [name, file] of [
       ["kube-rs", "Cargo.toml"],

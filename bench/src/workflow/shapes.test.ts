@@ -7,8 +7,8 @@ function isOrdered(shape: Shape): boolean {
   return [...shape].every(([name, needed]) => needed.every((each) => names.indexOf(each) < names.indexOf(name)));
 }
 
-suite("shapes of graphs", (test) => {
-  test("in a chain each node depends on the one before", () => {
+suite("graph shapes", (test) => {
+  test("chain: each node depends on the previous one", () => {
     assert.equal(
       [...chain(3)],
       [
@@ -19,7 +19,7 @@ suite("shapes of graphs", (test) => {
     );
   });
 
-  test("in a fan no node depends on another", () => {
+  test("fan: no node depends on another", () => {
     assert.equal(
       [...fan(2)],
       [
@@ -29,7 +29,7 @@ suite("shapes of graphs", (test) => {
     );
   });
 
-  test("in a grid each node depends on its upper and its left neighbour", () => {
+  test("grid: each node depends on its upper and left neighbors", () => {
     assert.equal(
       [...grid(2)],
       [
@@ -41,7 +41,7 @@ suite("shapes of graphs", (test) => {
     );
   });
 
-  test("each measured shape has its size, and an order in which it can be created", () => {
+  test("have 10, 100 and 100 nodes in topological order", () => {
     const sizes = (["chain", "fan", "grid"] as const).map((name) => {
       assert.ok(isOrdered(shapeOf(name)), name);
       return shapeOf(name).size;

@@ -19,11 +19,11 @@ import { isDeclaredIn, namesIn, rowsWith } from "./declared-names.js";
 
 const HOPS = 22;
 
-suite("the page about the architecture", (test) => {
+suite("architecture page", (test) => {
   const page = readFileSync(join(repositoryRoot, "runtime/docs/architecture.md"), "utf8");
   const wayRows = () => rowsWith(page, ["no.", "function", "file", "what it adds"]);
 
-  test("has the table of layers", () => {
+  test("contains the table of layers as the tests enforce it", () => {
     const rows = rowsWith(page, ["room", "holds", "values of", "types of"]).filter(([room]) => room !== "`api`");
     const told = rows.map(([room, , values, types]) => [namesIn(room)[0], namesIn(values), namesIn(types)]);
     const wanted = Object.entries(layers.runtime).map(([room, { values, types = [] }]) => [room, values, types]);
@@ -34,7 +34,7 @@ suite("the page about the architecture", (test) => {
     assert.equal(sorted(told), sorted(wanted));
   });
 
-  test(`names at most ${HOPS} functions from an event to a write, which are in the files that it names`, () => {
+  test(`lists at most ${HOPS} functions from watch event to write, each declared in its file`, () => {
     const rows = wayRows();
     assert.is(rows.length > 0 && rows.length <= HOPS, true, `${rows.length} rows`);
     const missing = rows.flatMap(([, functions, file]) => {
@@ -45,7 +45,7 @@ suite("the page about the architecture", (test) => {
     assert.equal(missing, []);
   });
 
-  test("names these functions in the order in which they call each other", async () => {
+  test("lists these functions in call order", async () => {
     const rows = wayRows().map(([, functions, file]) => {
       const names = namesIn(functions).flatMap((name) => name.split("."));
       return { file: namesIn(file)[0]!.replace(/\.ts$/, ""), names };

@@ -4,10 +4,10 @@ import { headingsOf, readFeatureTable } from "../../support/tables/josdk-table.j
 import { untestedRows } from "../../support/tables/named-tests.js";
 import { assert, suite } from "../../support/suite.js";
 
-suite("the table of JOSDK's features", (test) => {
+suite("JOSDK feature table", (test) => {
   const rows = readFeatureTable();
 
-  test("names every feature, and every probable mistake, once", () => {
+  test("lists every feature and every pitfall exactly once", () => {
     const wanted = JOSDK_FEATURES.flatMap(([letters, count]) =>
       Array.from({ length: count }, (_, index) => `${letters}${index + 1}`),
     );
@@ -17,14 +17,14 @@ suite("the table of JOSDK's features", (test) => {
     );
   });
 
-  test("has a table for every part of JOSDK, in this order", () => {
+  test("has a section for every part of JOSDK, in order", () => {
     assert.equal(
       headingsOf("FEATURES.md"),
       JOSDK_FEATURES.map(([, , heading]) => heading),
     );
   });
 
-  test("shows every feature by a test, unless it is still to come; what differs is shown, too", () => {
+  test('names a test or "later" for every feature, and a reason for every difference', () => {
     const unshown = rows.filter(
       ({ tests, remarks }) => tests.length === 0 && !remarks.some(({ word }) => word === "later"),
     );
@@ -38,7 +38,7 @@ suite("the table of JOSDK's features", (test) => {
     assert.equal(silent, []);
   });
 
-  test("names tests that exist, in suites that always run", () => {
+  test("names only existing tests, in suites that always run", () => {
     assert.equal(untestedRows(rows), []);
   });
 });

@@ -25,13 +25,13 @@ const pages = [
   ...guides.map(({ name, text }) => ({ path: `${FOLDER}/${name}.md`, text })),
 ];
 
-suite("the how-to guides", (test) => {
-  test("are all in the index, and the index names no other", () => {
+suite("how-to guides", (test) => {
+  test("are all listed in the index, which lists nothing else", () => {
     const listed = [...index.matchAll(/\]\(how-to\/([\w-]+)\.md\)/g)].map(([, name = ""]) => name);
     assert.equal(listed.sort(), guides.map(({ name }) => name).sort());
   });
 
-  test("link to files and headings that exist, as the index does", () => {
+  test("link only to existing files and headings", () => {
     assert.equal(
       pages.flatMap(({ path, text }) => brokenLinks(path, text)),
       [],
@@ -42,7 +42,7 @@ suite("the how-to guides", (test) => {
     ]);
   });
 
-  test("name the file of each block of YAML and TypeScript, and indent no block", () => {
+  test("name the file of each YAML, TypeScript and diff block, and indent no block", () => {
     const unnamed = pages.flatMap(({ path, text }) =>
       fencesOf(path, text)
         .filter(({ info }) => /^(ya?ml|ts|diff)$/.test(info))
@@ -55,7 +55,7 @@ suite("the how-to guides", (test) => {
     );
   });
 
-  test("have YAML that is a workflow, an object or a kustomization", () => {
+  test("contain only YAML of workflows, Kubernetes objects or kustomizations", () => {
     const files = pages.flatMap(({ path, text }) => filesOf({ name: path, text }));
     assert.equal(
       files
@@ -66,7 +66,7 @@ suite("the how-to guides", (test) => {
     assert.equal(wrongYaml("page.md", "a.yaml", "kind: Shop"), ["page.md: a.yaml: no object of Kubernetes"]);
   });
 
-  test("use commands, flags, settings and scripts that exist", () => {
+  test("use only existing commands, flags, settings and scripts", () => {
     const missing = pages.flatMap(({ path, text }) => unknownWords(text).map((problem) => `${path}: ${problem}`));
     assert.equal(missing, []);
     const wrong =
@@ -80,7 +80,7 @@ suite("the how-to guides", (test) => {
     ]);
   });
 
-  test("name labels, annotations, Events and reasons of conditions that exist", () => {
+  test("use only existing labels, annotations, Event reasons and condition reasons", () => {
     assert.equal(
       pages.flatMap(({ path, text }) => unknownNames(text).map((name) => `${path}: ${name}`)),
       [],
@@ -93,13 +93,13 @@ suite("the how-to guides", (test) => {
   });
 
   test(
-    "have files that the generator accepts without a warning, and that compile",
+    "pass the generator without warnings and compile",
     async () => assert.equal(await checkGuides(guides, CRD), []),
     { timeoutMs: 240_000 },
   );
 
   test(
-    "that are wrong are reported: a field that no spec has, a value that no primary has, and code of another type",
+    "are rejected for unknown spec fields, unknown primary fields, and type errors in code",
     async () => {
       const files = [
         "spec:\n  primary: example.com/v1/Shop\n  dependent: {}",

@@ -39,10 +39,10 @@ const TABLES: Record<string, [first: number, last: number]> = {
 
 const WORDS = new Set(["later", "different", "elsewhere", "nothing to test"]);
 
-suite("the table of JOSDK's tests", (test) => {
+suite("JOSDK test table", (test) => {
   const rows = readJosdkTable();
 
-  test("names every scenario once", () => {
+  test("lists every scenario exactly once", () => {
     const wanted = Object.entries(TABLES).flatMap(([heading, [first, last]]) =>
       Array.from({ length: last - first + 1 }, (_, index) => `${heading} ${first + index}`),
     );
@@ -52,7 +52,7 @@ suite("the table of JOSDK's tests", (test) => {
     );
   });
 
-  test("says of every scenario where it is tested, or why not", () => {
+  test("names a test or a known reason for every scenario", () => {
     const silent = rows.filter(({ tests, remarks }) => tests.length + remarks.length === 0);
     assert.equal(
       silent.map(({ id, line }) => `${id} (line ${line})`),
@@ -65,11 +65,11 @@ suite("the table of JOSDK's tests", (test) => {
     );
   });
 
-  test("names tests that exist, in suites that always run", () => {
+  test("names only existing tests, in suites that always run", () => {
     assert.equal(untestedRows(rows), []);
   });
 
-  test("a test that is named and did not pass in a file that ran is told", () => {
+  test("reports a named test that did not pass in a file that ran", () => {
     const where = "`unit/a.test` › one<br>`unit/b.test` › two<br>different: because";
     const [row] = parseJosdkTable(`### Table\n\n| 7 | something | ${where} |`, "JOSDK.md");
     assert.equal(row?.remarks, [{ word: "different", reason: "because" }]);

@@ -4,8 +4,8 @@ import { METRICS } from "#runtime/operate/metrics.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
-suite("the page of the metrics", (test) => {
-  test("has every metric, with its type, its labels and what it means", () => {
+suite("metrics page", (test) => {
+  test("lists every metric with its type, labels and help text", () => {
     const page = readFileSync(join(repositoryRoot, "runtime/docs/metrics.md"), "utf8");
     const [, table = ""] = /<!-- metrics: begin -->([^]*)<!-- metrics: end -->/.exec(page) ?? [];
     const rows = table.split("\n").filter((line) => line.startsWith("| `"));

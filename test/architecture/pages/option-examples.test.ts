@@ -21,7 +21,7 @@ const OPTIONS: readonly (readonly [file: string, names: readonly string[]])[] = 
   ["sources/external-source.ts", ["ExternalSourceOptions"]],
 ];
 
-suite("examples of options", (test) => {
+suite("option examples", (test) => {
   const project = new Project({ skipAddingFilesFromTsConfig: true });
   const declarations = OPTIONS.flatMap(([file, names]) => {
     const source = project.addSourceFileAtPath(join(repositoryRoot, "runtime/src", file));
@@ -29,7 +29,7 @@ suite("examples of options", (test) => {
   });
   const shown = namesSetIn(project);
 
-  test("each option of an operator and of a controller is set in an example", () => {
+  test("set every option of operators and controllers", () => {
     assert.equal(
       declarations.flatMap((declaration) => optionsWithoutExample(declaration, shown)),
       [],

@@ -23,18 +23,18 @@ const generated = new Map(
   ].map(({ name, code }) => [join(repositoryRoot, "test/generated", name), code]),
 );
 
-suite("code in the documentation", (test) => {
+suite("documentation code", (test) => {
   const fences = findDocuments().flatMap((readme) =>
     fencesOf(readme, readFileSync(join(repositoryRoot, readme), "utf8")),
   );
 
   test(
-    "every TypeScript fence compiles",
+    "compiles in every TypeScript fence",
     () => assert.equal(checkFences(fences.filter(({ info }) => info === "ts")), []),
     { timeoutMs: 60_000 },
   );
 
-  test("a fence that is not checked says why", () => {
+  test("gives a reason for every unchecked fence", () => {
     const silent = fences.filter(({ info }) => info.startsWith("ts") && !/^ts( ignore: \S.*)?$/.test(info));
     assert.equal(
       silent.map(({ readme, line, info }) => `${readme}:${line}: ${info}`),
@@ -42,7 +42,7 @@ suite("code in the documentation", (test) => {
     );
   });
 
-  test("an error is reported at its line in the document", () => {
+  test("reports a type error at its line in the document", () => {
     const text = ["# A title", "", "```ts", "const one = 1;", "export const two: string = one;", "```"].join("\n");
     assert.equal(checkFences(fencesOf("README.md", text)), [
       "README.md:5: TS2322 Type 'number' is not assignable to type 'string'.",

@@ -22,7 +22,7 @@ const SHARED_NODES = /(Condition|Precondition|Postcondition|\.existing|filters\.
 /** Shown in a comment, because there is something else in its place. */
 const SHOWN_ELSEWHERE = /\.filters\.|\.mapping\.(annotation|function)|^spec\.primary\.resource$/;
 
-suite("the spec in the documentation", (test) => {
+suite("spec reference of the generator", (test) => {
   const schema = JSON.parse(
     readFileSync(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8"),
   ) as SchemaNode;
@@ -30,13 +30,13 @@ suite("the spec in the documentation", (test) => {
   const specs = [...readme.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => parse(text!) as object);
   const known = new Set(pathsOfSchema(schema, schema));
 
-  test("the reference of the generator shows every field of the schema", () => {
+  test("shows every field of the schema", () => {
     const shown = new Set(specs.flatMap((spec) => pathsOf(spec, known)));
     const missing = [...known].filter((path) => !shown.has(path) && !SHOWN_ELSEWHERE.test(path));
     assert.equal(missing, []);
   });
 
-  test("the reference of the generator shows no field that the schema does not have", () => {
+  test("shows no field that is missing from the schema", () => {
     assert.equal(
       specs.flatMap((spec) => pathsOf(spec, known)).filter((path) => !known.has(path)),
       [],

@@ -61,20 +61,20 @@ function conditionReasons(): string[] {
   return sorted([...union.matchAll(/"(\w+)"/g)].map(([, reason = ""]) => reason));
 }
 
-suite("the page of what an object waits for", (test) => {
-  test("has every Event of the runtime, and no other", () => {
+suite("page about stuck objects", (test) => {
+  test("lists exactly the Event reasons that the runtime records, except Pruned", () => {
     const events = recordedReasons().filter((reason) => !HARMLESS_EVENTS.includes(reason));
     assert.ok(events.length > 10, events.join());
     assert.equal(sorted(rows.flatMap((row) => row.events)), events);
   });
 
-  test("has every condition of something that is not ready, and no other", () => {
+  test("lists exactly the condition reasons that mean not ready", () => {
     const conditions = conditionReasons().filter((reason) => !HARMLESS_CONDITIONS.includes(reason));
     assert.ok(conditions.length > 4, conditions.join());
     assert.equal(sorted(rows.flatMap((row) => row.conditions)), conditions);
   });
 
-  test("has an Event and a way out for every state", () => {
+  test("names one Event and a way out for every state", () => {
     const incomplete = rows.filter(({ events, wayOut }) => events.length !== 1 || codesIn(wayOut).length === 0);
     assert.equal(
       incomplete.map(({ state }) => state),
@@ -82,7 +82,7 @@ suite("the page of what an object waits for", (test) => {
     );
   });
 
-  test("has no Event that no test provokes, with its way out", () => {
+  test("names only Events that an integration test provokes", () => {
     const events = sorted(rows.flatMap((row) => row.events));
     const missing = events.filter(
       (event) => !read(`test/integration/${PROVEN[event] ?? WAYS_OUT}.test.ts`).includes(event),

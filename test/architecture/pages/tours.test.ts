@@ -13,7 +13,7 @@ suite("tours", (test) => {
     const source = (path: string) => join(repositoryRoot, name, "src", path);
     const rows = rowsWith(page, ["no.", "function", "file"]);
 
-    test(`of ${name}: has at most ${STEPS} steps a way, whose functions are in the files that it names`, () => {
+    test(`${name}: lists at most ${STEPS} steps per journey, each function declared in its file`, () => {
       assert.ok(rows.length > 0);
       assert.equal(
         rows.filter(([no]) => Number(no) > STEPS).map(([no]) => no),
@@ -30,7 +30,7 @@ suite("tours", (test) => {
       assert.equal(missing, []);
     });
 
-    test(`of ${name}: each path that it names exists`, () => {
+    test(`${name}: names only existing paths`, () => {
       const paths = namesIn(page).filter((text) => /^[\w-]+(\/[\w-]+)*(\/|\.ts)$|^[\w-]+(\/[\w-]+)+$/.test(text));
       assert.ok(paths.length > 10, `${paths.length} paths`);
       const isThere = (path: string) => existsSync(source(path)) || existsSync(join(repositoryRoot, path));
@@ -40,7 +40,7 @@ suite("tours", (test) => {
       );
     });
 
-    test(`of ${name}: has one picture`, () => {
+    test(`${name}: contains one picture`, () => {
       assert.is(page.match(/^```$/gm)?.length, 2);
     });
   }

@@ -86,9 +86,9 @@ const WAYS: {
 };
 
 for (const [way, install] of Object.entries(WAYS))
-  suite(`the operator in the container of its Deployment, installed by ${way}`, (test) => {
+  suite(`contained operator installed by ${way}`, (test) => {
     const problem = way === "the chart" && findBinary("helm") === undefined ? "there is no Helm" : problemWithPods();
-    if (problem !== undefined) return test.skip("all of it", problem);
+    if (problem !== undefined) return test.skip("all tests", problem);
     const server = shared(async () => {
       const plane = await startControlPlane();
       return { plane, [Symbol.asyncDispose]: () => plane.close() };
@@ -111,7 +111,7 @@ for (const [way, install] of Object.entries(WAYS))
     const untilLed = (replica: DeployedReplica) => replica.untilLogged('"started"');
 
     test(
-      "answers on the debug endpoint, whose token is in the one folder that can be written",
+      "serves the debug endpoint, with its token in the only writable folder",
       async () => {
         const { flags, probes, debug } = await addresses();
         // A heap snapshot stops the process, on a busy machine for longer than the default of 10 s.
@@ -139,7 +139,7 @@ for (const [way, install] of Object.entries(WAYS))
     );
 
     test(
-      "does not start with authenticated metrics and without the rights for it, and names them",
+      "logs the missing RBAC permissions if authenticated metrics lack them",
       async () => {
         const { flags } = await addresses();
         const sample = await deploy({ args: [...argsOf(flags), "--metrics-authentication"] });
@@ -153,7 +153,7 @@ for (const [way, install] of Object.entries(WAYS))
 
     for (const place of ["flags", "variables of the environment"])
       test(
-        `starts with every setting of --help as ${place}, and the token of the PodMonitor gets the metrics`,
+        `accepts every setting of --help as ${place}, and serves metrics to the PodMonitor's token`,
         async () => {
           const { plane } = await server();
           const { flags, metrics, debug } = await addresses();

@@ -8,8 +8,8 @@ import { createDeployFolder, parseManifests, runBinary, TEAM, type Manifest } fr
 const NAMESPACE = "pages-system";
 const DIGEST = `sha256:${"0".repeat(64)}`;
 
-suite("deploy as a chart of Helm", (test) => {
-  if (findBinary("helm") === undefined) return test.skip("all of it", "there is no Helm");
+suite("Helm chart", (test) => {
+  if (findBinary("helm") === undefined) return test.skip("all tests", "there is no Helm");
   const project = shared(createDeployFolder);
 
   /** Renders the chart with values, as the installation into a namespace would. */
@@ -24,13 +24,13 @@ suite("deploy as a chart of Helm", (test) => {
     return parseManifests(stdout);
   };
 
-  test("has nothing that `helm lint --strict` finds fault with", async () => {
+  test("passes helm lint --strict", async () => {
     const { path } = await project();
     const { status, stdout, stderr } = runBinary("helm", path, ["lint", "--strict", "deploy"]);
     assert.is(status, 0, stdout + stderr);
   });
 
-  test("renders what kustomize renders, but for the namespace, and what keeps the definitions", async () => {
+  test("renders the same objects as kustomize, except the Namespace and resource policies", async () => {
     const { path } = await project();
     const expected = wholeOf(path);
     const rendered = Object.fromEntries(await objectsOf());
@@ -39,7 +39,7 @@ suite("deploy as a chart of Helm", (test) => {
     assert.equal(withoutKeeping(rendered), others);
   });
 
-  test("renders with monitoring and authentication what kustomize renders with its components", async () => {
+  test("renders monitoring and authentication like the kustomize components", async () => {
     await using own = await createDeployFolder();
     const file = join(own.path, "deploy/kustomization.yaml");
     const text = await readFile(file, "utf8");
@@ -53,7 +53,7 @@ suite("deploy as a chart of Helm", (test) => {
     assert.equal(withoutKeeping(rendered), expected);
   });
 
-  test("moves to the namespace of the release, but for what belongs to other namespaces", async () => {
+  test("moves namespaced objects to the release namespace", async () => {
     const objects = await objectsOf({}, "other");
     const namespaces = new Set([...objects.values()].flatMap(({ metadata }) => metadata.namespace ?? []));
     assert.equal([...namespaces].sort(), ["other", TEAM]);
@@ -61,7 +61,7 @@ suite("deploy as a chart of Helm", (test) => {
       for (const { namespace } of subjects as { namespace: string }[]) assert.is(namespace, "other", title);
   });
 
-  test("keeps the definitions when it is uninstalled, and leaves them out where that is asked for", async () => {
+  test("keeps CRDs on uninstall, and omits them with crds.install=false", async () => {
     const title = "CustomResourceDefinition webpages.example.com";
     const { annotations } = (await objectsOf()).get(title)?.metadata ?? {};
     assert.equal(annotations, {
@@ -72,7 +72,7 @@ suite("deploy as a chart of Helm", (test) => {
     assert.not.ok((await objectsOf({ crds: { install: false } })).has(title));
   });
 
-  test("gives each release names of its own for all that is outside of its namespace, but for the definitions", async () => {
+  test("gives cluster-scoped objects a name per release, except CRDs", async () => {
     const outside = async (namespace: string) => {
       const objects = await objectsOf({ metricsAuthentication: { enabled: true } }, namespace);
       return new Map([...objects].filter(([, { metadata }]) => metadata.namespace !== namespace));
@@ -99,7 +99,7 @@ suite("deploy as a chart of Helm", (test) => {
     assert.match(install, '"resourceNames":["pages-other","pages-links-other"]');
   });
 
-  test("leaves out the policy where that is asked for", async () => {
+  test("omits the admission policies with admissionPolicy.enabled=false", async () => {
     const titles = [...(await objectsOf({ admissionPolicy: { enabled: false } })).keys()];
     assert.equal(
       titles.filter((title) => /pages-(links|install)/.test(title)),
@@ -107,7 +107,7 @@ suite("deploy as a chart of Helm", (test) => {
     );
   });
 
-  test("takes values for the Deployment, the settings and the service account", async () => {
+  test("applies values for the Deployment, the settings and the ServiceAccount", async () => {
     const objects = await objectsOf({
       image: { repository: "registry.example.com/pages", digest: DIGEST },
       ...{ replicas: 2, extraArgs: ["--log-level=debug"], settings: { logLevel: "warn" } },
@@ -135,7 +135,7 @@ suite("deploy as a chart of Helm", (test) => {
     ["enabled", { monitoring: { podMonitor: { enabled: "yes" } } }],
   ];
   for (const [name, values] of wrong)
-    test(`refuses ${JSON.stringify(values)}, and names it`, async () => {
+    test(`rejects ${JSON.stringify(values)} and names the field`, async () => {
       const { status, stderr } = await render(values);
       assert.not.equal(status, 0);
       assert.match(stderr, name);

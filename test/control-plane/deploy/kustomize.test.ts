@@ -15,13 +15,13 @@ import { installMonitoringKinds } from "./monitoring-kinds.js";
 const hasGo = spawnSync("go", ["version"]).status === 0;
 const withController = { timeoutMs: 90_000 };
 
-suite("deploy as a base of kustomize", (test) => {
+suite("kustomize base", (test) => {
   const server = shared(() =>
     startControlPlane({ controllerNames: ["deployment-controller", "replicaset-controller"] }),
   );
   const project = shared(createDeployFolder);
 
-  test("has these objects", async () => {
+  test("renders exactly these objects", async () => {
     const { path } = await project();
     assert.equal(
       [...kustomize(path).keys()],
@@ -50,7 +50,7 @@ suite("deploy as a base of kustomize", (test) => {
     assert.equal([...kustomize(path, "deploy/crds").keys()], ["CustomResourceDefinition webpages.example.com"]);
   });
 
-  test("is moved by a namespace of its user's", async () => {
+  test("sets the namespace of an overlay on all namespaced objects", async () => {
     await using own = await createDeployFolder();
     await dropTeam(own);
     const text = await overlay(own, { namespace: "other" });
@@ -58,7 +58,7 @@ suite("deploy as a base of kustomize", (test) => {
     assert.is(namespacesIn(parseManifests(text)).join(), "other");
   });
 
-  test("is moved without what belongs to other namespaces, as its comment says", async () => {
+  test("keeps the namespaces of other objects with the patches from its comment", async () => {
     await using own = await createDeployFolder();
     const comment = await readFile(join(own.path, "deploy/kustomization.yaml"), "utf8");
     const [intro = ""] = comment.split("apiVersion:");
@@ -73,7 +73,7 @@ suite("deploy as a base of kustomize", (test) => {
   });
 
   test(
-    "is accepted by the API server, which knows every field and warns of none",
+    "passes strict server-side validation without warnings",
     async () => {
       const plane = await server();
       await using own = await createDeployFolder();
@@ -94,7 +94,7 @@ suite("deploy as a base of kustomize", (test) => {
   );
 
   test(
-    "runs a pod that the restricted level of pod security admits, and no other",
+    "creates a Pod that the restricted Pod Security level admits, and a root Pod is rejected with 403",
     async () => {
       const plane = await server();
       const { path } = await project();
@@ -119,7 +119,7 @@ suite("deploy as a base of kustomize", (test) => {
     withController,
   );
 
-  test("a change of the settings keeps the name that the Deployment mounts", async () => {
+  test("keeps the ConfigMap name that the Deployment mounts when settings change", async () => {
     await using own = await createDeployFolder();
     const before = kustomize(own.path).get("Deployment pages-system/pages");
     await writeFile(join(own.path, "deploy/settings.yaml"), "logLevel: debug\n");
@@ -130,7 +130,7 @@ suite("deploy as a base of kustomize", (test) => {
     });
   });
 
-  const title = "has alerts with which `promtool check rules` finds no fault";
+  const title = "passes promtool check rules";
   if (!hasGo) return test.skip(title, "there is no Go");
   test(
     title,

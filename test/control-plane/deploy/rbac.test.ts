@@ -30,10 +30,10 @@ interface Event extends KubernetesObject {
 }
 
 const EVENT = classOf<Event>(builtinDefinition("events.k8s.io/v1", "Event"));
-const OWNER_TITLE = "make a primary an owner that blocks where OwnerReferencesPermissionEnforcement is on";
+const OWNER_TITLE = "allow owner references with blockOwnerDeletion under OwnerReferencesPermissionEnforcement";
 const PAUSED = "gen-operator.dev/paused";
 
-suite("the rules of the samples", (test) => {
+suite("RBAC of the samples", (test) => {
   const cluster = shared(async () => {
     const plane = await startControlPlane({ controllers: true, audited: true });
     const simulation = await startSimulation(plane, { except: ["garbage-collection", "namespaces"] });
@@ -50,7 +50,7 @@ suite("the rules of the samples", (test) => {
   });
 
   for (const life of SAMPLE_LIVES) {
-    const title = `allow ${life.name} all that it does, and nothing else`;
+    const title = `grants ${life.name} exactly the permissions that it uses`;
     const problem = life.problem ?? problemWithPods();
     if (problem !== undefined) {
       test.skip(title, problem);
@@ -76,7 +76,7 @@ suite("the rules of the samples", (test) => {
   }
 });
 
-suite("the rules of a sample", (test) => {
+suite("RBAC of a sample", (test) => {
   test(
     OWNER_TITLE,
     async () => {
@@ -127,7 +127,7 @@ suite("the rules of a sample", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test("are used in the tests that are named for those that a life without failures does not use", () => {
+  test("covers rules that only failures use in tests that exist", () => {
     const rows = EXCEPTIONS.filter(({ file }) => file !== "").map(({ file, title }) => ({
       id: title,
       tests: [{ file, title }],
@@ -157,28 +157,28 @@ const EXCEPTIONS: readonly Exception[] = [
     verb: "list",
     isMeant: () => true,
     file: "integration/runtime/watches/scripted-watch.test",
-    title: "a server that answers 400 to a WatchList is listed page by page",
+    title: "lists in pages if a WatchList is answered with 400",
   },
   // A name that somebody else has, and whatever else meets a conflict.
   {
     verb: "get",
     isMeant: ({ group }) => group !== "coordination.k8s.io",
     file: "integration/runtime/reconciles/errors.test",
-    title: "a conflict is tried again on what is there now",
+    title: "of optimistic locking (409) are retried with the latest object",
   },
   // What a dependent had under a former name.
   {
     verb: "delete",
     isMeant: () => true,
     file: "integration/runtime/dependents/bulk-dependents.test",
-    title: "may get another name, and what had the old one is deleted",
+    title: "is created under a new name, and the object with the old name is deleted",
   },
   // The finalizer of this or an earlier version.
   {
     verb: "patch",
     isMeant: isPrimary,
     file: "integration/runtime/life-cycle/operator.test",
-    title: "the finalizer is added before anything is made and removed after everything is gone",
+    title: "adds the finalizer before dependents are created and removes it after they are deleted",
   },
   // What the admission plugin asks for.
   {

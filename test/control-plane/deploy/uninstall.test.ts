@@ -18,9 +18,9 @@ const PAGE = "/apis/example.com/v1/namespaces/default/webpages/page";
 // What an earlier version of the operator put there, and every version takes off.
 const FINALIZER = "webpages.example.com/finalizer";
 
-suite("an operator in a cluster", (test) => {
+suite("uninstall", (test) => {
   const problem = problemWithPods();
-  if (problem !== undefined) return test.skip("all of it", problem);
+  if (problem !== undefined) return test.skip("all tests", problem);
   const cluster = shared(async () => {
     const plane = await startControlPlane({ controllers: true });
     const kubectl = (...args: string[]) => runBinary("kubectl", SAMPLE, ["--kubeconfig", plane.kubeconfig, ...args]);
@@ -44,7 +44,7 @@ suite("an operator in a cluster", (test) => {
     assert.equal([stderr, status], ["", 0]);
 
   test(
-    "goes with its CRDs first, while it cleans up, and leaves nothing",
+    "leaves nothing if the CRDs are deleted first, while the operator still cleans up",
     async () => {
       const { plane, kubectl, statusOf, createPage } = await cluster();
       const sample = await deploySample(plane, "webpage");
@@ -61,7 +61,7 @@ suite("an operator in a cluster", (test) => {
   );
 
   test(
-    "that went before its CRDs leaves primaries that hang, and finishes when it is installed again",
+    "blocks on finalizers if the operator is deleted before its CRDs, until it is installed again",
     async () => {
       const { plane, kubectl, statusOf, createPage } = await cluster();
       {
@@ -86,7 +86,7 @@ suite("an operator in a cluster", (test) => {
   );
 
   test(
-    "stays with all custom resources when a second install beside it goes, and the second has to have other names",
+    "of a second install keeps the first one, whose names the second may not use",
     async () => {
       const { plane, kubectl, statusOf } = await cluster();
       await using folder = await createTemporaryFolder();
@@ -129,7 +129,7 @@ suite("an operator in a cluster", (test) => {
   );
 
   test(
-    "of a version that had the CRDs in its kustomization loses none when it is generated anew and applied with pruning",
+    "does not happen to CRDs that an old version had in its kustomization, when applied with pruning",
     async () => {
       const { kubectl, statusOf, createPage } = await cluster();
       await using project = await createDeployFolder();
@@ -169,9 +169,13 @@ suite("an operator in a cluster", (test) => {
     { timeoutMs: 200_000 },
   );
 
-  if (findBinary("helm") === undefined) return test.skip("is uninstalled by Helm", "there is no Helm");
+  if (findBinary("helm") === undefined)
+    return test.skip(
+      "with Helm keeps the custom resources in either order, and a second release deletes nothing of the first",
+      "there is no Helm",
+    );
   test(
-    "is uninstalled by Helm without its custom resources, whichever goes first, and a second release takes nothing from it",
+    "with Helm keeps the custom resources in either order, and a second release deletes nothing of the first",
     async () => {
       const { plane, kubectl, helm, statusOf, createPage } = await cluster();
       const install = (name: string, namespace: string, ...more: string[]) =>

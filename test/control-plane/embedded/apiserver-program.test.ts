@@ -28,7 +28,7 @@ async function kubectl(kubeconfig: string, line: string): Promise<string> {
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 suite("bin/apiserver.js", (test) => {
-  test("it prints one line, serves kubectl, and ends properly when asked to", async () => {
+  test("prints one line, serves kubectl, and exits with 0 on SIGTERM", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = join(folder.path, "kubeconfig");
     await using program = startProgram(["--port", "0", "--kubeconfig", kubeconfig]);
@@ -41,7 +41,7 @@ suite("bin/apiserver.js", (test) => {
     assert.is(stderr, "");
   });
 
-  test("it knows users by its file of tokens, and by certificates of its authority and of those it is given", async () => {
+  test("authenticates users by token file, and by certificates of --client-ca-file", async () => {
     await using folder = await createTemporaryFolder();
     const [tokens, clientCa] = ["tokens.csv", "ca.crt"].map((name) => join(folder.path, name)) as [string, string];
     const authority = createAuthority("clients");
@@ -68,7 +68,7 @@ suite("bin/apiserver.js", (test) => {
     assert.is(await whoAmI("jane"), 'jane:["readers","system:authenticated"]');
   });
 
-  test("an open watch does not keep it from ending", async () => {
+  test("exits with 0 on SIGINT despite an open watch", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = join(folder.path, "kubeconfig");
     await using program = startProgram(["--kubeconfig", kubeconfig]);
@@ -80,7 +80,7 @@ suite("bin/apiserver.js", (test) => {
     await watching;
   });
 
-  test("--crds installs definitions, --simulate lets workloads become ready", async () => {
+  test("installs CRDs with --crds, and makes workloads available with --simulate", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = join(folder.path, "kubeconfig");
     const crds = "test/conformance/definitions.yaml";
@@ -95,7 +95,7 @@ suite("bin/apiserver.js", (test) => {
     assert.is(await kubectl(kubeconfig, condition), "deployment.apps/web condition met");
   });
 
-  test("--simulate runs the controllers that it names, or all but these", async () => {
+  test("runs only the controllers that --simulate names or does not exclude", async () => {
     const nodesWith = async (simulate: string) => {
       await using folder = await createTemporaryFolder();
       const kubeconfig = join(folder.path, "kubeconfig");
@@ -111,7 +111,7 @@ suite("bin/apiserver.js", (test) => {
     assert.match(stderr, /^--simulate: there is no controller "kubelets"; there are garbage-collection, [^\n]*\n$/);
   });
 
-  test("a port that is in use is told and ends it", async () => {
+  test("exits with 1 if the port is in use", async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, "127.0.0.1", () => done()));
     const { port } = other.address() as AddressInfo;
@@ -123,7 +123,7 @@ suite("bin/apiserver.js", (test) => {
     assert.is(stderr, `port ${port} is in use\n`);
   });
 
-  test("what it cannot use is told in a line and ends it", async () => {
+  test("exits with 1 and one line for unknown options and missing files", async () => {
     await using unknown = startProgram(["--odd"]);
     const { code, stderr } = await unknown.ended;
     assert.is(code, 1);

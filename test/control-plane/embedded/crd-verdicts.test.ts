@@ -10,9 +10,9 @@ const PATH = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRu
 /** What we refuse although an API server takes it: it ignores such items. */
 const STRICTER = /^items: .* of a field of type (?:string|integer|object)$/;
 
-suite("verdicts about CRDs", (test) => {
+suite("CRD validation", (test) => {
   test(
-    "are those of a real API server",
+    "accepts and rejects the same CRDs as kube-apiserver",
     async () => {
       await using server = await startControlPlane();
       const wrong: string[] = [];

@@ -93,7 +93,7 @@ async function answerOf(server: Connection, { path, body }: Body, validation: st
   return `${answer.status} ${answer.status === 201 ? JSON.stringify(shown) : message}`;
 }
 
-suite("values that few write", (test) => {
+suite("unusual values", (test) => {
   const servers = shared(async () => {
     const [real, embedded] = await Promise.all([startControlPlane(), startTestApiServer()]);
     const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -114,7 +114,7 @@ suite("values that few write", (test) => {
 
   for (const validation of ["Strict", "Ignore"])
     test(
-      `are stored or refused by both servers alike, with fieldValidation ${validation}`,
+      `are stored or rejected as by kube-apiserver, with fieldValidation ${validation}`,
       async () => {
         const { real, embedded } = await servers();
         for (const body of BODIES)

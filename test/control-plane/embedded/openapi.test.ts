@@ -88,7 +88,7 @@ const startServers = shared(async () => {
 });
 
 suite("OpenAPI", (test) => {
-  test("lists the documents of a real server, and each says the same", async () => {
+  test("serves the same v3 documents with the same content as kube-apiserver", async () => {
     const { embedded, real } = await startServers();
     type Index = { paths: Record<string, { serverRelativeURL: string }> };
     const [ours, theirs] = await Promise.all(
@@ -107,7 +107,7 @@ suite("OpenAPI", (test) => {
     }
   });
 
-  test("of version 2 says the same as that of a real server", async () => {
+  test("serves the same v2 document as kube-apiserver", async () => {
     const { embedded, real } = await startServers();
     const [ours, theirs] = await Promise.all(
       [embedded, real].map(async (server) => JSON.parse((await read(server, "/openapi/v2")).text) as Document),
@@ -116,7 +116,7 @@ suite("OpenAPI", (test) => {
     assert.equal(differencesOf(ours, withParameters(other, parameters)), []);
   });
 
-  test("of version 2 in protobuf is what a real server makes of the same document", async () => {
+  test("encodes the v2 document as the same protobuf bytes as kube-apiserver", async () => {
     const { real } = await startServers();
     const document = JSON.parse((await read(real, "/openapi/v2")).text) as JsonObject;
     const bytes = await readProtobuf(real);

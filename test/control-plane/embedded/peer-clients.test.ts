@@ -20,7 +20,7 @@ const run = promisify(execFile);
 const realServer = shared(startRealServer);
 
 suite("client-go", (test) => {
-  const title = "client-go finds on the embedded server what it finds on the real one";
+  const title = "reads the same results from the embedded server as from kube-apiserver";
   if (!isInstalled("go", "version")) return test.skip(title, "there is no Go");
   test(
     title,
@@ -48,8 +48,8 @@ suite("client-go", (test) => {
   );
 });
 
-suite("fabric8", (test) => {
-  const title = "fabric8 finds on the embedded server what it finds on the real one";
+suite("fabric8 client", (test) => {
+  const title = "reads the same results from the embedded server as from kube-apiserver";
   if (!isInstalled("mvn", "-version") || !isInstalled("java", "-version"))
     return test.skip(title, "there is no Java or no Maven");
   test(
@@ -72,8 +72,8 @@ suite("fabric8", (test) => {
   );
 });
 
-suite("Python's client", (test) => {
-  const title = "Python's client and its informer find on the embedded server what they find on the real one";
+suite("Python client", (test) => {
+  const title = "reads the same results from the embedded server as from kube-apiserver, informer included";
   const python = installPython(join(clients, "python/requirements.txt"));
   if ("problem" in python) return test.skip(title, python.problem);
   test(

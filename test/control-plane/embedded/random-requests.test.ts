@@ -43,7 +43,7 @@ const AT_ONCE = 4;
 
 suite("random requests", (test) => {
   test(
-    "the embedded server answers as kube-apiserver does, but for what is known",
+    "get the same responses from the embedded server as from kube-apiserver, except known differences",
     async () => {
       await using plane = await startControlPlane();
       const crds = readDefinitions();

@@ -50,9 +50,9 @@ function problemsOf(parse: () => unknown): string[] {
   }
 }
 
-suite("rules of a schema", (test) => {
+suite("CEL validation rules", (test) => {
   test(
-    "have the same verdict of parse and of the API server",
+    "fail for the same objects in parse, the embedded server and kube-apiserver",
     async () => {
       await using server = await startControlPlane();
       await using embedded = await startApiServer();

@@ -93,9 +93,9 @@ async function compiling(cases: readonly Case[]): Promise<readonly boolean[]> {
   return paths.map((path) => !problems.has(path));
 }
 
-suite("types and parse", (test) => {
+suite("generated types and parse", (test) => {
   test(
-    "accept what a real API server accepts, and refuse what is wrong",
+    "accept and reject the same objects as kube-apiserver",
     async () => {
       await using server = await startControlPlane();
       const agent = createAgent(server);

@@ -64,11 +64,11 @@ spec: { template: { spec: { restartPolicy: Never, containers: [{ name: c, image:
 `,
 };
 
-suite("helm on a simulated cluster", (test) => {
+suite("Helm on simulated controllers", (test) => {
   const helm = findBinary("helm");
-  if (helm === undefined) return test.skip("all of it", "there is no Helm");
+  if (helm === undefined) return test.skip("all tests", "there is no Helm");
   test(
-    "installs, upgrades, rolls back and uninstalls a chart, and waits for all of it",
+    "installs, upgrades, rolls back and uninstalls a chart with --wait",
     async () => {
       await using folder = await createTemporaryFolder();
       await using server = await startApiServer({ simulate: true });

@@ -28,9 +28,9 @@ interface Outcome {
 const FILE = join(repositoryRoot, "test/control-plane/kubectl/kubectl-commands.yaml");
 const NAMESPACE = "shop";
 
-suite("the commands of kubectl", (test) => {
+suite("kubectl commands", (test) => {
   test(
-    "have on the embedded server the outcome that they have on a real one",
+    "have the same result on the embedded server as on kube-apiserver",
     async () => {
       const listed = parse(await readFile(FILE, "utf8")) as (string | Command)[];
       const commands = listed.map((command) => (typeof command === "string" ? { run: command } : command));

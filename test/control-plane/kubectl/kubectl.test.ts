@@ -135,7 +135,7 @@ const COMMANDS: readonly Command[] = [
 
 suite("kubectl", (test) => {
   test(
-    "does on the embedded server what it does on the real one",
+    "prints the same for every command on the embedded server as on kube-apiserver",
     async () => {
       await using folder = await temporaryFolder();
       await using embedded = await startApiServer({ simulate: true });

@@ -36,9 +36,7 @@ const saidBy = (replica: Replica, pattern: RegExp) => replica.log.some(({ messag
 type Scenario = (stage: Stage, plane: ControlPlane) => Promise<void>;
 
 const scenarios: { readonly [title: string]: Scenario } = {
-  async "SIGTERM: the Lease has no holder, the other leads long before it would end, and the first sends nothing more and exits with 0"(
-    stage,
-  ) {
+  async "SIGTERM: releases the Lease, exits with 0, and the standby leads before the lease expires"(stage) {
     await using leader = await stage.startLeader();
     await using other = await stage.startReplica();
     await untilText(stage, "first");
@@ -59,7 +57,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.is(termOf((await stage.lease())!), 1);
   },
 
-  async "SIGKILL, and an edit: the other has converged within 20 s, in the next term"(stage) {
+  async "SIGKILL: the standby leads in the next term and applies an edit within 20 s"(stage) {
     await using leader = await stage.startLeader();
     await using other = await stage.startReplica();
     await untilText(stage, "first");
@@ -75,9 +73,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.is(other.writes().length > 0, true);
   },
 
-  async "the proxy drops what the leader writes into the Lease: it stops to write in time, exits with 1, and nothing interleaves"(
-    stage,
-  ) {
+  async "lost Lease renewals: the leader stops writing before the deadline and exits with 1, without overlap"(stage) {
     await using leader = await stage.startLeader();
     await using other = await stage.startReplica();
     await using _ = churn(stage);
@@ -94,7 +90,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     );
   },
 
-  async "writes that are answered 503 with Retry-After are not repeated after the loss"(stage) {
+  async "lost leadership: does not retry writes that got 503 with Retry-After"(stage) {
     await using leader = await stage.startLeader({ election: 'onLoss: "standby"' });
     await untilText(stage, "first");
     leader.proxy.treat(({ method, path }) => {
@@ -111,7 +107,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     await untilText(stage, "second");
   },
 
-  async "SIGSTOP for 30 s, SIGCONT: no write on waking"(stage) {
+  async "SIGSTOP for 30 s: sends no write after SIGCONT and exits with 1"(stage) {
     await using leader = await stage.startLeader();
     await using other = await stage.startReplica();
     await using _ = churn(stage);
@@ -129,7 +125,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assertApart(leader, other);
   },
 
-  async "answers to requests for the Lease that are held for 60 s: it gives up at the deadline"(stage) {
+  async "Lease requests that hang for 60 s: exits with 1 at the renew deadline"(stage) {
     await using leader = await stage.startLeader();
     await using _ = churn(stage);
     await sleep(2_000);
@@ -141,7 +137,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assertStoppedInTime(leader);
   },
 
-  async "SIGTERM while a reconcile never returns: the Lease is not released, and the exit code is 1"(stage) {
+  async "SIGTERM during a hanging reconcile: keeps the Lease and exits with 1"(stage) {
     await using leader = await stage.startLeader({
       reconcile: "() => new Promise(() => {})",
       options: "stopTimeoutMs: 2_000",
@@ -153,7 +149,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.is(holderOf(await stage.lease()), holder);
   },
 
-  async "a candidate whose date is an hour off takes nothing over"(stage) {
+  async "clock skew of 1 h: a candidate does not take over the Lease"(stage) {
     await using leader = await stage.startLeader();
     const before = "{ const now = Date.now; Date.now = () => now() + 3_600_000; }";
     await using candidate = await stage.startReplica({ before });
@@ -165,7 +161,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.is(leader.endedAt, undefined);
   },
 
-  async "without the permission for the Lease the start fails, and names what is missing"(stage, plane) {
+  async "missing permission for the Lease: the start fails and names verbs and namespace"(stage, plane) {
     const { namespace } = stage;
     const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
     await apiRequestOrThrow(plane, `POST ${accounts}`, { body: { metadata: { name: "operator" } } });
@@ -184,10 +180,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     assert.is(replica.writes().length, 0);
   },
 
-  async "a reconcile that blocks the event loop for 12 s: it is named with its primary, and after a restart another primary is reconciled first"(
-    stage,
-    plane,
-  ) {
+  async "event loop blocked for 12 s: logs the primary, and reconciles it last after the restart"(stage, plane) {
     await createPage(plane, stage, "bad");
     const options = blocking(12_000);
     await using first = await stage.startReplica(options);
@@ -212,10 +205,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     );
   },
 
-  async "a reconcile that does not return: the watchdog names it and ends the process long before the Lease would"(
-    stage,
-    plane,
-  ) {
+  async "hanging reconcile: the watchdog names it and ends the process with 1"(stage, plane) {
     await createPage(plane, stage, "bad");
     await using replica = await stage.startReplica({
       ...blocking(100_000),
@@ -231,10 +221,7 @@ const scenarios: { readonly [title: string]: Scenario } = {
     );
   },
 
-  async "two leaders of one controller, with Leases in two namespaces: the first reports what the second writes"(
-    stage,
-    plane,
-  ) {
+  async "leaders in two namespaces: the first reports writes of the second"(stage, plane) {
     await using first = await stage.startLeader();
     await untilText(stage, "first");
     // Until then a write may be one of the leader before.
@@ -267,7 +254,7 @@ async function createPage(plane: ControlPlane, { namespace }: Stage, name: strin
   await apiRequestOrThrow(plane, `POST /apis/example.com/v1/namespaces/${namespace}/pages`, { body });
 }
 
-suite("replicas of an operator, each a process", (test) => {
+suite("leader election between processes", (test) => {
   const server = shared(() => startControlPlane());
   // All begin with the first test that waits for its own.
   let outcomes: Map<string, Promise<unknown>> | undefined;

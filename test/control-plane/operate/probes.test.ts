@@ -7,9 +7,9 @@ import { assert, suite } from "../../support/suite.js";
 import { pageCrd } from "../../integration/runtime/page-operator.js";
 import { openStage, untilLeading } from "./replica.js";
 
-suite("the probes of an operator beside a real API server", (test) => {
+suite("probes on kube-apiserver", (test) => {
   test(
-    "say that it lives while all its watches are answered 403, and name the source",
+    "readyz returns 503 and names the source while all watches return 403, and livez stays 200",
     async () => {
       await using plane = await startControlPlane();
       await installCrd(plane, pageCrd);

@@ -53,7 +53,7 @@ async function edit(file: string, ...replacements: [from: string, to: string][])
 
 suite("gen-operator diff", (test) => {
   test.thorough(
-    "names breaking fields, effects on objects, broken lines and stubs, and writes nothing",
+    "lists breaking fields, object effects, spec lines and stubs, exits with 1, and writes nothing",
     async () => {
       await using project = await createRepository();
       const unchanged = await runCommand(project.path, "diff");
@@ -87,7 +87,7 @@ suite("gen-operator diff", (test) => {
   );
 
   test.thorough(
-    "a dependent that moved breaks nothing: its code is compiled as generate will rename it",
+    "reports a moved dependent as compatible and exits with 0",
     async () => {
       await using project = await createRepository();
       await edit(
@@ -106,7 +106,7 @@ suite("gen-operator diff", (test) => {
   );
 
   test.thorough(
-    "compares with a folder, too, and only additions are no breaking change",
+    "compares with a folder, and exits with 0 if fields are only added",
     async () => {
       await using project = await createRepository();
       await using other = await createTemporaryFolder();
@@ -124,7 +124,7 @@ suite("gen-operator diff", (test) => {
   );
 
   test.thorough(
-    "a changed stub of a kind with fields that cannot be changed is named with them, and any other is not",
+    "names a changed stub together with the immutable fields of its kind",
     async () => {
       await using project = await createRepository();
       for (const name of ["deployment", "config-map"]) {
@@ -143,7 +143,7 @@ suite("gen-operator diff", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  test("an unknown commit, no repository and a wrong project end with 2", async () => {
+  test("exits with 2 for an unknown commit, a missing repository or an invalid project", async () => {
     await using project = await createRepository();
     const unknown = await runCommand(project.path, "diff", "--against", "v9");
     assert.is(unknown.status, 2);

@@ -54,11 +54,11 @@ async function contentOf(folder: string): Promise<{ [path: string]: string }> {
   );
 }
 
-suite("the code of a dependent that has another name", (declareTest) => {
+suite("code of a renamed dependent", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
   const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 120_000 });
 
-  thorough("compiles before and after", async () => {
+  thorough("compiles before and after the rename", async () => {
     await using project = await createProject();
     const command = compilers.at(-1)?.command ?? "";
     assert.is(compileProject(project.path, command), "", "before");
@@ -67,7 +67,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.is(compileProject(project.path, command), "", "after");
   });
 
-  test("follows in every form, and keeps its comments and its format", async () => {
+  test("is renamed in every form, and keeps its comments and format", async () => {
     await using project = await createProject();
     await project.rename();
     const { diagnostics, report } = await project.run();
@@ -82,7 +82,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.is(await project.read(NEW_STUB), original.replaceAll("DeploymentDesired", "WebDesired"));
   });
 
-  thorough("a second run changes nothing, whether the entry stays or goes", async () => {
+  thorough("is not changed by a second run, with or without the moved entry", async () => {
     await using project = await createProject();
     await project.rename();
     await project.run();
@@ -95,7 +95,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal([diagnostics, report?.updated], [[], ["src/generated/webpage/workflow.ts"]], "movedFrom alone goes");
   });
 
-  thorough("is only told of by --check and --dry-run, which change nothing", async () => {
+  thorough("is only reported by --check and --dry-run", async () => {
     await using project = await createProject();
     await project.rename();
     const before = await contentOf(project.path);
@@ -109,14 +109,14 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal(await contentOf(project.path), before);
   });
 
-  thorough("follows without installed packages, as the generator brings the types", async () => {
+  thorough("is renamed without installed packages", async () => {
     await using project = await createProject({ installs: false });
     await project.rename();
     await project.run();
     checkGolden(join(fixtures, "uses.moved.ts.txt"), await project.read("src/webpage/uses.ts"));
   });
 
-  thorough("follows without src/generated, as the stub says that there was such a dependent", async () => {
+  thorough("is renamed without src/generated, based on the stub", async () => {
     await using project = await createProject();
     await rm(project.file("src/generated"), { recursive: true });
     await project.rename();
@@ -125,7 +125,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.not.ok((await readdir(project.file("src/webpage/dependents"))).includes("deployment.ts"));
   });
 
-  thorough("keeps line ends of Windows, and a mark of the byte order", async () => {
+  thorough("keeps CRLF line endings and a byte order mark", async () => {
     await using project = await createProject();
     const file = project.file("src/webpage/uses.ts");
     await writeFile(file, (await readFile(file, "utf8")).replaceAll("\n", "\r\n").replace(/^/, "\ufeff"));
@@ -135,7 +135,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.is(await readFile(file, "utf8"), `\ufeff${wanted.replaceAll("\n", "\r\n")}`);
   });
 
-  thorough("never overwrites a file: a stub that is there under the new name is an error", async () => {
+  thorough("is not renamed if a file with the new name exists: generate exits with 1 and writes nothing", async () => {
     await using project = await createProject();
     await project.rename();
     await writeFile(project.file(NEW_STUB), "export const mine = 1;\n");
@@ -150,7 +150,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.equal(await contentOf(project.path), before);
   });
 
-  thorough("is repaired by the next run after one that was cut off between any two files", async () => {
+  thorough("is completed by the next run if the rename was interrupted between two files", async () => {
     const wanted = await (async () => {
       await using project = await createProject();
       await project.rename();
@@ -169,7 +169,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     }
   });
 
-  thorough("a name that changed twice follows from either version", async () => {
+  thorough("is renamed from either of two former names", async () => {
     await using project = await createProject();
     await project.rename("  moved:\n    - { from: server, to: deployment }\n    - { from: deployment, to: web }\n");
     assert.equal((await project.run()).diagnostics, []);
@@ -177,7 +177,7 @@ suite("the code of a dependent that has another name", (declareTest) => {
     assert.match(await project.read("src/generated/webpage/workflow.ts"), 'movedFrom: ["deployment", "server"]');
   });
 
-  thorough("code that does not compile is left where it is not understood, and moved where it is", async () => {
+  thorough("is renamed beside a file that does not compile, which is not changed", async () => {
     await using project = await createProject();
     await mkdir(project.file("src/broken"), { recursive: true });
     const broken = 'import { x } from "nowhere";\nexport const a: Missing = x.deployment["deployment"](;\n';

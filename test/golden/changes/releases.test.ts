@@ -36,17 +36,17 @@ async function createProject(release: string) {
   return folder;
 }
 
-suite("the difference of releases", (declareTest) => {
+suite("diff of CRD releases", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
 
   for (const [before, after] of PAIRS) {
-    test(`${before} to ${after} is told by path and version`, () => {
+    test(`${before} to ${after}: lists changes by path and version`, () => {
       const changes = compareCrds(crdsOf(before), crdsOf(after));
       assert.ok(changes.length > 0);
       checkGolden(join(releases, `${before}-to-${after}.txt`), changes.map(lineOf).join(""));
     });
 
-    test(`the exit code says that ${after} breaks what was written for ${before}, and that ${before} does not break itself`, async () => {
+    test(`${before} to ${after}: exits with 1, and with 0 for ${before} compared with itself`, async () => {
       await using old = await createProject(before);
       await using now = await createProject(after);
       const upgrade = await runCommand(now.path, "diff", "--against", old.path);

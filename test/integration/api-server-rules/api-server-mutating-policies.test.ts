@@ -36,7 +36,7 @@ const CASES: readonly Case[] = [
     want: { metadata: { labels: { l: "1", x: "y" } }, data: { a: "1", b: "1" } },
   },
   {
-    title: "merge containers by their names",
+    title: "merge list items of containers by name",
     kind: "Pod",
     mutations: [
       apply(
@@ -46,7 +46,7 @@ const CASES: readonly Case[] = [
     want: { spec: { containers: [{ name: "a", image: "i", env: [{ name: "E", value: "v" }] }] } },
   },
   {
-    title: "leave out optional fields that have no value",
+    title: "omit optional fields without a value",
     mutations: [apply("Object{?data: optional.of({'z': '1'}), metadata: Object.metadata{?labels: optional.none()}}")],
     want: { metadata: { labels: { l: "1" } }, data: { a: "1", z: "1" } },
   },
@@ -60,7 +60,7 @@ const CASES: readonly Case[] = [
     want: { metadata: { labels: { l: "1" } }, data: { b: "1", c: "1" } },
   },
   {
-    title: "construct what a JSON patch adds",
+    title: "add objects that a JSON patch constructs",
     kind: "Pod",
     mutations: [
       patch(
@@ -70,7 +70,7 @@ const CASES: readonly Case[] = [
     want: { spec: { containers: [{ name: "a" }, { name: "n", ports: [{ containerPort: 1, protocol: "TCP" }] }] } },
   },
   {
-    title: "change nothing by a JSON patch whose test does not hold",
+    title: "apply nothing of a JSON patch whose test operation fails",
     kind: "Deployment",
     mutations: [
       patch(
@@ -80,7 +80,7 @@ const CASES: readonly Case[] = [
     want: { spec: { replicas: 1 } },
   },
   {
-    title: "show each mutation what the ones before it changed",
+    title: "apply each mutation to the result of the previous one",
     policy: {
       variables: [
         { name: "n", expression: "object.data.size()" },
@@ -91,56 +91,56 @@ const CASES: readonly Case[] = [
     want: { data: { a: "1", n: "2", m: "4" } },
   },
   {
-    title: "are not asked where a condition is false",
+    title: "are skipped if a match condition is false",
     policy: { matchConditions: [{ name: "a", expression: "object.metadata.name != 'x'" }] },
     mutations: [data("{'n': '1'}")],
     want: { data: { a: "1" } },
   },
   {
-    title: "are asked again where they want to be",
+    title: "are invoked again with reinvocationPolicy IfNeeded",
     policy: { reinvocationPolicy: "IfNeeded" },
     mutations: [data("{'c': (has(object.data.c) ? object.data.c : '') + 'x'}")],
     want: { data: { a: "1", c: "xx" } },
   },
   {
-    title: "are asked once otherwise",
+    title: "are invoked once with reinvocationPolicy Never",
     mutations: [data("{'c': (has(object.data.c) ? object.data.c : '') + 'x'}")],
     want: { data: { a: "1", c: "x" } },
   },
   {
-    title: "take parameters from each object that their binding selects",
+    title: "apply once for each parameter object that the binding selects",
     policy: { paramKind: { apiVersion: "v1", kind: "ConfigMap" } },
     binding: { paramRef: { selector: { matchLabels: { param: "1" } }, parameterNotFoundAction: "Deny" } },
     mutations: [data("{params.metadata.name: string(params.data.size())}")],
     want: { data: { a: "1", p1: "1", p2: "1" } },
   },
   {
-    title: "let through what fails where failures are ignored",
+    title: "skip failing mutations with failurePolicy Ignore",
     policy: { failurePolicy: "Ignore" },
     mutations: [data("{'x': string(object.data.missing)}"), data("{'k': 'v'}")],
     want: { data: { a: "1", k: "v" } },
   },
   {
-    title: "fail with the expression",
+    title: "reject the request with the failed expression and its error",
     mutations: [data("{'x': string(object.data.missing)}")],
     want: denied(
       "expression 'Object{data: {'x': string(object.data.missing)}}' resulted in error: no such key: missing",
     ),
   },
   {
-    title: "fail with a type that is not that of its field",
+    title: "reject an object type that does not match its field",
     mutations: [apply("Object{metadata: Object.meta{labels: {'x': 'y'}}}")],
     want: denied(
       'type mismatch: unexpected type name "Object.meta", expected "Object.metadata", which matches field name path from root Object type',
     ),
   },
   {
-    title: "fail with a field that the kind does not have",
+    title: "reject a field that the kind does not have",
     mutations: [apply("Object{spec: Object.spec{a: 1}}")],
     want: unfit(".spec: field not declared in schema"),
   },
   {
-    title: "fail with values of a wrong type",
+    title: "reject values of a wrong type",
     kind: "Pod",
     mutations: [
       apply("Object{spec: Object.spec{hostNetwork: 'yes', containers: [Object.spec.containers{name: 'a', image: 1}]}}"),
@@ -150,13 +150,13 @@ const CASES: readonly Case[] = [
     ),
   },
   {
-    title: "fail with a map where a list of objects is wanted",
+    title: "reject a map where a list of objects is expected",
     kind: "Pod",
     mutations: [apply("Object{spec: Object.spec{containers: [{'name': 'a', 'image': 'z'}]}}")],
     want: unfit(".spec.containers: element 0: associative list with keys may not have non-map elements"),
   },
   {
-    title: "fail with what an apply configuration would replace as a whole",
+    title: "reject an apply configuration that would replace atomic lists",
     kind: "Pod",
     mutations: [
       apply(
@@ -192,41 +192,41 @@ const CASES: readonly Case[] = [
       ["{op: 'foo', path: '/data'}", "Unexpected kind: foo"],
     ] as const
   ).map(([operation, words]) => ({
-    title: `fail with a JSON patch that does not apply: ${operation}`,
+    title: `reject a JSON patch that does not apply: ${operation}`,
     mutations: [patch(`[JSONPatch${operation}]`)],
     want: denied(`JSON Patch: ${words}`),
   })),
   {
-    title: "fail with a JSON patch of unknown fields",
+    title: "reject a JSON patch that adds unknown fields",
     mutations: [patch("[JSONPatch{op: 'add', path: '/foo', value: 1}]")],
     want: '500 InternalError Internal error occurred: strict decoding error: unknown field "foo"',
   },
   {
-    title: "fail with a JSON patch to another kind",
+    title: "reject a JSON patch that changes the kind",
     mutations: [patch("[JSONPatch{op: 'replace', path: '/kind', value: 'Foo'}]")],
     want: '500 InternalError Internal error occurred: no kind "Foo" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
   },
   {
-    title: "fail with another namespace",
+    title: "reject a change of the namespace",
     mutations: [apply("Object{metadata: Object.metadata{namespace: 'other'}}")],
     want: "400 BadRequest the namespace of the provided object does not match the namespace sent on the request",
   },
   {
-    title: "fail without parameters where they are demanded",
+    title: "reject the request if parameters are required and missing",
     policy: { paramKind: { apiVersion: "v1", kind: "ConfigMap" } },
     binding: { paramRef: { name: "missing", parameterNotFoundAction: "Deny" } },
     mutations: [data("{'n': '1'}")],
     want: "403 Forbidden policy 'P' with binding 'P' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
   },
   {
-    title: "fail with parameters of a kind that nobody knows",
+    title: "reject the request if the paramKind is unknown",
     policy: { paramKind: { apiVersion: "example.com/v1", kind: "Nothing" } },
     binding: { paramRef: { name: "missing", parameterNotFoundAction: "Deny" } },
     mutations: [data("{'n': '1'}")],
     want: "403 Forbidden policy \"P\" denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Nothing'",
   },
   {
-    title: "fail with an expression that costs too much",
+    title: "reject an expression that exceeds the cost limit",
     mutations: [
       data(
         `{'n': string(${"abcdef".split("").reduce((inner, name) => `[0,1,2,3,4,5,6,7,8,9].map(${name}, ${inner})`, "1")}.size())}`,
@@ -336,7 +336,7 @@ suite("mutating admission policies", (test) => {
       else assert.ok(has(answer?.body, want), `${answer?.text}\n wanted: ${JSON.stringify(want)}`);
     });
 
-  test("come before webhooks, and see once more what those have changed", async () => {
+  test("run before webhooks, and again after webhooks changed the object", async () => {
     const { to, name } = await policied({
       policy: { reinvocationPolicy: "IfNeeded" },
       mutations: [data("{'seen': (has(object.data.hook) ? 'hook' : 'nothing'), 'policy': '1'}")],

@@ -84,7 +84,7 @@ const deniedBy = (message: string, { code = 422, reason = "Invalid", object = "x
 };
 
 suite("validating admission policies", (test) => {
-  test("deny what their expressions refuse, with its message and reason", async () => {
+  test("reject requests with the message and reason of the failed validation", async () => {
     const space = await policied([
       { expression: "!has(object.data) || !('a' in object.data) || object.data.a != 'bad'" },
       { expression: "object.metadata.name != 'fixed'", message: " has a message ", reason: "Forbidden" },
@@ -118,7 +118,7 @@ suite("validating admission policies", (test) => {
     );
   });
 
-  test("see the request, the old object, the namespace, variables and who asks", async () => {
+  test("evaluate request, oldObject, namespaceObject, variables and authorizer", async () => {
     const space = await policied(
       [
         {
@@ -175,7 +175,7 @@ suite("validating admission policies", (test) => {
     assert.is(said(await apiRequest(to, `DELETE ${configMaps}/x`), space), "200");
   });
 
-  test("warn where their binding asks for it, and match by conditions", async () => {
+  test("return warnings with validationActions Warn, and are skipped if a match condition is false", async () => {
     const space = await policied([{ expression: "false", message: "never" }], {
       policy: {
         matchConditions: [
@@ -199,7 +199,7 @@ suite("validating admission policies", (test) => {
     );
   });
 
-  test("take parameters from the objects that their binding names", async () => {
+  test("evaluate params of the binding, and deny the request if they are missing", async () => {
     const space = await policied(
       [
         {
@@ -228,7 +228,7 @@ suite("validating admission policies", (test) => {
     );
   });
 
-  test("let through what fails where failures are ignored", async () => {
+  test("admit requests with failurePolicy Ignore if an expression fails", async () => {
     const space = await policied([{ expression: "object.data.missing == 'x'" }], {
       policy: { failurePolicy: "Ignore" },
     });
@@ -239,8 +239,8 @@ suite("validating admission policies", (test) => {
   });
 });
 
-suite("match conditions of webhooks", (test) => {
-  test("decide whether a webhook is asked", async () => {
+suite("webhook matchConditions", (test) => {
+  test("decide which requests call the webhook, and reject with 403 on an evaluation error", async () => {
     const to = await server();
     const name = `conditions-${++count}`;
     const asked: string[] = [];

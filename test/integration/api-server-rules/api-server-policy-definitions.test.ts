@@ -73,9 +73,9 @@ function undeclared(name: string, expression: string): string {
   return `Invalid value: ${JSON.stringify(expression)}: compilation failed: ERROR: <input>:1:1: ${reference}\n | ${expression}\n | ^`;
 }
 
-suite("definitions of admission policies", (test) => {
+suite("ValidatingAdmissionPolicy definitions", (test) => {
   for (const { spec, says = [] } of DEFINED)
-    test(`are checked: ${JSON.stringify(spec).slice(0, 70)}`, async () => {
+    test(`are validated: ${JSON.stringify(spec).slice(0, 70)}`, async () => {
       const body = { metadata: { name: "p" }, spec: { matchConstraints: { resourceRules: RULES }, ...spec } };
       const path = `POST ${ADMISSION}/validatingadmissionpolicies?dryRun=All`;
       const answer = await apiRequest<{ details?: { causes?: { field: string; message: string }[] } }>(
@@ -214,9 +214,9 @@ function wrongAt(text: string, column: number, words: string): string {
   return `compilation failed: ERROR: <input>:1:${column}: ${words}\n | ${text}\n | ${".".repeat(column - 1)}^`;
 }
 
-suite("definitions of mutating policies and of bindings", (test) => {
+suite("MutatingAdmissionPolicy and binding definitions", (test) => {
   for (const { plural, spec, says = [] } of OTHERS)
-    test(`are checked: ${plural} ${JSON.stringify(spec).slice(0, 70)}`, async () => {
+    test(`are validated: ${plural} ${JSON.stringify(spec).slice(0, 70)}`, async () => {
       const constraints = plural.endsWith("policies") ? { matchConstraints: { resourceRules: RULES } } : {};
       const body = { metadata: { name: "p" }, spec: { ...constraints, ...spec } };
       const path = `POST ${ADMISSION}/${plural}?dryRun=All`;

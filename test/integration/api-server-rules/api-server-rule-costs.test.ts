@@ -59,11 +59,11 @@ async function refusalsOf(spec: object): Promise<string[]> {
   return causes.map(({ field, message }) => `${field} ${message.replace(ADVICE, "")}`).sort();
 }
 
-suite("the estimated cost of rules", (test) => {
+suite("CEL cost estimation", (test) => {
   const read = async () => JSON.parse(await readFile(FILE, "utf8")) as Costs;
 
   for (const copies of ["1", "1000", "100000", "10000000", "places"])
-    test(`refuses a definition as kube-apiserver does, with the same factors: ${copies}`, async () => {
+    test(`rejects a CRD with the same cost factors as kube-apiserver: ${copies}`, async () => {
       const costs = await read();
       const said = await refusalsOf(copies === "places" ? placed(costs) : copied(costs, Number(copies)));
       if (process.env["GOLDEN_UPDATE"] === "1" && isRealApiServer) {

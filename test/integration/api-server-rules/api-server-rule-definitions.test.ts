@@ -120,7 +120,7 @@ const DEFINED: readonly { readonly rule: object; readonly at?: string; readonly 
   },
 ];
 
-suite("rules of a definition", (test) => {
+suite("x-kubernetes-validations of a CRD", (test) => {
   const define = async (spec: object) =>
     apiRequest(await server(), `POST ${CRDS}?dryRun=All`, {
       body: {
@@ -144,7 +144,7 @@ suite("rules of a definition", (test) => {
     });
 
   for (const { rule, at, says } of DEFINED)
-    test(`are checked: ${JSON.stringify(rule).slice(0, 70)}`, async () => {
+    test(`are compiled and validated: ${JSON.stringify(rule).slice(0, 70)}`, async () => {
       const answer = await define({ ...CHECKED, ...rules(rule) });
       const place = "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0]";
       const [cause = String(answer.status), ...more] = causesOf(answer);
@@ -154,7 +154,7 @@ suite("rules of a definition", (test) => {
       assert.equal([found[0], found.slice(2).join(" | ")], says === undefined ? ["201", ""] : [`${place}.${at}`, says]);
     });
 
-  test("name the old value only where it can be found", async () => {
+  test("may use oldSelf only where values can be correlated", async () => {
     const spec = structuredClone(CHECKED);
     Object.assign(spec.properties.set.items, rules({ rule: "self == oldSelf" }));
     assert.equal(causesOf(await define(spec)), [

@@ -187,14 +187,14 @@ const CREATED: readonly { readonly spec: object; readonly says: readonly string[
   },
 ];
 
-suite("rules of a custom kind", (test) => {
+suite("x-kubernetes-validations", (test) => {
   for (const { spec, says } of CREATED)
-    test(`a create is checked: ${JSON.stringify(spec).slice(0, 60)}`, async () => {
+    test(`are evaluated on create: ${JSON.stringify(spec).slice(0, 60)}`, async () => {
       const answer = await apiRequest(await server(), `POST ${GADGETS}?dryRun=All`, { body: gadget("new", spec) });
       assert.equal(causesOf(answer), says);
     });
 
-  test("a rule with oldSelf is checked where there is an old value that belongs to the new one", async () => {
+  test("with oldSelf are evaluated on update where the old value correlates", async () => {
     const to = await server();
     const spec = {
       color: "red",
@@ -229,7 +229,7 @@ suite("rules of a custom kind", (test) => {
     assert.equal(causesOf(await change({ color: "blue" })), ["200"]);
   });
 
-  test("what an update leaves as it was is warned of, once a definition has a new rule", async () => {
+  test("return a warning for unchanged invalid values, and reject changed ones (ratcheting)", async () => {
     const to = await server();
     await apiRequestOrThrow(to, `POST ${GADGETS}`, { body: gadget("kept", { min: 7, level: "low" }) });
     const base = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/min";
@@ -254,7 +254,7 @@ suite("rules of a custom kind", (test) => {
     });
   });
 
-  test("an apply, a status, a scale and the names are checked", async () => {
+  test("are evaluated for apply, status, scale and metadata.name", async () => {
     const to = await server();
     await apiRequestOrThrow(to, `POST ${GADGETS}`, { body: gadget("written", { even: 2 }) });
     const at = `${GADGETS}/written`;

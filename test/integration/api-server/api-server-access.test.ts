@@ -50,8 +50,8 @@ async function userWith(...rules: object[]): Promise<string> {
 
 const readers = { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list"] };
 
-suite("access to the API server", (test) => {
-  test("what no role allows is forbidden, in words that say who wants what where", async () => {
+suite("RBAC", (test) => {
+  test("forbids requests without a matching rule with 403, naming user, verb, resource and namespace", async () => {
     const user = await userWith(readers);
     assert.is((await as(user, `GET ${CONFIG_MAPS}`)).status, 200);
     const cases: [string, string][] = [
@@ -83,7 +83,7 @@ suite("access to the API server", (test) => {
     }
   });
 
-  test("a rule for names allows these alone, also a list of one of them", async () => {
+  test("limits rules with resourceNames to these objects, for get and for lists of one name", async () => {
     const user = await userWith({
       apiGroups: [""],
       resources: ["secrets"],
@@ -97,7 +97,7 @@ suite("access to the API server", (test) => {
     assert.is((await as(user, `GET ${secrets}/yours`)).status, 403);
   });
 
-  test("a review says what is allowed, and by which binding", async () => {
+  test("reports the decision and its binding in a SubjectAccessReview", async () => {
     const user = await userWith(readers);
     const ask = async (verb: string) => {
       const resourceAttributes = { verb, resource: "configmaps", namespace: "default" };
@@ -109,7 +109,7 @@ suite("access to the API server", (test) => {
     assert.equal(await ask("update"), { allowed: false });
   });
 
-  test("a group and a service account have the rights of their bindings", async () => {
+  test("grants the rules of bindings to groups and ServiceAccounts", async () => {
     const to = await server();
     const role = { metadata: { name: "shared" }, rules: [readers] };
     await apiRequestOrThrow(to, `POST ${RBAC}/namespaces/default/roles`, { body: role });
@@ -126,7 +126,7 @@ suite("access to the API server", (test) => {
     assert.is((await as("system:serviceaccount:other:robot", `GET ${CONFIG_MAPS}`)).status, 403);
   });
 
-  test("nobody gives away rights that they do not hold, unless they may escalate or bind", async () => {
+  test("forbids privilege escalation without the escalate or bind verb", async () => {
     const roles = { apiGroups: [rbac("", "").apiGroup], resources: ["roles", "rolebindings"] };
     const writer = await userWith(readers, { ...roles, verbs: ["create", "update"] });
     const path = `POST ${RBAC}/namespaces/default/roles`;
@@ -152,7 +152,7 @@ suite("access to the API server", (test) => {
     assert.is((await as(master, path, role(`${master}-more`, ["*"]))).status, 201);
   });
 
-  test("only who may impersonate is taken for somebody else", async () => {
+  test("forbids impersonation without permission, and rejects groups without a user with 400", async () => {
     const to = await server();
     const nobody = await userWith(readers);
     const token = await tokenOf(to, nobody);
@@ -169,7 +169,7 @@ suite("access to the API server", (test) => {
     assert.equal([unnamed.status, unnamed.body.reason], [400, "BadRequest"]);
   });
 
-  test("the token of a service account stands for it, and is reviewed as its", async () => {
+  test("authenticates a ServiceAccount token, and rejects a forged one with 401", async () => {
     const to = await server();
     const token = await tokenOf(to, "worker");
     const own = { ...to, token };
@@ -187,8 +187,8 @@ suite("access to the API server", (test) => {
   });
 });
 
-suite("certificate signing requests", (test) => {
-  test("are signed by an authority that other API servers may read, too", async () => {
+suite("CertificateSigningRequest", (test) => {
+  test("is signed by the CA that is published in extension-apiserver-authentication", async () => {
     const to = await server();
     const name = "extension-apiserver-authentication";
     const path = `/api/v1/namespaces/kube-system/configmaps/${name}`;
@@ -203,7 +203,7 @@ suite("certificate signing requests", (test) => {
     await waitFor("the rights of the user", async () => (await as(user, `GET ${path}`)).status === 200);
   });
 
-  test("name who made them, whatever they say themselves, in their columns, too", async () => {
+  test("records its requester, ignoring the user fields of the request", async () => {
     const to = await server();
     const user = `requester-${++users}`;
     const headers = {
@@ -250,7 +250,7 @@ suite("certificate signing requests", (test) => {
     await apiRequestOrThrow(to, `DELETE ${path}/${user}`);
   });
 
-  test("are approved and signed by whoever has the right to their signer, or to those of its domain", async () => {
+  test("requires the approve or sign verb for its signer, or a wildcard for the domain", async () => {
     const to = await server();
     const group = "certificates.k8s.io";
     const path = `/apis/${group}/v1/certificatesigningrequests`;

@@ -137,8 +137,8 @@ class Informer {
   }
 }
 
-suite("conversion webhooks", (test) => {
-  test("an object is shown in every version, whichever it was written in, and stored in one", async () => {
+suite("conversion webhook", (test) => {
+  test("converts objects between all served versions on read, write, list and patch", async () => {
     const to = await server();
     await create(to, "v1", "both-1", { size: 3, kept: "a" });
     assert.equal((await read(to, "v2", "both-1")).spec, { length: "3", kept: "a" });
@@ -166,7 +166,7 @@ suite("conversion webhooks", (test) => {
     assert.equal(dry.spec, { length: "7" });
   });
 
-  test("a webhook is asked as the definition says, and sees no resourceVersion", async () => {
+  test("is called with the configured review version and path, without resourceVersion", async () => {
     const to = await server();
     await create(to, "v1", "asked", { size: 1 });
     to.hooks.requests.length = 0;
@@ -186,7 +186,7 @@ suite("conversion webhooks", (test) => {
     });
   });
 
-  test("a watch shows what is written in another version in its own", async () => {
+  test("converts watch events into the version of the watch", async () => {
     const to = await server();
     await create(to, "v1", "watched", { size: 1 });
     using watch = await openWatch(to, `${PATHS.v2}?watch=true&fieldSelector=metadata.name%3Dwatched`);
@@ -203,7 +203,7 @@ suite("conversion webhooks", (test) => {
     ]);
   });
 
-  test("a watch that resumes shows what was written in between", async () => {
+  test("converts past events when a watch resumes", async () => {
     const to = await server();
     const { metadata } = await create(to, "v1", "resumed", { size: 1 });
     await merge(to, `${PATHS.v1}/resumed`, { spec: { size: 2 } });
@@ -224,7 +224,7 @@ suite("conversion webhooks", (test) => {
     ["a deletion", (to: Connection) => apiRequestOrThrow(to, `DELETE ${PATHS.v1}/back-again`)],
     ["a creation", (to: Connection) => create(to, "v1", "back-again-2", { size: 2 })],
   ] as const) {
-    test(`a watch whose conversion failed shows ${title} once the webhook is back`, async () => {
+    test(`recovers: watches deliver ${title} after failed conversions`, async () => {
       const to = await server();
       await create(to, "v1", "back-again", { size: 1 });
       const informer = new Informer(to, "back-again");
@@ -244,7 +244,7 @@ suite("conversion webhooks", (test) => {
     });
   }
 
-  test("a manager owns fields in the terms of the version that it applied", async () => {
+  test("converts managed fields for conflicts between versions of an apply", async () => {
     const to = await server();
     await apply(to, "first", gadget("v2", "owned", { length: "1", kept: "a" }));
     const conflict = await apply(to, "second", gadget("v1", "owned", { size: 2 }));
@@ -262,7 +262,7 @@ suite("conversion webhooks", (test) => {
     });
   });
 
-  test("the status is written in any version, and a deletion is held in any", async () => {
+  test("converts status writes, and deletions that a finalizer holds", async () => {
     const to = await server();
     await apiRequestOrThrow(to, `POST ${PATHS.v2}`, {
       body: gadget("v2", "held", { length: "1" }, { finalizers: ["example.com/held"] }),
@@ -277,7 +277,7 @@ suite("conversion webhooks", (test) => {
     assert.is((await apiRequest(to, `GET ${PATHS.v2}/held`)).status, 404);
   });
 
-  test("of the metadata only labels and annotations are the webhook's, and unknown fields go", async () => {
+  test("may change labels and annotations, other metadata is ignored, and unknown fields are pruned", async () => {
     const to = await server();
     await create(to, "v1", "labelled", { size: 1 });
     const metadata = { labels: { a: "b" }, annotations: { c: "d" }, finalizers: ["example.com/no"], generation: 77 };
@@ -297,7 +297,7 @@ suite("conversion webhooks", (test) => {
     });
   });
 
-  test("an answer that is no conversion fails the read in words that say why", async () => {
+  test("fails reads with 500 and the reason if its response is invalid", async () => {
     const to = await server();
     const { metadata } = await create(to, "v1", "wrong", { size: 1 });
     const changed =
@@ -389,7 +389,7 @@ suite("conversion webhooks", (test) => {
     assert.equal((await read(to, "v2", "wrong")).spec, { length: "1" });
   });
 
-  test("a webhook that fails refuses writes in other versions, and makes others lose their managers", async () => {
+  test("fails writes of other versions with 500, and drops managed fields in the stored version", async () => {
     const to = await server();
     await create(to, "v2", "failing", { length: "1" });
     await whileAnswering(
@@ -411,7 +411,7 @@ suite("conversion webhooks", (test) => {
     assert.equal((await read(to, "v2", "failing")).spec, { length: "9" });
   });
 
-  test("of many writes at once in both versions none is lost", async () => {
+  test("loses no concurrent writes in two versions", async () => {
     const to = await server();
     await create(to, "v1", "shared", { size: 1 });
     const names = Array.from({ length: 12 }, (_, index) => `label-${index}`);
@@ -423,7 +423,7 @@ suite("conversion webhooks", (test) => {
     assert.equal(Object.keys((await read(to, "v1", "shared")).metadata.labels ?? {}).sort(), names.sort());
   });
 
-  test("an admission webhook sees a write in the version that it asks for", async () => {
+  test("converts objects for admission webhooks of another version", async () => {
     const to = await server();
     const seen: (Form | null)[] = [];
     await using hooks = await startWebhookServer((_path, request) => {
@@ -451,7 +451,7 @@ suite("conversion webhooks", (test) => {
   });
 
   // The last one: it changes the definition.
-  test("a changed definition is followed: another review, a Service that is missing, no webhook at all", async () => {
+  test("is reconfigured by a change of the CRD: review version, missing Service, strategy None", async () => {
     const to = await server();
     await create(to, "v1", "changing", { size: 1 });
     const change = (conversion: object) => merge(to, DEFINITION, { spec: { conversion } });

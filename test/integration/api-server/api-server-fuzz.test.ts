@@ -194,7 +194,7 @@ function headerOf(given: string): string {
   return given.replace(/[^\x21-\x7e]/g, "_") || "a";
 }
 
-suite("an API server that is sent at random", (test) => {
+suite("API server with random requests", (test) => {
   const server = shared(async () => {
     const started = await startApiServer({ tls: false });
     const labels = { app: "one" };
@@ -213,7 +213,7 @@ suite("an API server that is sent at random", (test) => {
 
   for (const [what, arbitrary] of Object.entries(bodies))
     test(
-      `${what} answers each with a Status or an object, in time`,
+      `responds to ${what} with a Status or an object within 10 s`,
       async () => {
         const connection = await server();
         const agent = createAgent(connection);

@@ -147,7 +147,7 @@ function aliases(): string {
   return `apiVersion: example.com/v1\nkind: Door\nmetadata: {name: bomb}\nspec:\n${first}${next.join("")}`;
 }
 
-suite("an API server that is sent", (test) => {
+suite("API server with hostile requests", (test) => {
   const server = shared(async () => {
     const started = await startApiServer({ crds: [DOOR], tls: false });
     const body = door("one", '"spec":{"x":{"a":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]}}');
@@ -156,7 +156,7 @@ suite("an API server that is sent", (test) => {
   });
 
   for (const [what, { send, status, message, ...options }] of Object.entries(inputs))
-    test(`${what} answers ${status} at once, and goes on`, async () => {
+    test(`responds with ${status} within 10 s and stays available: ${what}`, async () => {
       const connection = await server();
       const startedAt = performance.now();
       const answer = await apiRequest<{ message: string }>(connection, send, options);
@@ -166,7 +166,7 @@ suite("an API server that is sent", (test) => {
       assert.ok(performance.now() - startedAt < MAX_MS, `${Math.round(performance.now() - startedAt)} ms`);
     });
 
-  test("objects as deep as it takes lists, watches, patches and shows them", async () => {
+  test("lists, gets and patches objects of the maximum depth", async () => {
     const connection = await server();
     const body = door("deepest", `"spec":{"x":${nested(990)}}`);
     assert.is((await apiRequest(connection, `POST ${DOORS}`, { body })).status, 201);
@@ -185,7 +185,7 @@ suite("an API server that is sent", (test) => {
     assert.is((await apiRequest(connection, `DELETE ${DOORS}/deepest`)).status, 200);
   });
 
-  test("more warnings than a client takes sends 4,096 characters of them and a bit", async () => {
+  test("truncates warnings to about 4,096 characters", async () => {
     const unknown = Array.from({ length: 400 }, (_, index) => [`${"unknown".repeat(5)}${index}`, 1]);
     const body = { metadata: { name: "warned" }, ...Object.fromEntries(unknown) };
     const { status, headers } = await apiRequest(await server(), `POST ${MAPS}`, { body });
@@ -194,12 +194,12 @@ suite("an API server that is sent", (test) => {
     assert.ok(length > 4_000 && length < 8_192, `${length} characters`);
   });
 
-  test("a selector of 100,000 characters takes it", async () => {
+  test("accepts a label selector of 100,000 characters", async () => {
     const selector = encodeURIComponent(`${"a=b,".repeat(25_000)}c=d`);
     assert.is((await apiRequest(await server(), `GET ${MAPS}?labelSelector=${selector}`)).status, 200);
   });
 
-  test("names that every object inherits stores and selects them like others", async () => {
+  test("stores and selects names that JavaScript objects inherit", async () => {
     const connection = await server();
     const labels = { constructor: "x", toString: "y" };
     const body = { metadata: { name: "inherited", labels }, data: { ["__proto__"]: "1", hasOwnProperty: "2" } };
@@ -213,8 +213,8 @@ suite("an API server that is sent", (test) => {
   });
 });
 
-suite("the kubeconfig of an API server", (test) => {
-  test("is for its user alone, also where a file was there, and is not written through a link", async () => {
+suite("kubeconfig of an API server", (test) => {
+  test("is written with mode 0600, and replaces a symbolic link instead of following it", async () => {
     await using folder = await createTemporaryFolder();
     await using server = await startApiServer();
     const [file, link, target] = ["file", "link", "target"].map((name) => join(folder.path, name)) as [

@@ -13,8 +13,8 @@ const server = shared(() => startTestApiServer({ crds: ["test/conformance/defini
 const get = async <T>(path: string, headers: Record<string, string> = {}) =>
   apiRequest<T>(await server(), `GET ${path}`, { headers });
 
-suite("paths of the API server", (test) => {
-  test("its health is told as a whole, by each check, and without those that are excluded", async () => {
+suite("API server paths", (test) => {
+  test("healthz, livez and readyz list their checks and exclude the given ones", async () => {
     for (const kind of ["healthz", "livez", "readyz"]) {
       assert.equal([(await get(`/${kind}`)).text, (await get(`/${kind}/ping`)).text], ["ok", "ok"]);
       const lines = (await get(`/${kind}?verbose&exclude=etcd`)).text.split("\n");
@@ -24,7 +24,7 @@ suite("paths of the API server", (test) => {
     }
   });
 
-  test("its root lists the paths that are served", async () => {
+  test("/ lists the served paths", async () => {
     const { paths } = (await get<{ paths: string[] }>("/")).body;
     const expected = ["/.well-known/openid-configuration", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"];
     for (const path of [...expected, "/healthz/ping", "/metrics", "/openapi/v2", "/openid/v1/jwks", "/readyz/etcd"])
@@ -32,7 +32,7 @@ suite("paths of the API server", (test) => {
     assert.equal(paths, [...paths].sort());
   });
 
-  test("whoever is given the token of a service account can verify it", async () => {
+  test("openid-configuration and jwks verify a ServiceAccount token", async () => {
     const to = await server();
     const accounts = "/api/v1/namespaces/default/serviceaccounts";
     await apiRequestOrThrow(to, `POST ${accounts}`, { body: { metadata: { name: "verified" } } });
@@ -56,7 +56,7 @@ suite("paths of the API server", (test) => {
     assert.ok(verify("sha256", Buffer.from(`${head}.${claims}`), given, Buffer.from(signature, "base64url")));
   });
 
-  test("its metrics count the objects of each resource", async () => {
+  test("metrics count the objects of each resource", async () => {
     const { headers, text } = await get("/metrics");
     assert.ok(headers["content-type"]?.startsWith("text/plain; version=0.0.4"));
     // A real server counts once a minute.
@@ -67,7 +67,7 @@ suite("paths of the API server", (test) => {
     assert.match(text, /^process_start_time_seconds \d/m);
   });
 
-  test("its metrics count requests by verb, resource, scope and status, and a watch when it ends", async () => {
+  test("metrics count requests by verb, resource, scope and status, and watches when they end", async () => {
     const to = await server();
     const maps = "/api/v1/namespaces/metrics/podtemplates";
     const template = { metadata: { name: "counted" }, template: { spec: { containers: [{ name: "a", image: "b" }] } } };
@@ -100,7 +100,7 @@ suite("paths of the API server", (test) => {
     );
   });
 
-  test("its OpenAPI v2 describes the built-in kinds and those of definitions", async () => {
+  test("openapi/v2 describes built-in kinds and CRDs", async () => {
     const { status, body } = await get<{ swagger: string; definitions: Definitions; paths: Record<string, unknown> }>(
       "/openapi/v2",
     );
@@ -117,7 +117,7 @@ suite("paths of the API server", (test) => {
     assert.ok(body.paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]);
   });
 
-  test("its OpenAPI v3 describes the kind of a definition, its lists and what may be done with them", async () => {
+  test("openapi/v3 describes the kind of a CRD, its list and operations", async () => {
     const path = "apis/described.example.com/v1beta1";
     // A real server publishes a definition a moment after it serves its kind.
     const isListed = async () => (await get("/openapi/v3")).text.includes(`"${path}"`);

@@ -39,8 +39,8 @@ const shown = ({ operation, kind, name, subResource, object }: ReviewRequest) =>
   return [operation, kind, name, subResource, objectKind, metadata.name, metadata.namespace !== undefined];
 };
 
-suite("what admission webhooks are asked about beside objects", (test) => {
-  test("an eviction is a creation, which can be refused; the deletion that it leads to is not asked about", async () => {
+suite("admission webhooks for subresources of Pods", (test) => {
+  test("receive an eviction as CREATE and may reject it, and are not called for its delete", async () => {
     let answer: WebhookAnswer = REFUSED;
     await using hook = await asked(({ subResource }) => (subResource === "eviction" ? answer : ALLOWED));
     const { to, pods, requests } = hook;
@@ -63,7 +63,7 @@ suite("what admission webhooks are asked about beside objects", (test) => {
     assert.is((await apiRequest(to, `GET ${pods}/evicted`)).status, 404);
   });
 
-  test("a webhook changes a binding before the Pod is bound", async () => {
+  test("mutate a Binding before the Pod is bound", async () => {
     const labels = { app: "b", zone: "z" };
     const answer = patchOf(
       { op: "replace", path: "/target/name", value: "second" },
@@ -92,7 +92,7 @@ suite("what admission webhooks are asked about beside objects", (test) => {
     }
   });
 
-  test("an eviction or a binding names its Pod, and nobody validates one that does not", async () => {
+  test("are not called for an Eviction or Binding of another Pod, which is rejected with 400", async () => {
     await using hook = await asked(() => ALLOWED);
     const { to, pods, requests } = hook;
     await createPod(to, pods, "named");
@@ -124,7 +124,7 @@ const ASKED_FOR = [
   },
 ];
 
-suite("what admission webhooks are asked about that is answered and not stored", (test) => {
+suite("admission webhooks for requests that are not persisted", (test) => {
   const hooked = async (type: "Mutating" | "Validating", answer: Answer, over = {}) => {
     const hook = await hookedOn(await server(), [{ type, answer, over: { rules: ASKED_FOR, ...over } }]);
     const core = `/api/v1/namespaces/${hook.namespace}`;
@@ -136,7 +136,7 @@ suite("what admission webhooks are asked about that is answered and not stored",
     spec: { user: "ann", resourceAttributes: { verb: "get", resource: "pods", namespace } },
   });
 
-  test("a connection is asked about with its options, and can be refused before its Pod is looked for", async () => {
+  test("receive CONNECT with its options, and may reject it before the Pod is looked up", async () => {
     await using hook = await hooked("Validating", ({ operation }) => (operation === "CONNECT" ? REFUSED : ALLOWED));
     const { to, core, requests } = hook;
     for (const [path, kind, members] of [
@@ -166,14 +166,14 @@ suite("what admission webhooks are asked about that is answered and not stored",
     }
   });
 
-  test("a webhook changes the options of a connection", async () => {
+  test("mutate the options of a CONNECT request", async () => {
     const answer = patchOf({ op: "add", path: "/container", value: "other" });
     await using hook = await hooked("Mutating", ({ operation }) => (operation === "CONNECT" ? answer : ALLOWED));
     const { status, body } = await apiRequest<{ message: string }>(hook.to, `GET ${hook.core}/pods/p/exec?command=ls`);
     assert.equal([status, body.message], [400, "container other is not valid for pod p"]);
   });
 
-  test("an object selector finds no connection", async () => {
+  test("are not called for CONNECT with an objectSelector", async () => {
     const objectSelector = { matchExpressions: [{ key: "odd", operator: "DoesNotExist" }] };
     await using hook = await hooked("Validating", () => ALLOWED, { objectSelector });
     const { to, core, requests } = hook;
@@ -183,7 +183,7 @@ suite("what admission webhooks are asked about that is answered and not stored",
     assert.is(requests.length, 1);
   });
 
-  test("a webhook changes what a token is asked for, before the request is checked", async () => {
+  test("mutate a TokenRequest before it is validated", async () => {
     const answer = patchOf(
       { op: "add", path: "/spec/audiences", value: ["hooked"] },
       { op: "replace", path: "/spec/expirationSeconds", value: 700 },
@@ -201,7 +201,7 @@ suite("what admission webhooks are asked about that is answered and not stored",
     );
   });
 
-  test("nobody is given a token that a webhook refuses", async () => {
+  test("may reject a TokenRequest", async () => {
     await using hook = await hooked("Validating", ({ subResource }) => (subResource === "token" ? REFUSED : ALLOWED));
     const { to, core, requests } = hook;
     requests.length = 0;
@@ -215,7 +215,7 @@ suite("what admission webhooks are asked about that is answered and not stored",
     );
   });
 
-  test("a review is a creation, which webhooks change and refuse", async () => {
+  test("mutate and reject a LocalSubjectAccessReview", async () => {
     const answer: Answer = ({ object }) =>
       object?.["kind"] === "LocalSubjectAccessReview"
         ? patchOf({ op: "replace", path: "/spec/user", value: "joe" })
@@ -234,7 +234,7 @@ suite("what admission webhooks are asked about that is answered and not stored",
   });
 });
 
-suite("answers of admission webhooks", (test) => {
+suite("admission webhook responses", (test) => {
   const review = { kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1" };
   const body =
     (answer: (uid: string) => object): Answer =>
@@ -270,7 +270,7 @@ suite("answers of admission webhooks", (test) => {
   ];
 
   for (const type of ["Validating", "Mutating"] as const)
-    test(`what a ${type.toLowerCase()} webhook must not answer is told in words that say why`, async () => {
+    test(`fail the request with 500 and the reason if invalid (${type.toLowerCase()})`, async () => {
       const [first, ...rest] = cases.filter((one) => one[0] === type);
       let answer = first?.[1] as Answer;
       await using hook = await asked((request) => answer(request), type);

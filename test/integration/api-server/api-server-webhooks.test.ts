@@ -11,7 +11,7 @@ const server = shared(() => startTestApiServer({ crds: ["test/conformance/defini
 const hooked = async (answers: Parameters<typeof hookedOn>[1]) => hookedOn(await server(), answers);
 
 suite("admission webhooks", (test) => {
-  test("calls of a webhook share a connection, until its authority changes", async () => {
+  test("share a connection until the caBundle changes", async () => {
     await using hook = await hooked([{ type: "Validating", answer: () => ALLOWED }]);
     const { to, configMaps, requests, connections, configuration } = hook;
     const before = connections();
@@ -28,7 +28,7 @@ suite("admission webhooks", (test) => {
     });
   });
 
-  test("a validating webhook sees the old and the new state of every write, and the options", async () => {
+  test("receive the old and new object, dryRun and options of every write", async () => {
     await using hook = await hooked([{ type: "Validating", answer: () => ALLOWED }]);
     const { to, configMaps, requests } = hook;
     await apiRequestOrThrow(to, `POST ${configMaps}?fieldManager=me`, { body: configMap("seen", { a: "1" }) });
@@ -70,7 +70,7 @@ suite("admission webhooks", (test) => {
     ]);
   });
 
-  test("what a webhook refuses is not stored, and its words, reason and code are the answer", async () => {
+  test("reject a write with their message, reason and code", async () => {
     const status = { message: "not today", code: 409, reason: "Conflict" };
     await using hook = await hooked([{ type: "Validating", answer: () => ({ response: { allowed: false, status } }) }]);
     const { to, configMaps } = hook;
@@ -83,7 +83,7 @@ suite("admission webhooks", (test) => {
     assert.is((await apiRequest(to, `GET ${configMaps}/refused`)).status, 404);
   });
 
-  test("what a mutating webhook changes is stored, seen by the next ones, and owned by nobody", async () => {
+  test("persist mutations, pass them to later webhooks, and leave them without a field manager", async () => {
     await using hook = await hooked([
       { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data/first", value: "1" }) },
       {
@@ -113,7 +113,7 @@ suite("admission webhooks", (test) => {
     assert.match(String(answer.headers["warning"]), "second");
   });
 
-  test("a webhook that changes the name or breaks the type fails as its own fault", async () => {
+  test("fail the request with 500 if a patch breaks a field type", async () => {
     await using hook = await hooked([
       { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data", value: 3 }) },
     ]);
@@ -127,7 +127,7 @@ suite("admission webhooks", (test) => {
     );
   });
 
-  test("an earlier webhook is asked again about what a later one changed, if it wants to be", async () => {
+  test("are reinvoked with reinvocationPolicy IfNeeded after a later mutation", async () => {
     const seen: unknown[] = [];
     await using hook = await hooked([
       {
@@ -147,7 +147,7 @@ suite("admission webhooks", (test) => {
     );
   });
 
-  test("a webhook that cannot be reached refuses with failurePolicy Fail and is passed over with Ignore", async () => {
+  test("fail the request with 500 if unreachable under failurePolicy Fail, and are skipped under Ignore", async () => {
     const nowhere = { clientConfig: { url: "https://127.0.0.1:9/nowhere" } };
     for (const [failurePolicy, status] of [
       ["Ignore", 201],
@@ -169,7 +169,7 @@ suite("admission webhooks", (test) => {
     }
   });
 
-  test("a webhook that does not answer in time has failed", async () => {
+  test("fail the request with 500 after timeoutSeconds", async () => {
     const never = new Promise<WebhookAnswer>(() => undefined);
     await using hook = await hooked([{ type: "Validating", over: { timeoutSeconds: 1 }, answer: () => never }]);
     const answer = await apiRequest<{ message: string }>(hook.to, `POST ${hook.configMaps}`, {
@@ -179,7 +179,7 @@ suite("admission webhooks", (test) => {
     assert.match(answer.body.message, "context deadline exceeded");
   });
 
-  test("rules, scopes and selectors decide which writes a webhook is asked about", async () => {
+  test("are called only for writes that match rules, scope and objectSelector", async () => {
     const rule = {
       apiGroups: [""],
       apiVersions: ["v1"],
@@ -205,7 +205,7 @@ suite("admission webhooks", (test) => {
     );
   });
 
-  test("a scale is shown as a Scale, and a change of its replicas counts", async () => {
+  test("receive a Scale for the scale subresource, and may mutate it", async () => {
     const rule = {
       apiGroups: ["example.com"],
       apiVersions: ["v1"],
@@ -231,7 +231,7 @@ suite("admission webhooks", (test) => {
     );
   });
 
-  test("no write is lost when another one is stored while a webhook thinks", async () => {
+  test("do not lose concurrent writes that are stored during a call", async () => {
     let waiting = 0;
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
@@ -260,7 +260,7 @@ suite("admission webhooks", (test) => {
     assert.is(waiting, 3);
   });
 
-  test("a webhook cannot keep anybody from changing the configurations of webhooks", async () => {
+  test("are not called for webhook configurations", async () => {
     const rule = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"] };
     await using hook = await hooked([
       { type: "Validating", over: { rules: [rule] }, answer: () => ({ response: { allowed: false } }) },

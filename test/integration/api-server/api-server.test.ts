@@ -17,8 +17,8 @@ const GADGET_CRD = {
   },
 };
 
-suite("API server of a test", (test) => {
-  test("serves the given kinds at once", async () => {
+suite("startTestApiServer", (test) => {
+  test("serves the given CRDs immediately", async () => {
     await using server = await startTestApiServer({ crds: [GADGET_CRD] });
     const body = { apiVersion: "example.com/v1", kind: "Gadget", metadata: { name: "one" } };
     const gadgets = "/apis/example.com/v1/namespaces/default/gadgets";
@@ -26,12 +26,12 @@ suite("API server of a test", (test) => {
     assert.equal((await apiRequestOrThrow(server, `GET ${gadgets}`)).items?.length, 1);
   });
 
-  test("answers nobody who lacks its token", async () => {
+  test("rejects a wrong token with 401", async () => {
     await using server = await startTestApiServer();
     assert.is((await apiRequest({ ...server, token: "wrong" }, "GET /api/v1/namespaces")).status, 401);
   });
 
-  test("has a kubeconfig that names it, until it is closed", async () => {
+  test("writes a kubeconfig, and removes it on close", async () => {
     // Without controllers a real one is emptied for the next test instead.
     const server = await startTestApiServer({ simulate: true });
     assert.ok((await readFile(server.kubeconfig, "utf8")).includes(server.url));

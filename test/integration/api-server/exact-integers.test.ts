@@ -64,7 +64,7 @@ function integersAt(text: string, member: string): string[] {
 const APPLY = "application/apply-patch+yaml";
 
 suite("integers beyond 2^53", (test) => {
-  test("a definition keeps the defaults, enums and examples that it is sent with, however it is written", async () => {
+  test("are kept in defaults, enums and examples of a CRD", async () => {
     await using server = await startTestApiServer();
     const path = `${DEFINITIONS}/numbers.exact.example.com`;
     const check = (text: string) => {
@@ -84,7 +84,7 @@ suite("integers beyond 2^53", (test) => {
     await sendOrThrow(server, `DELETE ${path}`);
   });
 
-  test("a limit of a definition is a float", async () => {
+  test("are rounded to floats in minimum and maximum of a CRD", async () => {
     await using server = await startTestApiServer();
     const text = await sendOrThrow(
       server,
@@ -95,7 +95,7 @@ suite("integers beyond 2^53", (test) => {
     assert.match(text, `"minimum":-${EVEN}`);
   });
 
-  test("an object keeps its int64 values and has the defaults of its definition", async () => {
+  test("are kept in objects and defaults through create, get, list, patch, apply and delete", async () => {
     await using server = await startWithNumbers();
     const spec = `"free":${LARGEST},"list":[${VALUES.join()}],"raw":{"a":${LEAST},"b":[{"c":${ODD},"d":${EVEN}}]}`;
     const check = (text: string, free = LARGEST) => {
@@ -137,7 +137,7 @@ suite("integers beyond 2^53", (test) => {
     check(await sendOrThrow(server, applied, yaml, APPLY), ODD);
   });
 
-  test("YAML, indented JSON, lists and watches show the very integers", async () => {
+  test("are kept in YAML, indented JSON, lists and watches", async () => {
     await using server = await startWithNumbers();
     await sendOrThrow(server, `POST ${NUMBERS}`, objectText("a", `"free":${LARGEST},"raw":{"a":${ODD}}`));
     const show = async (path: string, accept = "application/json") =>
@@ -152,7 +152,7 @@ suite("integers beyond 2^53", (test) => {
     assert.match(watched, `"free":${LARGEST}`);
   });
 
-  test("a change of the last digit is a change", async () => {
+  test("count as changed if only the last digit differs", async () => {
     await using server = await startWithNumbers();
     const versionOf = (text: string) => /"resourceVersion":"(\d+)"/.exec(text)?.[1];
     const first = await sendOrThrow(server, `POST ${NUMBERS}`, objectText("a", `"free":${EVEN}`));
@@ -164,7 +164,7 @@ suite("integers beyond 2^53", (test) => {
     assert.equal(versionOf(await patch(ODD)), versionOf(second));
   });
 
-  test("an integer beyond int64 is refused, and the largest and the least one are not", async () => {
+  test("are rejected with 422 outside of int64, and accepted at its limits", async () => {
     await using server = await startWithNumbers();
     for (const value of [LARGEST, LEAST])
       await sendOrThrow(server, `POST ${NUMBERS}?dryRun=All`, objectText("a", `"free":${value}`));
@@ -175,7 +175,7 @@ suite("integers beyond 2^53", (test) => {
     }
   });
 
-  test("a field of a built-in kind that is an int64 keeps its value", async () => {
+  test("are kept in int64 fields of built-in kinds", async () => {
     await using server = await startTestApiServer();
     const path = "/api/v1/namespaces/default/pods";
     const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"exact"},"spec":{"activeDeadlineSeconds":5,
@@ -187,7 +187,7 @@ suite("integers beyond 2^53", (test) => {
   });
 
   if (!isRealApiServer)
-    test("what is kept in a data folder has the very integers after a restart", async () => {
+    test("are kept in a data folder across a restart", async () => {
       await using folder = await createTemporaryFolder();
       const { startApiServer } = await import("#apiserver/index.js");
       const start = () => startApiServer({ dataDir: folder.path });

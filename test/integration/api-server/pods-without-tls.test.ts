@@ -3,8 +3,8 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow } from "../../support/api/api-request.js";
 import { assert, suite } from "../../support/suite.js";
 
-suite("a simulated Pod on a server without TLS", (test) => {
-  test("starts, although there is no authority for the volume of its token", async () => {
+suite("simulated Pod without TLS", (test) => {
+  test("runs although no CA exists for its token volume", async () => {
     const server = await startApiServer({ tls: false, simulate: true });
     try {
       const pods = "/api/v1/namespaces/default/pods";

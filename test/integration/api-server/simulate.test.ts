@@ -13,7 +13,7 @@ import { declareWorkloadObjectLaws } from "../../support/laws/workload-objects.j
 import { declareWorkloadLaws } from "../../support/laws/workloads.js";
 import { shared, suite } from "../../support/suite.js";
 
-suite("controllers of a cluster", (test) => {
+suite("controller simulation", (test) => {
   const cluster = shared(() => startTestApiServer({ simulate: true, tls: true }));
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test.thorough, cluster);

@@ -17,7 +17,7 @@ async function filesOf(folder: string): Promise<string[]> {
 
 suite("gen-operator add", (test) => {
   test(
-    "adds a dependent and its stub, and keeps every line of the spec",
+    "adds a dependent with its stub, keeps all other lines, and rejects another dependent of that name",
     async () => {
       await using project = await createPagesProject();
       const spec = join(project.path, "workflow.yaml");
@@ -43,7 +43,7 @@ suite("gen-operator add", (test) => {
   );
 
   test(
-    "takes lists with spaces or commas between",
+    "accepts lists separated by spaces or commas",
     async () => {
       await using project = await createPagesProject();
       for (const [name, ...dependencies] of [
@@ -67,7 +67,7 @@ suite("gen-operator add", (test) => {
   );
 
   test(
-    "adds a Job that is created once, which no warning is about",
+    "adds a Job with mode: once, without a warning",
     async () => {
       await using project = await createPagesProject();
       const args = ["add", "dependent", "migration", "--resource", "batch/v1/Job", "--ready"];
@@ -81,7 +81,7 @@ suite("gen-operator add", (test) => {
   );
 
   test(
-    "adds an event source and a controller",
+    "adds an event source and a controller, and requires --controller if there are several",
     async () => {
       await using project = await createPagesProject();
       const source = await runCommand(
@@ -128,7 +128,7 @@ suite("gen-operator add", (test) => {
   );
 
   test(
-    "adds a controller with its CRD, which comes from wherever init takes one",
+    "adds a controller with a CRD from a file, folder or glob, and does not overwrite other CRDs",
     async () => {
       await using project = await createPagesProject();
       const text = await readFile(
@@ -176,7 +176,7 @@ suite("gen-operator add", (test) => {
   );
 
   test.thorough(
-    "adds a controller for a kind of a cluster, and asks which if there are several",
+    "adds a controller for a kind from a cluster, and requires --primary if there are several",
     async () => {
       await using project = await createPagesProject();
       const crds = ["podwatch/crds/podwatches.example.com.yaml", "external/crds/tenants.example.com.yaml"];

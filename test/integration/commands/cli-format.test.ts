@@ -14,7 +14,7 @@ function problemAt(line: number, severity: Diagnostic["severity"]): Diagnostic {
 }
 
 suite("--format", (test) => {
-  test("json prints one document, with every diagnostic at its place", async () => {
+  test("json prints one document with the position of every diagnostic", async () => {
     const { status, stdout, stderr } = await runCommand(wrong, "generate", "--format", "json");
     const printed = JSON.parse(stdout) as { diagnostics: Record<string, unknown>[]; exitCode: number };
     assert.is(stderr, "");
@@ -26,7 +26,7 @@ suite("--format", (test) => {
     assert.type(first["column"], "number");
   });
 
-  test("json tells what was written, and what is stale", async () => {
+  test("json lists created and stale files", async () => {
     await using folder = await createTemporaryFolder();
     await cp(join(repositoryRoot, "fixtures/samples/webpage/crds"), join(folder.path, "crds"), { recursive: true });
     await writeFile(
@@ -44,7 +44,7 @@ suite("--format", (test) => {
     assert.is(files.created.includes("src/generated/index.ts"), true);
   });
 
-  test("github names files relative to the checkout", async () => {
+  test("github prints paths relative to GITHUB_WORKSPACE", async () => {
     const before = process.env["GITHUB_WORKSPACE"];
     process.env["GITHUB_WORKSPACE"] = repositoryRoot;
     try {
@@ -60,7 +60,7 @@ suite("--format", (test) => {
     }
   });
 
-  test("json counts the problems that it leaves out", () => {
+  test("json limits diagnostics to 50 and counts the omitted ones", () => {
     const problems = Array.from({ length: 60 }, (_, index) => problemAt(index + 1, index < 40 ? "error" : "warning"));
     const printed = JSON.parse(formatJson({ diagnostics: problems, exitCode: 1 })) as Record<string, unknown[]>;
     assert.is(printed["diagnostics"]?.length, 50);
@@ -68,7 +68,7 @@ suite("--format", (test) => {
     assert.is("omitted" in JSON.parse(formatJson({ diagnostics: problems.slice(0, 50), exitCode: 1 })), false);
   });
 
-  test("github annotates what GitHub shows, counts the rest, and puts it into the log", () => {
+  test("github limits annotations to 10 of each kind, and logs and counts the rest", () => {
     const problems = Array.from({ length: 60 }, (_, index) => problemAt(index + 1, index < 12 ? "error" : "warning"));
     const lines = formatAnnotations(problems, ".");
     const annotations = lines.filter((line) => line.startsWith("::"));
@@ -81,7 +81,7 @@ suite("--format", (test) => {
     assert.is(formatAnnotations(problems.slice(0, 10), ".").length, 10);
   });
 
-  test("a text of a file cannot start an annotation of its own", () => {
+  test("github escapes messages, so that they cannot start annotations", () => {
     const message = "a%\r\n::error title=b::c";
     const position = { file: "a,b:c.yaml", line: 1, column: 2 };
     const printed = formatAnnotation({ severity: "warning", rule: "known-kind", message, position }, ".");
@@ -114,8 +114,8 @@ async function annotations(folder: string, ...args: string[]): Promise<string[]>
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-suite("--format of every command that finds problems", (test) => {
-  test("init and add say what they wrote, and what is wrong with a file of the command line", async () => {
+suite("--format of every command", (test) => {
+  test("reports written files and problems of init and add", async () => {
     await using folder = await createTemporaryFolder();
     await cp(join(sample, crd), join(folder.path, "in/page.yaml"), { recursive: true });
     await writeFile(join(folder.path, "in/other.yaml"), "kind: ConfigMap\n");
@@ -140,7 +140,7 @@ suite("--format of every command that finds problems", (test) => {
     assert.match(none, /^::error title=no-crds::/);
   });
 
-  test("suggest and graph print what they found, or the problems in its place", async () => {
+  test("reports results or problems of suggest and graph", async () => {
     const shown = await printed(sample, "graph");
     assert.match(String(shown["graph"]), "deployment");
     assert.equal((await printed(sample, "suggest", "caches", "--dry-run"))["updated"], []);
@@ -153,7 +153,7 @@ suite("--format of every command that finds problems", (test) => {
     assert.is((await printed(sample, "graph", "--controller", "web")).diagnostics[0]?.rule, "unknown-controller");
   });
 
-  test("diff annotates what breaks at its place in the project, and says why there is nothing to compare", async () => {
+  test("reports breaking changes of diff at their position, and why a baseline cannot be read", async () => {
     await using folder = await createTemporaryFolder();
     for (const state of ["old", "new"]) {
       await cp(join(sample, "crds"), join(folder.path, state, "crds"), { recursive: true });
@@ -186,7 +186,7 @@ suite("--format of every command that finds problems", (test) => {
     assert.match(rejected, /^::error title=[a-z-]+::workflow\.yaml:\d+:\d+: /);
   });
 
-  test("a file that is not in the checkout is named in the text", async () => {
+  test("github prints the position of a file outside of the checkout in the message", async () => {
     const position = { file: "../elsewhere/a.yaml", line: 3, column: 4 };
     const outside = formatAnnotation({ severity: "error", rule: "x", message: "m", position }, ".");
     assert.is(outside, "::error title=x::../elsewhere/a.yaml:3:4: m");
@@ -198,8 +198,8 @@ suite("--format of every command that finds problems", (test) => {
   });
 });
 
-suite("colours", (test) => {
-  test("are printed where FORCE_COLOR asks for them, and not into a pipe", async () => {
+suite("colors", (test) => {
+  test("are printed with FORCE_COLOR and not into a pipe", async () => {
     const before = process.env["FORCE_COLOR"];
     try {
       delete process.env["FORCE_COLOR"];

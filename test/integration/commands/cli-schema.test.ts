@@ -15,13 +15,13 @@ async function checkOf(kind: string) {
 }
 
 suite("gen-operator schema", (test) => {
-  test("prints the schema of specs as it is published", async () => {
+  test("prints the published schema of the spec", async () => {
     const { status, stdout } = await runCommand(sample, "schema");
     assert.is(status, 0);
     assert.is(stdout, await readFile(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8"));
   });
 
-  test("of a kind accepts the examples, and no field that the kind has not", async () => {
+  test("prints the schema of a custom kind, which accepts the examples and rejects unknown fields", async () => {
     const check = await checkOf("WebPage");
     const names = await readdir(join(sample, "examples"));
     const texts = await Promise.all(names.map((name) => readFile(join(sample, "examples", name), "utf8")));
@@ -35,7 +35,7 @@ suite("gen-operator schema", (test) => {
     }
   });
 
-  test("of a built-in kind follows its definitions, also those that refer to themselves", async () => {
+  test("prints the schema of a built-in kind with its references", async () => {
     const check = await checkOf("Deployment");
     const metadata = { name: "web" };
     const containers = [{ name: "main", image: "nginx", ports: [{ containerPort: 80 }] }];
@@ -49,7 +49,7 @@ suite("gen-operator schema", (test) => {
     assert.is(crd.status, 0, crd.stderr);
   });
 
-  test("an unknown kind is an error that names the nearest", async () => {
+  test("rejects an unknown kind and suggests the closest one", async () => {
     const { status, stdout, stderr } = await runCommand(sample, "schema", "WebPag");
     assert.equal([status, stdout], [1, ""]);
     assert.match(stderr, 'did you mean "WebPage"?');

@@ -39,8 +39,8 @@ function summaryOf(stdout: string): Record<string, number> {
   );
 }
 
-suite("the summary", (test) => {
-  test("of init counts every file of the project, each under the word of its line", async () => {
+suite("summary line", (test) => {
+  test("counts every file of init once: created, unchanged or kept", async () => {
     await using folder = await createTemporaryFolder();
     const first = await runCommand(folder.path, "init", "notes", "--crd", crd);
     const files = await countFiles(join(folder.path, "notes"));
@@ -54,14 +54,14 @@ suite("the summary", (test) => {
     assert.is(linesOf(second.stdout, "kept"), kept);
   });
 
-  test("of init counts a package.json that it adds to as updated", async () => {
+  test("counts a package.json that init extends as updated", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "package.json"), "{}\n");
     const { stdout } = await runCommand(folder.path, "init", ".", "--crd", crd);
     assert.equal(summaryOf(stdout), { created: (await countFiles(folder.path)) - 1, updated: 1 }, stdout);
   });
 
-  test("of generate is the same for the same state, with and without --check", async () => {
+  test("is the same for generate and generate --check if nothing changed", async () => {
     await using folder = await createTemporaryFolder();
     await runCommand(folder.path, "init", "notes", "--crd", crd);
     const project = join(folder.path, "notes");
@@ -72,7 +72,7 @@ suite("the summary", (test) => {
     assert.is(checked.stdout, again.stdout);
   });
 
-  test("of init says that nothing was written when the spec is wrong, and nothing is", async () => {
+  test("reports that init wrote nothing if the spec is invalid", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "workflow.yaml"), "kind: Workflow\n");
     const { status, stderr } = await runCommand(folder.path, "init", ".", "--crd", crd);
@@ -81,7 +81,7 @@ suite("the summary", (test) => {
     assert.equal(await readdir(folder.path), ["workflow.yaml"]);
   });
 
-  test("of init does not claim that nothing was written when only the code could not be generated", async () => {
+  test("reports that no code was generated if only an expression is invalid", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "workflow.yaml"), WRONG_CONDITION);
     const { status, stderr } = await runCommand(folder.path, "init", ".", "--crd", crd);

@@ -34,7 +34,7 @@ async function createProject(workflow?: string) {
 }
 
 suite("gen-operator", (test) => {
-  test("help and version go to standard output, and help names every command", async () => {
+  test("prints help and version to stdout", async () => {
     const help = runProgram(repositoryRoot, "--help");
     assertSucceeds(help);
     for (const command of ["init", "generate", "types"]) assert.match(help.stdout, `gen-operator ${command}`);
@@ -43,7 +43,7 @@ suite("gen-operator", (test) => {
     assert.is(runProgram(repositoryRoot, "--version").stdout, `${version}\n`);
   });
 
-  test("a wrong command ends with 2 and says what is wrong", async () => {
+  test("exits with 2 and a message on stderr for an invalid command line", async () => {
     const cases: [args: string[], message: RegExp][] = [
       [[], /name a command/],
       [["generat"], /^gen-operator: unknown command "generat"; did you mean "generate"\? /],
@@ -74,7 +74,7 @@ suite("gen-operator", (test) => {
   });
 });
 
-suite("a long argument", (test) => {
+suite("long argument", (test) => {
   const long = "x".repeat(20_000);
   const commands: readonly (readonly string[])[] = [
     [long],
@@ -88,7 +88,7 @@ suite("a long argument", (test) => {
     ["init", long, "--example", "webpage"],
   ];
   for (const [index, args] of commands.entries())
-    test(`does not fill the screen: ${args.join(" ").replaceAll(long, "LONG")}`, async () => {
+    test(`is shortened in errors: ${args.join(" ").replaceAll(long, "LONG")}`, async () => {
       const { status, stderr } = await runCommand(repositoryRoot, ...args);
       assert.is.not(status, 0, String(index));
       assert.ok(stderr.length > 0 && stderr.length < 1_000, `${stderr.length} characters`);
@@ -97,7 +97,7 @@ suite("a long argument", (test) => {
 
 suite("gen-operator generate", (test) => {
   test(
-    "writes once, then finds nothing to do, and names what is stale",
+    "writes code once, then reports unchanged files, and lists stale files with --check",
     async () => {
       await using project = await createProject();
       const first = await runCommand(project.path, "generate");
@@ -133,7 +133,7 @@ suite("gen-operator generate", (test) => {
   );
 
   test(
-    "an error leaves everything as it was, also what an earlier run wrote",
+    "writes nothing after an error, and keeps earlier output",
     async () => {
       await using project = await createProject();
       assertSucceeds(await runCommand(project.path, "generate"));
@@ -151,7 +151,7 @@ suite("gen-operator generate", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test("a project that is not there, and one without specs, are errors", async () => {
+  test("rejects a missing folder with 2 and a folder without specs with 1", async () => {
     await using folder = await createTemporaryFolder();
     const empty = await runCommand(repositoryRoot, "generate", "--project", folder.path);
     assert.is(empty.status, 1);
@@ -163,7 +163,7 @@ suite("gen-operator generate", (test) => {
     assert.equal(await filesOf(folder.path), []);
   });
 
-  test("a file of the user's in the place of a generated one is not overwritten", async () => {
+  test("does not overwrite a user's file in src/generated", async () => {
     await using project = await createProject("");
     const spec = {
       apiVersion: "gen-operator.dev/v1alpha1",
@@ -190,7 +190,7 @@ suite("gen-operator generate", (test) => {
 });
 
 suite("gen-operator types", (test) => {
-  test("writes a class for every version of every CRD, and knows when they are stale", async () => {
+  test("writes a class for every version of every CRD, and detects stale files", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(crds, "ordinary/gateways.yaml");
     const first = await runCommand(folder.path, "types", file, "--out", "src/resources");
@@ -215,7 +215,7 @@ suite("gen-operator types", (test) => {
     assert.match(stale.stderr, /^stale index.ts\n/);
   });
 
-  test("files without a CRD are an error, and nothing is written", async () => {
+  test("rejects files without a CRD and writes nothing", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "a.yaml"), "kind: ConfigMap\n");
     const { status, stderr } = await runCommand(folder.path, "types", "a.yaml", "--out", "out");
@@ -232,7 +232,7 @@ suite("gen-operator types", (test) => {
 
 suite("gen-operator init", (test) => {
   test.thorough(
-    "creates a project whose code is generated, and overwrites nothing the second time",
+    "creates a generated project, and overwrites nothing on the second run",
     async () => {
       await using folder = await createTemporaryFolder();
       const crd = join(sample, "crds/webpages.example.com.yaml");
@@ -249,7 +249,7 @@ suite("gen-operator init", (test) => {
   );
 
   test(
-    "a file with several kinds makes a controller for each",
+    "creates a controller for each kind of a file, and quotes the folder in its next step",
     async () => {
       await using folder = await createTemporaryFolder();
       const outcome = await runCommand(folder.path, "init", "the net's", "--crd", join(crds, "ordinary/gateways.yaml"));
@@ -263,7 +263,7 @@ suite("gen-operator init", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test("a file that is no CRD is an error, and no folder is made", async () => {
+  test("rejects a file that is not a CRD and creates no folder", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "a.yaml"), "kind: CustomResourceDefinition\n");
     const { status, stderr } = await runCommand(folder.path, "init", "pages", "--crd", "a.yaml");
@@ -273,7 +273,7 @@ suite("gen-operator init", (test) => {
   });
 });
 
-suite("hostile texts and names", (test) => {
+suite("hostile strings and names", (test) => {
   const kinds = [
     "Object",
     "Map",
@@ -307,7 +307,7 @@ ${kinds.map((kind, index) => `    d${index}: { resource: kinds.example.com/v1/${
 `;
 
   test.thorough(
-    "end up as data in code that compiles",
+    "are emitted as data in code that compiles",
     async () => {
       await using folder = await createTemporaryFolder();
       await cp(join(crds, "hostile"), join(folder.path, "crds"), { recursive: true });

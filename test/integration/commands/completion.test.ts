@@ -79,7 +79,7 @@ suite("completion", (test) => {
   }
 });
 
-suite("the values of a command line", (test) => {
+suite("completion of values", (test) => {
   const complete = (folder: string, ...words: string[]) =>
     runCommand(folder, COMPLETION_FLAG, "gen-operator", ...words);
   const valuesOf = async (folder: string, ...words: string[]) => {
@@ -95,24 +95,29 @@ suite("the values of a command line", (test) => {
     ["rules of explain", webpage, ["explain", "condition-f"], ["condition-field"]],
     ["kinds of Kubernetes", webpage, [...dependent, "--resource", "apps/v1/De"], ["apps/v1/Deployment"]],
     ["kinds of crds/", webpage, [...dependent, "--resource", "example"], ["example.com/v1/WebPage"]],
-    ["no kind that cannot be watched", webpage, [...dependent, "--resource", "v1/Bind"], []],
-    ["kinds of schema, also those", webpage, ["schema", "v1/Bind"], ["v1/Binding"]],
+    ["no kind that cannot be watched for a dependent", webpage, [...dependent, "--resource", "v1/Bind"], []],
+    ["kinds that cannot be watched for schema", webpage, ["schema", "v1/Bind"], ["v1/Binding"]],
     ["values after =", webpage, [...dependent, "--resource=v1/Conf"], ["--resource=v1/ConfigMap"]],
     ["values after = as bash splits them", webpage, [...dependent, "--resource", "=", "v1/Conf"], ["v1/ConfigMap"]],
     ["dependents", webpage, [...dependent, "--depends-on", "s"], ["service"]],
     ["dependents that are not named yet", webpage, [...dependent, "--depends-on", "service", "s"], []],
     ["dependents of the controller", external, [...dependent, "--controller", "zone", "--depends-on", "configM"], []],
-    ["options spelled otherwise", webpage, [...dependent, "--dependsOn", "s"], ["service"]],
+    ["values of options in camelCase", webpage, [...dependent, "--dependsOn", "s"], ["service"]],
     ["controllers", external, ["graph", "--controller", ""], ["tenant", "zone"]],
-    ["the project that is named", SAMPLES, [...dependent, "--project", "webpage", "--depends-on", "s"], ["service"]],
+    [
+      "values of the project that --project names",
+      SAMPLES,
+      [...dependent, "--project", "webpage", "--depends-on", "s"],
+      ["service"],
+    ],
     ["primaries of a controller", webpage, ["add", "controller", "two", "--primary", "ex"], ["example.com/v1/WebPage"]],
   ];
   for (const [title, folder, words, expected] of cases)
-    test(`are completed: ${title}`, async () => {
+    test(`completes ${title}`, async () => {
       assert.equal(await valuesOf(folder, ...words), expected);
     });
 
-  test("are completed from the files that can be read, without an error, and nothing is written", async () => {
+  test("uses the files that can be parsed, reports no errors, and writes nothing", async () => {
     await using folder = await createTemporaryFolder();
     const write = (file: string, text: string) => writeFile(join(folder.path, file), text);
     await mkdir(join(folder.path, "crds"));
@@ -132,7 +137,7 @@ suite("the values of a command line", (test) => {
     assert.equal(await readdir(folder.path, { recursive: true }), before);
   });
 
-  test("of command lines that are wrong are none, without an error", async () => {
+  test("returns nothing for invalid command lines", async () => {
     for (const words of [
       [],
       [""],

@@ -78,7 +78,7 @@ const session = shared(startDev);
 
 suite("npm run dev", (test) => {
   test.thorough(
-    "runs what the author changes, and keeps the objects",
+    "restarts the operator on edits and keeps its objects",
     async () => {
       const dev = await session();
       await dev.see("applied CustomResourceDefinition webpages.example.com");
@@ -102,7 +102,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "generates what a new field of the CRD and a new dependent need",
+    "regenerates code for a new CRD field and a new dependent",
     async () => {
       const dev = await session();
       const client = await dev.client();
@@ -130,7 +130,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "keeps the operator running while something is wrong, and says where",
+    "keeps the operator running during errors, and prints their positions",
     async () => {
       const dev = await session();
       await dev.edit(STUB, /^  data: .*/m, "  data: 1,");
@@ -156,7 +156,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "shows why an operator ended, and starts it with the next change",
+    "prints why the operator exited, and restarts it on the next change",
     async () => {
       const dev = await session();
       await dev.edit(
@@ -173,7 +173,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "goes on after somebody deleted dist, with the kubeconfig and what is compiled",
+    "restores dist after it was deleted, and restarts the operator",
     async () => {
       const dev = await session();
       // The line is printed before the folder is there again. What dev writes meanwhile makes a removal fail now and then.
@@ -201,7 +201,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "ends if another one runs the project, names it, and does not disturb it",
+    "exits with 1 if another process runs the project, without disturbing it",
     async () => {
       const dev = await session();
       const second = await runCommand(dev.folder, "dev");
@@ -213,7 +213,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "shows that an object is gone, and leaves no file or process behind when it is stopped",
+    "logs the deletion of a primary, and leaves no files or processes after shutdown",
     async () => {
       const dev = await session();
       const client = await dev.client();
@@ -229,7 +229,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "says what it lacks: packages, or a kubeconfig",
+    "exits with 1 if packages are not installed or the kubeconfig is missing",
     async () => {
       await using folder = await createTemporaryFolder();
       const bare = await runCommand(folder.path, "dev");
@@ -245,7 +245,7 @@ suite("npm run dev", (test) => {
   );
 
   test.thorough(
-    "leaves no process behind, even if it is killed, and can begin again",
+    "leaves no operator process after SIGKILL, and can be started again",
     async () => {
       await using dev = await startDev();
       await dev.see("default/hello  configMap: created");

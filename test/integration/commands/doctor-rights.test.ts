@@ -37,7 +37,7 @@ async function create(server: TestApiServer, object: Manifest): Promise<void> {
 const doctor = (server: TestApiServer, ...args: string[]) =>
   runCommand(sample, "doctor", "--kubeconfig", server.kubeconfig, ...args);
 
-suite("the rights that doctor asks for", (test) => {
+suite("permissions in doctor", (test) => {
   const cluster = shared(async () => {
     const server = await startTestApiServer({
       crds: ["fixtures/samples/webpage/crds/webpages.example.com.yaml"],
@@ -49,7 +49,7 @@ suite("the rights that doctor asks for", (test) => {
   });
 
   test.thorough(
-    "are all there for the administrator, and none for the operator before its roles are applied",
+    "are complete for the administrator, and all missing for the operator before its roles are applied",
     async () => {
       const server = await cluster();
       const administrator = await doctor(server);
@@ -69,7 +69,7 @@ suite("the rights that doctor asks for", (test) => {
   );
 
   test(
-    "are all there for the operator with its roles, and the right that is missing is named",
+    "are complete for the operator with its roles, and missing ones are listed with kind and verbs",
     async () => {
       const server = await cluster();
       const manifests = await readManifests("deploy/generated/rbac.yaml");
@@ -102,7 +102,7 @@ suite("the rights that doctor asks for", (test) => {
   );
 
   test(
-    "do not keep doctor from comparing the CRDs that the user may get, also beside others",
+    "limit the CRD comparison to the CRDs that the user may get, and skip others",
     async () => {
       const project = join(repositoryRoot, "fixtures/samples/tomcat");
       await using server = await startTestApiServer({
@@ -138,7 +138,7 @@ suite("the rights that doctor asks for", (test) => {
   );
 
   test.thorough(
-    "cannot be asked for as somebody whom the user may not impersonate",
+    "fail the check with advice if the user may not impersonate --as",
     async () => {
       const server = await cluster();
       await using folder = await createTemporaryFolder();

@@ -62,7 +62,7 @@ spec:
 const linesOf = (stdout: string) => stdout.split("\n").slice(1);
 
 suite("doctor --takeover", (test) => {
-  test("says that nothing is taken over yet", async () => {
+  test("reports that no object belongs to the controller yet", async () => {
     await using project = await createProject();
     const { stdout, status } = await project.doctor();
     assert.is(status, 0, stdout);
@@ -70,7 +70,7 @@ suite("doctor --takeover", (test) => {
     assert.match(stdout, "start the operator without formerFieldManagers");
   });
 
-  test("lists what each manager alone holds, but for objects that are only created", async () => {
+  test("lists fields that only a former manager owns, except for objects that are only created", async () => {
     await using project = await createProject();
     const { name, apply } = project;
     await apply("old", "ConfigMap", "settings", { data: { text: "a", gone: "c", both: "d" } });
@@ -91,7 +91,7 @@ suite("doctor --takeover", (test) => {
     );
   });
 
-  test("shows the default that a field gets, no text of a value, and no released field", async () => {
+  test("shows the default of a pruned number, hides other values, and omits released fields", async () => {
     await using project = await createProject();
     const { name, apply } = project;
     const spec = { selector: { matchLabels: labels }, template };
@@ -110,7 +110,7 @@ suite("doctor --takeover", (test) => {
     );
   });
 
-  test("fails if the API server does not let a field go, and names the field", async () => {
+  test("fails if the API server rejects the removal of a field, and names the field", async () => {
     await using project = await createProject();
     const { name, apply } = project;
     await apply("old", "Deployment", "web", { spec: { selector: { matchLabels: labels }, template } });

@@ -64,7 +64,7 @@ function check({ stdout }: CommandOutcome, name: string): string {
 
 suite("doctor without a cluster", (test) => {
   test(
-    "finds nothing wrong with a project that is complete, and says what it skipped",
+    "passes for a complete project and lists skipped checks",
     async () => {
       await using project = await createProject();
       const outcome = await project.doctor();
@@ -76,7 +76,7 @@ suite("doctor without a cluster", (test) => {
   );
 
   test.thorough(
-    "names a lock file that says otherwise, and says that there is none",
+    "fails for a lock file with another version, and warns if there is none",
     async () => {
       await using project = await createProject();
       const locked = { packages: { "node_modules/@gen-operator/runtime": { version: "0.0.9" } } };
@@ -93,7 +93,7 @@ suite("doctor without a cluster", (test) => {
   );
 
   test.thorough(
-    "names packages that are not installed",
+    "fails if packages are not installed",
     async () => {
       await using project = await createProject();
       await rm(join(project.path, "node_modules"));
@@ -106,7 +106,7 @@ suite("doctor without a cluster", (test) => {
   );
 
   test.thorough(
-    "names a runtime of another version than the generator",
+    "fails if the version of the runtime differs from the generator",
     async () => {
       await using project = await createProject();
       await rm(join(project.path, "node_modules"));
@@ -124,7 +124,7 @@ suite("doctor without a cluster", (test) => {
   );
 
   test.thorough(
-    "names compiler options that generated code does not compile with, and those that find less",
+    "fails for incompatible compiler options, and warns about weak ones",
     async () => {
       await using project = await createProject();
       const write = (compilerOptions: object) =>
@@ -153,7 +153,7 @@ suite("doctor without a cluster", (test) => {
   );
 
   test.thorough(
-    "names stale generated code, missing stubs, orphan stubs and errors of the spec",
+    "reports stale code, missing stubs, orphaned stubs and spec errors",
     async () => {
       await using project = await createProject();
       const workflow = join(project.path, "workflow.yaml");
@@ -213,7 +213,7 @@ suite("doctor without a cluster", (test) => {
 
 suite("doctor with a cluster", (test) => {
   test(
-    "finds nothing wrong where the cluster has the CRDs of the project",
+    "passes if the cluster has the CRDs of the project",
     async () => {
       await using server = await startTestApiServer({ crds: [crdFile] });
       await using project = await createProject();
@@ -228,7 +228,7 @@ suite("doctor with a cluster", (test) => {
   );
 
   test.thorough(
-    "names a CRD that the cluster lacks, and the command that applies it",
+    "names a CRD that the cluster lacks and the command that applies it",
     async () => {
       await using server = await startTestApiServer();
       await using project = await createProject();
@@ -244,7 +244,7 @@ suite("doctor with a cluster", (test) => {
   );
 
   test(
-    "names by its path each field in which the schemas differ",
+    "lists the path of each field that differs between the schemas",
     async () => {
       const crd = await changedCrd(({ spec }) => {
         const properties = spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"]?.properties ?? {};
@@ -263,7 +263,7 @@ suite("doctor with a cluster", (test) => {
   );
 
   test.thorough(
-    "warns where the cluster has only more than the project, and fails where it does not serve the version",
+    "warns if the cluster only has more fields, and fails if it does not serve the version",
     async () => {
       const more = await changedCrd(({ spec }) => {
         const properties = spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"]?.properties ?? {};
@@ -296,7 +296,7 @@ suite("doctor with a cluster", (test) => {
   );
 
   test.thorough(
-    "fails where the server is away, the file is missing or the context is unknown, and skips the rest",
+    "fails if the server, kubeconfig or context is unavailable, and skips the other checks",
     async () => {
       const server = await startTestApiServer();
       await using project = await createProject();

@@ -41,7 +41,7 @@ function integersOf(text: string, member: string): string[] {
 
 suite("integers beyond 2^53", (test) => {
   test(
-    "of a CRD that a cluster has are those of the project, and doctor sees a change of the last digit",
+    "are kept in a CRD from a cluster, and doctor reports a change of the last digit",
     async () => {
       await using server = await startTestApiServer();
       await send(server, `POST ${DEFINITIONS}`, definitionText());
@@ -72,7 +72,7 @@ suite("integers beyond 2^53", (test) => {
   );
 
   test(
-    "of the CRDs and the examples of a project arrive in the API server of dev",
+    "are kept when dev applies CRDs and examples",
     async () => {
       await using folder = await createTemporaryFolder();
       const [project, kubeconfigFile] = [join(folder.path, "numbers"), join(folder.path, "kubeconfig")];

@@ -30,7 +30,7 @@ async function edit(folder: string, path: string, from: string, to: string): Pro
 
 suite("generate --dry-run", (test) => {
   test(
-    "writes nothing, and its diff applied is what generate writes",
+    "writes nothing, and prints a diff that applies to what generate writes",
     async () => {
       await using project = await createPagesProject();
       await edit(
@@ -68,7 +68,7 @@ suite("generate --dry-run", (test) => {
     LONG,
   );
 
-  test.thorough("fails where generate fails, and excludes the other modes", async () => {
+  test.thorough("exits with 1 where generate fails, and with 2 together with --check or --watch", async () => {
     await using project = await createPagesProject();
     await edit(project.path, "workflow.yaml", "dependents:", "dependants:");
     const { status, stdout, stderr } = await runCommand(project.path, "generate", "--dry-run");
@@ -85,7 +85,7 @@ suite("generate --dry-run", (test) => {
 
 suite("generate --watch", (test) => {
   test.thorough(
-    "generates after every save, also of an editor that replaces files, and survives what is wrong for a while",
+    "generates after each save, also by rename, and continues after invalid input",
     async () => {
       await using project = await createPagesProject();
       await using watch = startProgram(project.path, "generate", "--watch");

@@ -17,7 +17,7 @@ const LONG = { timeoutMs: 180_000 };
 const names = Object.keys(EXAMPLES);
 
 suite("init --example", (test) => {
-  test("knows every sample of the repository, and help names each", async () => {
+  test("offers every sample of the repository, listed in the help", async () => {
     assert.equal([...names].sort(), (await readdir(join(repositoryRoot, "fixtures/samples"))).sort());
     const { stdout } = await runCommand(repositoryRoot, "init", "--help");
     for (const [name, text] of Object.entries(EXAMPLES))
@@ -26,7 +26,7 @@ suite("init --example", (test) => {
 
   for (const name of names) {
     test.thorough(
-      `${name} compiles, is up to date, and has objects to start with`,
+      `creates ${name}, which compiles, is up to date, and has examples that apply`,
       async () => {
         await using folder = await createTemporaryFolder();
         const { status, stdout, stderr } = await runCommand(folder.path, "init", "project", "--example", name);
@@ -65,7 +65,7 @@ suite("init --example", (test) => {
     );
   }
 
-  test.thorough("overwrites nothing, says what it keeps, and can be run again", async () => {
+  test.thorough("keeps existing files, lists them, and can be run again", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "README.md"), "mine\n");
     const first = await runCommand(folder.path, "init", ".", "--example", "webpage", "--name", "pages");
@@ -77,7 +77,7 @@ suite("init --example", (test) => {
     assert.not.match(again.stdout, /^(created|updated)/m);
   });
 
-  test("excludes CRDs of one's own, and names the examples", async () => {
+  test("rejects --crd and unknown examples with 2", async () => {
     await using folder = await createTemporaryFolder();
     const both = await runCommand(folder.path, "init", "a", "--example", "webpage", "--crd", "b.yaml");
     assert.is(both.status, 2);
@@ -88,7 +88,7 @@ suite("init --example", (test) => {
     assert.equal(await readdir(folder.path), []);
   });
 
-  test.thorough("the package of the templates has the examples without what is generated", async () => {
+  test.thorough("uses examples that the templates package contains without generated files", async () => {
     const target = await mkdtemp(join(repositoryRoot, "test/dist/pack-"));
     try {
       const packed = spawnSync("npm", ["pack", "--json", "--pack-destination", target], {

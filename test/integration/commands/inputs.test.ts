@@ -34,8 +34,8 @@ function pipe(folder: string, input: string, ...args: string[]) {
   return spawnSync(process.execPath, [program, ...args], { cwd: folder, input, encoding: "utf8" });
 }
 
-suite("the inputs of types", (test) => {
-  test("somebody who waits is told of each file and of each kind", async () => {
+suite("input of types", (test) => {
+  test("is reported step by step for each file and kind", async () => {
     await using folder = await createInputs();
     const steps: string[] = [];
     const files = ["page.yaml", "inner/podwatches.example.com.yaml"].map((file) => join(folder.path, "crds", file));
@@ -52,7 +52,7 @@ suite("the inputs of types", (test) => {
   });
 
   test.thorough(
-    "a folder, a pattern and its files are the same",
+    "may be a folder, a glob or files, with the same output",
     async () => {
       const outputs: string[][] = [];
       for (const inputs of [["crds"], ["crds/**/*.yaml"], ["crds/page.yaml", "crds/inner", "./crds/page.yaml"]]) {
@@ -69,7 +69,7 @@ suite("the inputs of types", (test) => {
   );
 
   test.thorough(
-    "the standard input may be a stream of documents, a list, or JSON",
+    "may be multiple documents, a list or JSON on stdin",
     async () => {
       const crd = await readFile(pageCrd, "utf8");
       const { parse } = await import("yaml");
@@ -104,7 +104,7 @@ suite("the inputs of types", (test) => {
   );
 
   test(
-    "a URL, an empty folder and a pattern without a match are refused with what to do",
+    "is rejected with advice for a URL, an empty folder, a glob without matches or a missing file",
     async () => {
       await using folder = await createTemporaryFolder();
       await mkdir(join(folder.path, "empty"));
@@ -127,7 +127,7 @@ suite("the inputs of types", (test) => {
   );
 
   test.thorough(
-    "versions are selected by name and by whether they are served",
+    "is filtered by --version and --served-only",
     async () => {
       await using folder = await createTemporaryFolder();
       const text = await readFile(pageCrd, "utf8");
@@ -155,8 +155,8 @@ suite("the inputs of types", (test) => {
   );
 });
 
-suite("the inputs of init", (test) => {
-  test("that define one kind twice are refused before anything is written", async () => {
+suite("input of init", (test) => {
+  test("is rejected if two CRDs define one kind, and nothing is written", async () => {
     await using folder = await createInputs();
     await cp(pageCrd, join(folder.path, "crds/inner/again.yaml"));
     const { status, stdout, stderr } = await runCommand(folder.path, "init", "pages", "--crd", "crds");
@@ -168,7 +168,7 @@ suite("the inputs of init", (test) => {
     assert.not.ok((await readdir(folder.path)).includes("pages"));
   });
 
-  test("of which the model has an error are refused before anything is written", async () => {
+  test("is rejected if a spec of the folder is in conflict, and nothing is written", async () => {
     await using folder = await createTemporaryFolder();
     await mkdir(join(folder.path, "pages"));
     const spec =
@@ -181,9 +181,9 @@ suite("the inputs of init", (test) => {
   });
 });
 
-suite("the CRDs of a cluster", (test) => {
+suite("input from a cluster", (test) => {
   test.thorough(
-    "are found by kind, name, plural and group, and make the types that their files make",
+    "is found by kind, plural, group and version, and generates the same types as from files",
     async () => {
       await using server = await startTestApiServer({ crds: [pageCrd] });
       await using files = await createTemporaryFolder();
@@ -232,7 +232,7 @@ suite("the CRDs of a cluster", (test) => {
   );
 
   test(
-    "make a project, with the definition as it can be applied",
+    "creates a project whose CRD has no server-side fields, and an example that is not recreated",
     async () => {
       await using server = await startTestApiServer({ crds: [pageCrd] });
       await using folder = await createTemporaryFolder();

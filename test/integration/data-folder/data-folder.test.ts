@@ -37,8 +37,8 @@ interface Service extends ApiObject {
 const SERVICES = "/api/v1/namespaces/default/services";
 const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 
-suite("a data folder", (test) => {
-  test("gives the next server every object as it was, and revisions that go on", async () => {
+suite("data folder", (test) => {
+  test("restores every object unchanged, and continues the resource versions", async () => {
     const before = new Map<string, string>();
     const collections = ["/api/v1/namespaces", CONFIG_MAPS, WIDGETS, "/apis/rbac.authorization.k8s.io/v1/clusterroles"];
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -65,7 +65,7 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("lets a watch go on from a version of the server before, deletions included", async () => {
+  test("lets a watch resume from a resourceVersion before the restart, deletions included", async () => {
     let from = "";
     await inTurn(
       {},
@@ -86,7 +86,7 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("tells a watch from before its history that it is too old, as the server before would have", async () => {
+  test("returns 410 for a watch before the history limit or a compaction, also after a restart", async () => {
     let from = "";
     const after = (writes: number) => `${CONFIG_MAPS}?watch=true&resourceVersion=${Number(from) + writes}`;
     await inTurn(
@@ -112,7 +112,7 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("keeps addresses and ports of Services from being given out again", async () => {
+  test("does not reassign cluster IPs and node ports after a restart", async () => {
     const given: (string | number)[] = [];
     const add = async (server: ApiServer, name: string): Promise<void> => {
       const body = await apiRequestOrThrow<Service>(server, `POST ${SERVICES}`, service(name));
@@ -129,7 +129,7 @@ suite("a data folder", (test) => {
     assert.is(new Set(given).size, 6);
   });
 
-  test("keeps the tokens, the keys of service accounts and the certificate", async () => {
+  test("keeps tokens, ServiceAccount keys and the CA", async () => {
     const tokens: string[] = [];
     let ca: string | undefined;
     await inTurn(
@@ -158,7 +158,7 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("keeps what is under way: a definition that waits for its objects is deleted by the next server", async () => {
+  test("continues the deletion of a CRD that waits for its objects", async () => {
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
     await inTurn(
       {},
@@ -186,7 +186,7 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("brings the definitions that are given up to date, and leaves other given objects as they are", async () => {
+  test("updates given CRDs, and keeps other given objects", async () => {
     const [first, second] = [widgetDefinition(), widgetDefinition() as { spec: { names: object } }];
     Object.assign(second.spec.names, { shortNames: ["wdg"] });
     const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "operator" } };
@@ -205,7 +205,7 @@ suite("a data folder", (test) => {
     }
   });
 
-  test("has one server at a time", async () => {
+  test("rejects a second server", async () => {
     await using folder = await createTemporaryFolder();
     await using _first = await startApiServer({ tls: false, dataDir: folder.path });
     await assert.rejects(
@@ -214,14 +214,14 @@ suite("a data folder", (test) => {
     );
   });
 
-  test("is not readable for others", async () => {
+  test("is created with mode 0700", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "data");
     await filled(path);
     assert.is((await stat(path)).mode & 0o777, 0o700);
   });
 
-  test("that exists already is closed to others, new or with the data of an earlier server, before a key is in it", async () => {
+  test("that exists is restricted to mode 0700", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "data");
     await mkdir(path);
@@ -232,7 +232,7 @@ suite("a data folder", (test) => {
     }
   });
 
-  test("that is open to others and has other files is refused, and keeps its mode", async () => {
+  test("with mode 0755 and foreign files is rejected and keeps its mode", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "data");
     await mkdir(path, { mode: 0o755 });
@@ -244,7 +244,7 @@ suite("a data folder", (test) => {
     await filled(path);
   });
 
-  test("is not created by a start that is refused for its options", async () => {
+  test("is not created if options are invalid", async () => {
     await using folder = await createTemporaryFolder();
     const dataDir = join(folder.path, "data");
     for (const options of [{ simulate: ["deployment" as never] }, { faults: [{ verb: "lists" as never }] }])
@@ -253,7 +253,7 @@ suite("a data folder", (test) => {
     assert.equal(await readdir(folder.path), []);
   });
 
-  test("can be opened again after a start that is refused for what it finds later", async () => {
+  test("can be opened again after a failed start", async () => {
     await using folder = await createTemporaryFolder();
     const dataDir = join(folder.path, "data");
     await using other = await startApiServer({ tls: false });
@@ -269,7 +269,7 @@ suite("a data folder", (test) => {
     }
   });
 
-  test("that cannot be a folder is refused", async () => {
+  test("that cannot be created is rejected", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "file");
     await writeFile(path, "");
@@ -282,7 +282,7 @@ suite("a data folder", (test) => {
       await assert.rejects(startApiServer({ dataDir: system }), `the data folder ${system} cannot be made`);
   });
 
-  test("is made with the folders above it", async () => {
+  test("is created with its parent folders", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "a/b/c");
     await using server = await startApiServer({ tls: false, dataDir: path });
@@ -290,7 +290,7 @@ suite("a data folder", (test) => {
     await server.close();
   });
 
-  test("that is damaged is refused: a file that was changed, one that is missing, a version that is gone", async () => {
+  test("is rejected if a file is damaged or missing, or an object version is lost", async () => {
     const damages: ((path: string) => Promise<void>)[] = [
       async (path) => {
         const name = (await readdir(path)).find((file) => file.endsWith(".log")) ?? "";
@@ -328,7 +328,7 @@ suite("a data folder", (test) => {
     }
   });
 
-  test.thorough("that is full ends the server with a message, and nothing acknowledged is lost", async () => {
+  test.thorough("on a full disk: ends the server with 1 and an error, and keeps acknowledged writes", async () => {
     await using folder = await createTemporaryFolder();
     const bin = join(repositoryRoot, "apiserver/bin/apiserver.js");
     const args = [process.execPath, bin, "--no-tls", "--data-dir", "data", "--token", "secret"];
@@ -362,7 +362,7 @@ suite("a data folder", (test) => {
   });
 
   test.thorough(
-    "needs a package, which is named where it is missing; a server that keeps nothing does not load it",
+    "requires classic-level with an error if missing, and a server without a folder does not load it",
     async () => {
       await using folder = await createTemporaryFolder();
       const without =

@@ -38,8 +38,8 @@ function contentOf(store: Store): unknown {
   return { revision: store.revision, resources };
 }
 
-suite("a data folder and random writes", (test) => {
-  test("the next store has the same objects, history and revision", async () => {
+suite("data folder with random writes", (test) => {
+  test("restores objects, history and revision after each reopen", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         await using temporary = await createTemporaryFolder();

@@ -30,10 +30,10 @@ function demo(args: string[] = [], { endsAt }: { endsAt?: string } = {}): Promis
 
 const leftFolders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("gen-operator-demo-"));
 
-suite("the demo", (test) => {
-  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
+suite("demo", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("all tests", ONLY_THOROUGH);
   test(
-    "generates, compiles and runs the sample, and leaves nothing behind",
+    "generates, compiles and runs the sample, and leaves no folders",
     async () => {
       const { code, output } = await demo();
       assert.is(code, 0, output);
@@ -51,7 +51,7 @@ suite("the demo", (test) => {
   );
 
   test(
-    "does the same on a cluster that is there already",
+    "runs on an existing cluster",
     async () => {
       await using server = await startTestApiServer({ simulate: true });
       const { code, output } = await demo(["--kubeconfig", server.kubeconfig]);
@@ -62,7 +62,7 @@ suite("the demo", (test) => {
   );
 
   test(
-    "deletes what it has made in a cluster when somebody ends it",
+    "deletes its objects on SIGINT and exits with 1",
     async () => {
       await using server = await startTestApiServer({ simulate: true });
       const { code, output } = await demo(["--kubeconfig", server.kubeconfig], {
@@ -81,7 +81,7 @@ suite("the demo", (test) => {
   );
 
   test(
-    "says what is wrong and exits with 1 when there is no cluster",
+    "exits with 1 and an error if the kubeconfig is missing",
     async () => {
       const { code, output } = await demo(["--kubeconfig", "/nowhere/kubeconfig"]);
       assert.is(code, 1);

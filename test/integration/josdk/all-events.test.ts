@@ -48,8 +48,8 @@ function allEventsController(
 const one = (metadata: object = {}) => ({ metadata: { name: "one", ...metadata }, spec: { value: "last" } });
 const config = { metadata: { name: "config", annotations: { sample: "one" } } };
 
-suite("a controller that reconciles on all events", (test) => {
-  test("sees a primary without finalizers when it is gone, in its last state", async () => {
+suite("onAllEvents", (test) => {
+  test("reconciles a primary without finalizers after its deletion, with its last known state", async () => {
     await using space = await openSpace();
     const values: unknown[] = [];
     const { controller, seen } = allEventsController((_, { spec }) => values.push(spec.value));
@@ -69,7 +69,7 @@ suite("a controller that reconciles on all events", (test) => {
     assert.equal(running.operator.controller("sample").counts(), { states: 0, timers: 0, queued: 0, running: 0 });
   });
 
-  test("adds and removes its finalizer itself, and sees the primary there, going and gone", async () => {
+  test("lets the reconciler manage its own finalizer, and reconciles the primary once after its deletion", async () => {
     await using space = await openSpace();
     const { controller, seen } = allEventsController((sight, primary, client) => {
       if (sight === "there" && primary.metadata.finalizers === undefined) return setFinalizers(client, primary, [OURS]);
@@ -87,7 +87,7 @@ suite("a controller that reconciles on all events", (test) => {
     assert.is(seen.filter((sight) => sight === "gone").length, 1);
   });
 
-  test("sees a primary that a foreign finalizer holds as going until that lets go", async () => {
+  test("reports a primary as terminating until a foreign finalizer is removed", async () => {
     await using space = await openSpace();
     const { controller, seen } = allEventsController(() => {});
     await using running = await space.start([controller]);
@@ -101,7 +101,7 @@ suite("a controller that reconciles on all events", (test) => {
     await waitFor("it is gone", () => seen.at(-1) === "gone");
   });
 
-  test("tries a deletion again that failed, and sooner because of an event", async () => {
+  test("retries a failed reconcile of a deleted primary, and earlier on a secondary event", async () => {
     await using space = await openSpace();
     let failures = 2;
     const slow = { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxRetries: 5 };
@@ -127,7 +127,7 @@ suite("a controller that reconciles on all events", (test) => {
     }
   });
 
-  test("reconciles for an event after the last attempt for a deletion, too", async () => {
+  test("reconciles a deleted primary for an event after its retries are exhausted", async () => {
     await using space = await openSpace();
     let isBroken = true;
     const { controller, seen } = allEventsController(
@@ -151,7 +151,7 @@ suite("a controller that reconciles on all events", (test) => {
     assert.is(running.operator.controller("sample").counts().states, 0);
   });
 
-  test("may put a finalizer on some primaries only, and sees all of them go", async () => {
+  test("supports a finalizer on some primaries only, and reconciles the deletion of each", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const { controller } = allEventsController((sight, primary, client) => {

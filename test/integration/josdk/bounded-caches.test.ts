@@ -10,10 +10,10 @@ import { spacesOf } from "./space.js";
 
 const openSpace = spacesOf();
 
-suite("a cache of one object", (test) => {
+suite("maxCachedObjects: 1", (test) => {
   for (const kind of [Sample, ClusterSample]) {
     const { scope } = kind.definition;
-    test(`serves three primaries, ${scope === "Cluster" ? "cluster-scoped" : "in a namespace"}`, async () => {
+    test(`reconciles three primaries ${scope === "Cluster" ? "that are cluster-scoped" : "in a namespace"} with their secondaries`, async () => {
       await using space = await openSpace();
       const mapper = byAnnotation(kind, { name: "sample", ...(scope === "Cluster" ? {} : { namespace: "in" }) });
       const controller = sampleController(

@@ -33,8 +33,8 @@ function statusController(sources: () => readonly EventSource[]) {
   );
 }
 
-suite("event sources that are registered while the operator runs", (test) => {
-  test("a source that a reconcile registers stands beside the others, and brings events", async () => {
+suite("dynamic event source", (test) => {
+  test("registered in a reconcile is available beside the others, and triggers reconciles", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "Secret", plural: "secrets", scope: "Namespaced" });
     const seen: string[] = [];
@@ -60,8 +60,8 @@ suite("event sources that are registered while the operator runs", (test) => {
   });
 });
 
-suite("event sources of the user", (test) => {
-  test("a source of the user's own reconciles as often as it says", async () => {
+suite("user-defined event source", (test) => {
+  test("triggers reconciles on its own schedule until the operator stops", async () => {
     await using space = await openSpace();
     let calls = 0;
     const periodic = (): EventSource => {
@@ -88,7 +88,7 @@ suite("event sources of the user", (test) => {
     assert.is(calls, before, "nothing rings after the stop");
   });
 
-  test("the resources of each primary are polled until it is gone", async () => {
+  test("polls the resources of each primary until the primary is deleted", async () => {
     await using space = await openSpace();
     const values = new Map([
       ["one", "first"],
@@ -124,8 +124,8 @@ suite("event sources of the user", (test) => {
   });
 });
 
-suite("informer sources", (test) => {
-  test("what happens to a secondary is in the status of its primary, with one reconcile for each", async () => {
+suite("informer source", (test) => {
+  test("reconciles the primary once for each creation and deletion of a secondary", async () => {
     await using space = await openSpace();
     const controller = statusController(() => [
       informerSource({ name: "configs", resource: ConfigMap, mapper: bySample }),
@@ -141,7 +141,7 @@ suite("informer sources", (test) => {
     assert.is(running.events.length, 3);
   });
 
-  test("a kind without a class is created, changed and deleted like any other", async () => {
+  test("delivers creations, updates and deletions of an untyped kind", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
     const valueOf = (object: KubernetesObject | undefined) =>
@@ -160,7 +160,7 @@ suite("informer sources", (test) => {
     await space.until(Sample, "one", ({ status }) => status?.value === "none");
   });
 
-  test("secondaries of another cluster are found by their annotations", async () => {
+  test("maps secondaries of another cluster by annotations", async () => {
     await using space = await openSpace();
     await using remote = await startTestApiServer();
     const { url, token, ca } = remote;
@@ -179,7 +179,7 @@ suite("informer sources", (test) => {
     await client.close();
   });
 
-  test("an object that two sources know is there once if that is asked for, and its events come once", async () => {
+  test("deduplicates an object that two sources cache, and coalesces its events", async () => {
     await using space = await openSpace();
     const seen: [all: number, distinct: number, latest: string | undefined][] = [];
     const controller = sampleController(
@@ -209,7 +209,7 @@ suite("informer sources", (test) => {
     assert.ok(seen.length <= 3, `${seen.length} reconciles`);
   });
 
-  test("each of two sources of one kind brings its own events", async () => {
+  test("delivers events of its own label selector only, beside another source of the kind", async () => {
     await using space = await openSpace();
     const sources: string[] = [];
     const source = (name: string) =>
@@ -233,7 +233,7 @@ suite("informer sources", (test) => {
     assert.equal(sources, ["right", "left"]);
   });
 
-  test("the server selects secondaries and primaries by their fields", async () => {
+  test("filters secondaries and primaries by fieldSelector on the server", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const controller = sampleController(
@@ -263,10 +263,10 @@ suite("informer sources", (test) => {
   });
 });
 
-suite("which primaries a secondary concerns", (test) => {
+suite("mapper", (test) => {
   const namesOf = ({ data }: DataObject) => (data?.["samples"] ?? "").split(",").filter((name) => name !== "");
 
-  test("one secondary concerns all primaries that an index finds for it", async () => {
+  test("enqueues all primaries that an index returns for a secondary", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const controller = sampleController(
@@ -294,7 +294,7 @@ suite("which primaries a secondary concerns", (test) => {
     assert.equal(seen.sort(), ["one", "two"]);
   });
 
-  test("primaries that say what they refer to have it from their first reconcile on, and its changes", async () => {
+  test("with primaryToSecondary provides references in the first reconcile, and enqueues their changes", async () => {
     await using space = await openSpace();
     const controller = statusController(() => [
       informerSource<DataObject, Sample>({
@@ -315,7 +315,7 @@ suite("which primaries a secondary concerns", (test) => {
     assert.is(running.events.length, 4);
   });
 
-  test("what a mapper finds through primaries is found for a primary that came later, too, and tells it", async () => {
+  test("maps a cached secondary to a primary created later, and enqueues the deletion", async () => {
     await using space = await openSpace();
     const seen: [related: string | undefined, named: string | undefined][] = [];
     const controller = sampleController(
@@ -347,7 +347,7 @@ suite("which primaries a secondary concerns", (test) => {
     assert.equal(seen[1], [undefined, undefined]);
   });
 
-  test("when its references change, those that it keeps, gets and loses are all told", async () => {
+  test("enqueues kept, added and removed primaries when the references of a secondary change", async () => {
     await using space = await openSpace();
     const mapper = (object: DataObject): ObjectKey[] =>
       namesOf(object).map((name) => keyOf({ name, namespace: object.metadata.namespace }));

@@ -38,7 +38,7 @@ async function countReconciles(space: Space, reconcile: SampleReconciler["reconc
   return running.events.length;
 }
 
-suite("what a reconcile writes of its primary", (test) => {
+suite("writes of the primary", (test) => {
   const specs: [string, (samples: Samples, primary: Sample) => Promise<unknown>][] = [
     ["apply", (samples, primary) => samples.apply({ metadata: refTo(primary), spec: { other: "own" } })],
     ["update", (samples, primary) => samples.update({ ...primary, spec: { ...primary.spec, other: "own" } })],
@@ -46,7 +46,7 @@ suite("what a reconcile writes of its primary", (test) => {
     ["mergePatch", (samples, primary) => samples.mergePatch({ metadata: refTo(primary), spec: { other: "own" } })],
   ];
   for (const [verb, write] of specs)
-    test(`${verb} is stored, keeps the fields of others, and makes no reconcile`, async () => {
+    test(`${verb} stores the change, keeps fields of other managers, and triggers no reconcile`, async () => {
       await using space = await openSpace();
       const reconciles = await countReconciles(space, async ({ primary, context }) => {
         await write(context.resources.of(Sample), primary);
@@ -69,7 +69,7 @@ suite("what a reconcile writes of its primary", (test) => {
     ],
   ];
   for (const [verb, write] of statuses)
-    test(`${verb} is stored, and makes no reconcile`, async () => {
+    test(`${verb} stores the status, and triggers no reconcile`, async () => {
       await using space = await openSpace();
       const reconciles = await countReconciles(space, async ({ primary, context }) => {
         await write(context.resources.of(Sample), primary);
@@ -79,7 +79,7 @@ suite("what a reconcile writes of its primary", (test) => {
       assert.is(reconciles, 1);
     });
 
-  test("what is rescheduled runs again although the event of the write is filtered", async () => {
+  test("are filtered, but a reconcile rescheduled with rescheduleAfterMs still runs", async () => {
     await using space = await openSpace();
     let calls = 0;
     const reconciles = await countReconciles(space, async ({ primary, context }) => {
@@ -92,7 +92,7 @@ suite("what a reconcile writes of its primary", (test) => {
   });
 
   for (const moment of MOMENTS)
-    test(`what somebody else changes ${moment} the write is seen`, async () => {
+    test(`do not hide a change that another client makes ${moment} the write`, async () => {
       await using space = await openSpace();
       const seen = await labelsSeen(space, moment, {
         theirs: () => space.patch(Sample, "one", { metadata: { labels: { theirs: "label" } } }),
@@ -105,7 +105,7 @@ suite("what a reconcile writes of its primary", (test) => {
     });
 });
 
-suite("what a reconcile writes of a secondary", (test) => {
+suite("writes of a secondary", (test) => {
   const writes: [string, (configs: ConfigMaps, live: DataObject) => Promise<unknown>][] = [
     ["apply", (configs, live) => configs.apply({ metadata: refTo(live), data: { own: "value" } })],
     ["update", (configs, live) => configs.update({ ...live, data: { ...live.data, own: "value" } })],
@@ -113,7 +113,7 @@ suite("what a reconcile writes of a secondary", (test) => {
     ["mergePatch", (configs, live) => configs.mergePatch({ metadata: refTo(live), data: { own: "value" } })],
   ];
   for (const [verb, write] of writes)
-    test(`create and then ${verb} are stored and read, and make no reconcile`, async () => {
+    test(`create followed by ${verb} are visible in the same reconcile, and trigger no other`, async () => {
       await using space = await openSpace();
       const read: unknown[] = [];
       const reconciles = await countReconciles(space, async ({ primary, context }) => {
@@ -130,7 +130,7 @@ suite("what a reconcile writes of a secondary", (test) => {
       assert.is(reconciles, 1);
     });
 
-  test("several applies after one another make no reconcile", async () => {
+  test("apply 5 times in one reconcile without triggering another", async () => {
     await using space = await openSpace();
     const reconciles = await countReconciles(space, async ({ primary, context }) => {
       const configs = context.resources.of(ConfigMap);
@@ -142,7 +142,7 @@ suite("what a reconcile writes of a secondary", (test) => {
   });
 
   for (const moment of MOMENTS)
-    test(`what somebody else changes ${moment} the apply is seen`, async () => {
+    test(`do not hide a change that another client makes ${moment} the apply`, async () => {
       await using space = await openSpace();
       const metadata = { name: "one", annotations: { sample: "one" } };
       await space.create(ConfigMap, { metadata, data: { value: "theirs" } });

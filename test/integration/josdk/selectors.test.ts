@@ -13,7 +13,7 @@ const openSpace = spacesOf();
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
 suite("filters and selectors", (test) => {
-  test("only primaries with the labels are reconciled, also when they get or lose them", async () => {
+  test("reconcile only primaries that match the labelSelector, including those that start to match", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const controller = sampleController(
@@ -34,7 +34,7 @@ suite("filters and selectors", (test) => {
     assert.equal(seen, ["with", "without"]);
   });
 
-  test("a primary that is not selected any more keeps its finalizer, which the log says", async () => {
+  test("keep the finalizer of a primary that no longer matches, and log one warning", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => {}, cleanup: () => {} }, { labelSelector: "app=ours" });
     await using running = await space.start([controller]);
@@ -60,7 +60,7 @@ suite("filters and selectors", (test) => {
     );
   });
 
-  test("two controllers share a kind by their label selectors", async () => {
+  test("divide the primaries of a kind between two controllers by labelSelector", async () => {
     await using space = await openSpace();
     const controllers = ["a", "b"].map((name) =>
       sampleController(
@@ -80,7 +80,7 @@ suite("filters and selectors", (test) => {
     ]);
   });
 
-  test("the user's filters keep changes of primaries and secondaries from being reconciled", async () => {
+  test("ignore updates of primaries and secondaries that onUpdate rejects", async () => {
     await using space = await openSpace();
     const isTold = ({ metadata }: KubernetesObject) => metadata.labels?.["silent"] === undefined;
     const controller = sampleController(
@@ -116,7 +116,7 @@ suite("filters and selectors", (test) => {
     await reconciles(4);
   });
 
-  test("without the default filter the user's alone decides", async () => {
+  test("use only the user-defined filter with defaultFilters: false", async () => {
     await using space = await openSpace();
     const triggerOf = ({ metadata }: Sample) => metadata.annotations?.["trigger"];
     const controller = sampleController(
@@ -146,7 +146,7 @@ suite("filters and selectors", (test) => {
     await reconciles(3);
   });
 
-  test("namespaces that are taken up and given up while it runs change primaries and secondaries", async () => {
+  test("follow setNamespaces() for primaries and secondaries at runtime", async () => {
     await using space = await openSpace();
     const second = `${space.namespace}-more`;
     await space.client.create(Namespace, { metadata: { name: second } });

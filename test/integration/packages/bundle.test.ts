@@ -116,7 +116,7 @@ const plainBundle = shared(createBundle);
 
 suite("bundle of a new project", (test) => {
   test.thorough(
-    "has nothing of client-node or, without rules in CEL, of their evaluator, and in the file that starts only what every start needs",
+    "excludes client-node and the CEL evaluator, and loads optional modules lazily",
     async () => {
       const bundle = await plainBundle();
       const sources = await bundle.readSources();
@@ -140,7 +140,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "has a map of the file with the code of the project alone, as Node goes through each file with a map at the start",
+    "has a source map only for the project's own code",
     async () => {
       const bundle = await plainBundle();
       const maps = await bundle.readMaps();
@@ -158,7 +158,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "is ASCII but for other packages, so that V8 keeps it in one byte a character",
+    "contains only ASCII outside of third-party packages",
     async () => {
       const bundle = await plainBundle();
       const texts = await bundle.readTexts();
@@ -174,7 +174,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "has the licences of the packages in it beside it, of each once, and none of packages that are not in it",
+    "lists the license of each bundled package once, and of no other package",
     async () => {
       const bundle = await plainBundle();
       const text = await bundle.readNotices();
@@ -194,7 +194,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "has no character beyond Latin-1, with which V8 would keep it in two bytes for each",
+    "contains only Latin-1 characters in the program",
     async () => {
       const bundle = await plainBundle();
       assert.equal((await bundle.readProgram()).match(/[^\0-\xff]/g), null);
@@ -203,7 +203,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "has maps of a fraction of its size, because Node keeps them in memory",
+    "has a source map smaller than a tenth of the program",
     async () => {
       const bundle = await plainBundle();
       const { program, map } = await bundle.readSizes();
@@ -213,7 +213,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "refuses an auth-provider without client-node",
+    "rejects an auth-provider in the kubeconfig without client-node",
     async () => {
       const token = createOidcToken();
       await using server = await startServer(token);
@@ -226,7 +226,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "works with an auth-provider once client-node is one of the dependencies",
+    "supports an auth-provider if client-node is a dependency",
     async () => {
       const token = createOidcToken();
       await using server = await startServer(token);
@@ -243,7 +243,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "reads a file of settings, names the TypeScript file of an error and of packages the line of the bundle, and says that it cannot be pretty",
+    "reads a settings file, logs stacks with TypeScript positions, and reports missing pino-pretty",
     async () => {
       const token = createOidcToken();
       await using server = await startServer(token);
@@ -271,7 +271,7 @@ suite("bundle of a new project", (test) => {
   );
 
   test.thorough(
-    "traces with the tracer provider that the program registers",
+    "exports spans to the tracer provider of the program",
     async () => {
       await using server = await startServer("secret");
       const dependencies = { "@opentelemetry/api": "^1.9.1", "@opentelemetry/sdk-trace-base": "^2.12.1" };

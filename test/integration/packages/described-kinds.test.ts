@@ -115,9 +115,9 @@ async function startAggregator(folder: string) {
   };
 }
 
-suite("a kind without a CRD", (test) => {
+suite("kind without a CRD", (test) => {
   test(
-    "is taken from a cluster with the schema of its API server, and compiles",
+    "is generated from the OpenAPI schema of a cluster",
     async () => {
       await using folder = await createTemporaryFolder();
       await using server = await startAggregator(folder.path);
@@ -140,7 +140,7 @@ suite("a kind without a CRD", (test) => {
   );
 
   test(
-    "is the primary of a project that init makes, which generates and compiles, and needs no right to read CRDs",
+    "can be the primary of a new project, which compiles and needs no permission for CRDs",
     async () => {
       await using folder = await createTemporaryFolder();
       await using server = await startAggregator(folder.path);
@@ -161,7 +161,7 @@ suite("a kind without a CRD", (test) => {
   );
 
   test(
-    "may be written into crds as an API server prints it",
+    "may be an OpenAPI document in crds/",
     async () => {
       await using folder = await createTemporaryFolder();
       await mkdir(join(folder.path, "crds"));
@@ -176,7 +176,7 @@ suite("a kind without a CRD", (test) => {
   );
 
   test(
-    "that cannot be watched is refused as a dependent",
+    "that cannot be watched is rejected as an event source",
     async () => {
       await using folder = await createTemporaryFolder();
       await mkdir(join(folder.path, "crds"));
@@ -194,7 +194,7 @@ suite("a kind without a CRD", (test) => {
   );
 
   test(
-    "that a package has, or whose schema nobody publishes, is refused with what to do",
+    "is rejected with advice if a package has it or the cluster publishes no schema",
     async () => {
       await using folder = await createTemporaryFolder();
       await using server = await startAggregator(folder.path);

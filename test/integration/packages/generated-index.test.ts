@@ -38,8 +38,8 @@ async function exportsOf(crds: readonly object[], spec: object): Promise<string[
   return [...lists.map((each) => each.split(" as ").at(-1) ?? ""), ...constants].sort();
 }
 
-suite("the generated index", (test) => {
-  test("exports each kind that the spec names, wherever it does, once", async () => {
+suite("generated index", (test) => {
+  test("exports each kind of the spec once", async () => {
     const names = await exportsOf([definitionOf("example.com", "Shop", ["v1", "v1beta1"])], {
       primary: "example.com/v1/Shop",
       dependents: {
@@ -66,7 +66,7 @@ suite("the generated index", (test) => {
     assert.equal(names, [...builtin, ...own].sort());
   });
 
-  test("keeps the names of classes where a kind without a class is called like one", async () => {
+  test("prefixes a kind without a schema with its group if its name is taken", async () => {
     const names = await exportsOf([definitionOf("example.com", "Shop", ["v1"])], {
       primary: "example.com/v1/Shop",
       dependents: {

@@ -122,7 +122,7 @@ suite("init --from-cluster", (test) => {
       assert.equal(await readdir(cluster.folder), ["kubeconfig"]);
     });
 
-  test("writes nothing if nobody listens", async () => {
+  test("writes nothing if the connection is refused", async () => {
     await using cluster = await startCluster(() => {});
     await new Promise((done) => cluster.server.close(done));
     const args = ["init", "pages", "--from-cluster", "Page", "--kubeconfig", cluster.kubeconfig];
@@ -133,7 +133,7 @@ suite("init --from-cluster", (test) => {
   });
 });
 
-suite("a cluster that is asked for its kinds", (test) => {
+suite("cluster that is read for its kinds", (test) => {
   const late = /^http:\S+ \(kubeconfig .*\) does not answer in time$/;
   const servers: readonly [what: string, answer: RequestListener, message?: RegExp][] = [
     ["says nothing", () => {}],
@@ -155,7 +155,7 @@ suite("a cluster that is asked for its kinds", (test) => {
     ],
   ];
   for (const [what, answer, message = late] of servers)
-    test(`is given up if it ${what}`, async () => {
+    test(`is reported as unreadable if it ${what}`, async () => {
       await using cluster = await startCluster(answer);
       const { files, diagnostics } = await readClusterKinds(["Page"], {
         kubeconfig: cluster.kubeconfig,

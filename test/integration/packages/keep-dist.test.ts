@@ -6,7 +6,7 @@ import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
-suite("a package that npm packs", (test) => {
+suite("npm pack", (test) => {
   const begin = async (files: readonly string[]) => {
     const folder = await createTemporaryFolder();
     const write = async (name: string) => {
@@ -23,7 +23,7 @@ suite("a package that npm packs", (test) => {
     return { write, keep, list, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
   };
 
-  test("has afterwards what was compiled before, and is packed without it", async () => {
+  test("removes dist while packing and restores it afterwards", async () => {
     await using folder = await begin(["compiled.js"]);
     folder.keep("before");
     assert.equal(
@@ -35,7 +35,7 @@ suite("a package that npm packs", (test) => {
     assert.equal(await folder.list(), ["dist", "dist/compiled.js"]);
   });
 
-  test("has no dist afterwards if it had none", async () => {
+  test("leaves no dist if there was none", async () => {
     await using folder = await begin([]);
     folder.keep("before");
     await folder.write("bundled.js");
@@ -43,7 +43,7 @@ suite("a package that npm packs", (test) => {
     assert.equal(await folder.list(), []);
   });
 
-  test("has what was compiled even if packing failed in between", async () => {
+  test("restores dist after an earlier pack failed", async () => {
     await using folder = await begin(["compiled.js"]);
     folder.keep("before");
     await folder.write("half.js");
@@ -54,7 +54,7 @@ suite("a package that npm packs", (test) => {
   });
 
   for (const name of ["apiserver", "generator"])
-    test(`does so: ${name}`, async () => {
+    test(`runs keep-dist.js before and after packing ${name}`, async () => {
       const text = await readFile(join(repositoryRoot, name, "package.json"), "utf8");
       const { prepack = "", postpack } = (JSON.parse(text) as { scripts: { [name: string]: string } }).scripts;
       assert.match(prepack, /^node \.\.\/keep-dist\.js before && /);

@@ -51,9 +51,9 @@ export const reconciler: ShopReconciler = {
 };
 `;
 
-suite("an event source of a kind that the project has no CRD of", (test) => {
+suite("event source of a kind without a CRD", (test) => {
   test(
-    "tells the reconciler of its objects",
+    "passes its objects to the reconciler",
     async () => {
       await using folder = await createTemporaryFolder();
       const write = (path: string, value: object) => writeFile(join(folder.path, path), JSON.stringify(value));

@@ -36,13 +36,13 @@ const writesOf = ({ requests }: TestOperator) =>
     .filter((request) => !request.includes("/fleets/"))
     .map((request) => request.replace(/ \d+$/, "").replace(/\/.*\/(\w+\/[\w-]+)$/, "$1"));
 
-suite("the bulk sample", (declareTest) => {
+suite("bulk sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
   const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
     declareTest.thorough(title, body, { timeoutMs });
 
-  thorough("each member has what belongs to it, and its state in the status", async () => {
+  thorough("creates the objects of each member and reports its state in the status", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, [{ name: "east", replicas: 3 }, { name: "north" }, { name: "west", replicas: 0 }]);
@@ -56,7 +56,7 @@ suite("the bulk sample", (declareTest) => {
     assert.ok(running.events.every(({ error, workflow }) => error === undefined && workflow?.error === undefined));
   });
 
-  thorough("two fleets want no object of one name, however the names of fleets and members are cut", async () => {
+  thorough("gives fleets distinct object names, even if their concatenated names are equal", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     for (const [name, ...members] of [
@@ -70,7 +70,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(failuresOf(running.events), []);
   });
 
-  thorough("a member waits for its own deployment, and for no other", async () => {
+  thorough("creates the Service of a member once its own Deployment is ready", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, [{ name: "east" }, { name: "north", paused: true }, { name: "west" }]);
@@ -96,7 +96,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(await namesIn(space, Service), ["main--east", "main--north", "main--west"]);
   });
 
-  test("a member that leaves loses its service, then its deployment; the others are left alone", async () => {
+  test("deletes the Service, then the Deployment of a removed member, and writes no other members", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, membersOf("east", "west"));
@@ -123,7 +123,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(await namesIn(space, Service), []);
   });
 
-  thorough("a member that fails fails alone, and says why", async () => {
+  thorough("fails only the member in conflict and reports the reason", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     const template = {
@@ -144,7 +144,7 @@ suite("the bulk sample", (declareTest) => {
     assert.is((await space.get(Deployment, "main--north"))?.metadata.ownerReferences?.[0]?.name, "main");
   });
 
-  thorough("what others change or delete is repaired, and nothing else is written", async () => {
+  thorough("restores modified and deleted objects, and writes nothing else", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
     await createFleet(space, membersOf("east", "north", "west"));
@@ -166,7 +166,7 @@ suite("the bulk sample", (declareTest) => {
     assert.equal(new Set(writesOf(running)), new Set(["PATCH services/main--north", "PATCH deployments/main--east"]));
   });
 
-  thorough("a large fleet is written a few members at once", async () => {
+  thorough("writes at most 4 Deployments of a large fleet concurrently", async () => {
     await using space = await openSpace();
     const spans: { from: number; to: number }[] = [];
     await using _running = await space.start([fleetController], {
@@ -184,7 +184,7 @@ suite("the bulk sample", (declareTest) => {
     assert.ok(Math.max(...atOnce) > 1, "not one after the other");
   });
 
-  thorough("an operator that starts again finds everything as desired and makes no request", async () => {
+  thorough("makes no request after a restart if everything is as desired", async () => {
     await using space = await openSpace();
     {
       await using first = await space.start([fleetController]);
@@ -216,7 +216,7 @@ suite("the bulk sample", (declareTest) => {
   });
 
   thorough(
-    "a deleted fleet takes all of its members along",
+    "deletes all members with their fleet",
     async () => {
       await using space = await openSpace();
       await using running = await space.start([fleetController]);

@@ -93,7 +93,7 @@ const pageOf = (name: string, metadata: object = {}) => ({
 const annotated = (annotations: object) => ({ metadata: { annotations } });
 const labelled = (labels: object) => ({ metadata: { labels } });
 
-suite("the policy of an operator about its labels and annotations", (test) => {
+suite("admission policy for operator labels and annotations", (test) => {
   const policed = shared(startPolicedServer);
 
   const allowed = async (user: string, request: string, body?: object) => {
@@ -107,7 +107,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     return text;
   };
 
-  test("lets a tenant create no object with them, whatever rights the tenant has in the namespace", async () => {
+  test("denies tenants to create objects with them", async () => {
     const text = await denied("tenant", `POST ${MAPS}`, mapOf("trap", LINK));
     assert.match(
       text,
@@ -124,7 +124,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await denied("tenant", `POST ${PAGES}`, pageOf("trap", { annotations: { "gen-operator.dev/token": "a" } }));
   });
 
-  test("lets a tenant add, change and remove none on an object of the operator, nor on another one", async () => {
+  test("denies tenants to add, change or remove them", async () => {
     await allowed(OPERATOR, `POST ${MAPS}`, mapOf("own", LINK));
     await allowed("tenant", `POST ${MAPS}`, mapOf("plain"));
     for (const patch of [
@@ -140,7 +140,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await denied("tenant", `PATCH ${MAPS}/plain`, annotated({ [DEPENDENT]: "configMap" }));
   });
 
-  test("lets a tenant do all else", async () => {
+  test("allows tenants all other writes, including gen-operator.dev/paused", async () => {
     await allowed(OPERATOR, `POST ${MAPS}`, mapOf("edited", LINK));
     await allowed("tenant", `PATCH ${MAPS}/edited`, { data: { a: "2" }, ...annotated({ "example.com/note": "a" }) });
     await allowed("tenant", `PATCH ${MAPS}/edited`, {
@@ -155,7 +155,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await allowed("tenant", `POST ${PAGES}`, pageOf("bare"));
   });
 
-  test("knows writes of subresources, which change annotations, too", async () => {
+  test("denies annotation changes through the status subresource, and allows scale", async () => {
     const labels = { app: "a" };
     const template = { metadata: { labels }, spec: { containers: [{ name: "a", image: "a" }] } };
     const spec = { selector: { matchLabels: labels }, template };
@@ -169,7 +169,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await allowed("tenant", `PATCH ${DEPLOYMENTS}/a/scale`, { spec: { replicas: 2 } });
   });
 
-  test("lets the operator do it, by every kind of write", async () => {
+  test("allows the operator to set, apply and remove them", async () => {
     await allowed(OPERATOR, `POST ${MAPS}`, mapOf("linked", LINK));
     await allowed(
       OPERATOR,
@@ -188,7 +188,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await allowed(OPERATOR, `PATCH ${PAGES}/marked`, annotated({ "gen-operator.dev/token": "a" }));
   });
 
-  test("lets the administrator repair, as every right is the administrator's", async () => {
+  test("allows administrators to change them", async () => {
     const server = await policed();
     await allowed(OPERATOR, `POST ${MAPS}`, mapOf("broken", LINK));
     await apiRequestOrThrow(server, `PATCH ${MAPS}/broken`, {
@@ -197,7 +197,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     });
   });
 
-  test("leaves objects of other operators to these, of any version, and lets none of them pass as another's", async () => {
+  test("allows other operators their own objects, and denies them to change the controller", async () => {
     const others = { labels: { [CONTROLLER]: "other" }, annotations: { [DEPENDENT]: "map" } };
     await allowed(OTHER, `POST ${MAPS}`, mapOf("others", others));
     await allowed(OTHER, `PATCH ${MAPS}/others`, annotated({ [DEPENDENT]: "maps" }));
@@ -208,7 +208,7 @@ suite("the policy of an operator about its labels and annotations", (test) => {
     await denied(OTHER, `PATCH ${MAPS}/mine`, labelled({ [CONTROLLER]: "other" }));
   });
 
-  test("lets operators mark a primary that they have in common", async () => {
+  test("allows operators to annotate a shared primary", async () => {
     await allowed("tenant", `POST ${PAGES}`, pageOf("shared"));
     await allowed(OTHER, `PATCH ${PAGES}/shared`, annotated({ "gen-operator.dev/token": "b" }));
     await allowed(OPERATOR, `PATCH ${PAGES}/shared`, annotated({ "gen-operator.dev/other-token": "b" }));

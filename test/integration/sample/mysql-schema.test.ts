@@ -29,9 +29,9 @@ const startRun = ({ kubeconfig }: TestApiServer): Promise<RecordedRun> =>
 const decoded = ({ data = {} }: Secret) =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
 
-suite("the mysql-schema sample", (test) => {
+suite("mysql-schema sample", (test) => {
   const problem = problemWithMariaDb();
-  if (problem !== undefined) return test.skip("a schema and its user", problem);
+  if (problem !== undefined) return test.skip("all tests", problem);
 
   const database = shared(async () => {
     const server = await startMariaDb();
@@ -108,7 +108,7 @@ suite("the mysql-schema sample", (test) => {
   };
 
   test(
-    "the schema and its user are there, and whoever has the Secret uses that schema and no other",
+    "creates a schema and a user who can access only that schema",
     async () => {
       const [{ server, client }, db] = [await cluster(), await database()];
       await using _ = await startRun(server);
@@ -135,7 +135,7 @@ suite("the mysql-schema sample", (test) => {
     STARTED_FIRST,
   );
 
-  test.thorough("another encoding is that of the schema, by whatever name, and what is in it stays", async () => {
+  test.thorough("changes the encoding of a schema and keeps its tables", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     const schema = newSchema();
@@ -152,7 +152,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test.thorough("an encoding that there is not is told, and not tried again before it is another", async () => {
+  test.thorough("reports an unknown encoding, and does not retry until the spec changes", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using run = await startRun(server);
     const schema = newSchema("x'; drop database mysql; -- ");
@@ -169,7 +169,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test.thorough("what somebody drops is made again, with the password that there is", async () => {
+  test.thorough("recreates a dropped schema and user with the existing password", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     const schema = newSchema();
@@ -184,33 +184,30 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test.thorough(
-    "what the Secret says is the password: a new one when it was deleted, and whatever somebody writes",
-    async () => {
-      const [{ server, client }, db] = [await cluster(), await database()];
-      await using _ = await startRun(server);
-      const schema = newSchema();
-      await client.create(MySQLSchema, schema);
-      await untilStatus(client, schema, /^CREATED$/);
-      const first = await loginOf(client, schema);
-      const secret = (await secretOf(client, schema))!;
-      await client.delete(Secret, secret.metadata);
-      await waitFor("there is another", async () => {
-        const { uid } = (await secretOf(client, schema))?.metadata ?? {};
-        return uid !== undefined && uid !== secret.metadata.uid;
-      });
-      const second = await loginOf(client, schema);
-      assert.is.not(second.password, first.password);
-      await waitFor("it is the password", async () => (await isAccepted(db, second)) === true);
-      assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
-      const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
-      await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
-      await waitFor("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
-      await remove(client, schema);
-    },
-  );
+  test.thorough("uses the password of the Secret: a new one after deletion, or an edited one", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^CREATED$/);
+    const first = await loginOf(client, schema);
+    const secret = (await secretOf(client, schema))!;
+    await client.delete(Secret, secret.metadata);
+    await waitFor("there is another", async () => {
+      const { uid } = (await secretOf(client, schema))?.metadata ?? {};
+      return uid !== undefined && uid !== secret.metadata.uid;
+    });
+    const second = await loginOf(client, schema);
+    assert.is.not(second.password, first.password);
+    await waitFor("it is the password", async () => (await isAccepted(db, second)) === true);
+    assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
+    const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
+    await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
+    await waitFor("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
+    await remove(client, schema);
+  });
 
-  test.thorough("a Secret that lost its label, by which it is watched, keeps its password", async () => {
+  test.thorough("keeps the password if the Secret loses the label of its watch", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using run = await startRun(server);
     const schema = newSchema();
@@ -227,7 +224,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test("with a MySQLSchema its schema and its user go, and no other of the name in another namespace", async () => {
+  test("drops the schema and user of a deleted MySQLSchema only, not of one in another namespace", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     const schema = newSchema();
@@ -244,39 +241,33 @@ suite("the mysql-schema sample", (test) => {
     assert.equal([await encodingOf(db, other), await hasUser(db, other)], [undefined, false]);
   });
 
-  test.thorough(
-    "while the server is down nothing is lost, and what was asked for meanwhile is done when it is back",
-    async () => {
-      const [{ server, client }, db] = [await cluster(), await database()];
-      await using run = await startRun(server);
-      const [schema, leaving, coming] = [newSchema(), newSchema(), newSchema()];
-      for (const each of [schema, leaving]) await client.create(MySQLSchema, each);
-      for (const each of [schema, leaving]) await untilStatus(client, each, /^CREATED$/);
-      const login = await loginOf(client, schema);
-      await db.stop();
-      await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "latin1" } });
-      await client.delete(MySQLSchema, leaving.metadata);
-      await client.create(MySQLSchema, coming);
-      const down = await untilStatus(client, schema, /^ERROR: .*ECONNREFUSED/);
-      assert.is(down.status?.userName, nameOf(schema), "where the schema is does not change");
-      await untilStatus(client, coming, /^ERROR: .*ECONNREFUSED/);
-      assert.is(run.operator.health().status, "unhealthy");
-      assert.ok(
-        (await client.get(MySQLSchema, leaving.metadata))?.metadata.deletionTimestamp,
-        "it waits for its schema",
-      );
-      await db.start();
-      for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
-      assert.is(await encodingOf(db, schema), "latin1");
-      assert.equal(await loginOf(client, schema), login);
-      await waitFor("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
-      assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
-      await waitFor("all is well", () => run.operator.health().status === "healthy");
-      for (const each of [schema, coming]) await remove(client, each);
-    },
-  );
+  test.thorough("keeps pending changes while the server is down, and applies them afterwards", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using run = await startRun(server);
+    const [schema, leaving, coming] = [newSchema(), newSchema(), newSchema()];
+    for (const each of [schema, leaving]) await client.create(MySQLSchema, each);
+    for (const each of [schema, leaving]) await untilStatus(client, each, /^CREATED$/);
+    const login = await loginOf(client, schema);
+    await db.stop();
+    await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "latin1" } });
+    await client.delete(MySQLSchema, leaving.metadata);
+    await client.create(MySQLSchema, coming);
+    const down = await untilStatus(client, schema, /^ERROR: .*ECONNREFUSED/);
+    assert.is(down.status?.userName, nameOf(schema), "where the schema is does not change");
+    await untilStatus(client, coming, /^ERROR: .*ECONNREFUSED/);
+    assert.is(run.operator.health().status, "unhealthy");
+    assert.ok((await client.get(MySQLSchema, leaving.metadata))?.metadata.deletionTimestamp, "it waits for its schema");
+    await db.start();
+    for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
+    assert.is(await encodingOf(db, schema), "latin1");
+    assert.equal(await loginOf(client, schema), login);
+    await waitFor("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
+    assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
+    await waitFor("all is well", () => run.operator.health().status === "healthy");
+    for (const each of [schema, coming]) await remove(client, each);
+  });
 
-  test.thorough("another password of the administrator holds at once", async () => {
+  test.thorough("uses a changed administrator password without a restart", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);
     await db.query("ALTER USER ?@'%' IDENTIFIED BY 'second'", [OPERATOR.username]);
@@ -288,7 +279,7 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
-  test.thorough("an operator that starts again changes nothing, neither here nor there", async () => {
+  test.thorough("changes nothing after a restart", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     const schema = newSchema();
     {

@@ -20,8 +20,8 @@ const PAGE = {
   spec: { html: "hello", exposed: true, host: "a.example.com" },
 };
 
-suite("a sample under its generated role", (test) => {
-  test("converges, and is forbidden nothing", async () => {
+suite("sample with its generated role", (test) => {
+  test("converges without a 403 response", async () => {
     await using server = await startApiServer({
       crds: [join(SAMPLE, "crds/webpages.example.com.yaml")],
       objects: [NAMESPACE, RBAC, ADMISSION],
@@ -47,7 +47,7 @@ suite("a sample under its generated role", (test) => {
     );
   });
 
-  test("is forbidden what the role lacks", async () => {
+  test("gets 403 for a resource that the role lacks", async () => {
     const lacking = readFileSync(RBAC, "utf8").replaceAll("configmaps, ", "");
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "rbac.yaml"), lacking);

@@ -29,7 +29,7 @@ async function startRun({ kubeconfig }: TestApiServer): Promise<Run> {
 /** Lets events arrive that must not cause anything. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
 
-suite("the podwatch sample", (test) => {
+suite("podwatch sample", (test) => {
   const server = shared(() => startTestApiServer({ crds: [CRD] }));
   let watches = 0;
 
@@ -69,7 +69,7 @@ suite("the podwatch sample", (test) => {
     await client.delete(PodWatch, watch.metadata);
   };
 
-  test("pods are found by their label, and prices by a fetch before the first reconcile", async () => {
+  test("finds Pods by label, and fetches prices before the first reconcile", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const [watch, other] = [newWatch(), newWatch()];
@@ -85,7 +85,7 @@ suite("the podwatch sample", (test) => {
     await remove(client, other, pods.slice(2));
   });
 
-  test("a change of a phase is told, and no other change of a pod", async () => {
+  test("reconciles when the phase of a Pod changes, and on no other change", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const watch = newWatch();
@@ -111,7 +111,7 @@ suite("the podwatch sample", (test) => {
     await remove(client, watch);
   });
 
-  test("field selectors limit what the server sends, of pods and of primaries", async () => {
+  test("limits watched Pods and primaries by field selectors", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const [watch, paused] = [newWatch(), newWatch({ mode: "paused" })];
@@ -138,7 +138,7 @@ suite("the podwatch sample", (test) => {
     await remove(client, paused);
   });
 
-  test("a primary that its filter rejects is not reconciled, until the filter lets it pass", async () => {
+  test("does not reconcile a primary that the filter rejects, until it is accepted", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const watch = newWatch({}, { ignored: "yes" });
@@ -153,7 +153,7 @@ suite("the podwatch sample", (test) => {
     await remove(client, watch, [pod]);
   });
 
-  test("a node concerns the watches that name it, there or not, and only when it moves", async () => {
+  test("reconciles only the primaries that name a Node, and only when its zone changes", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const node = { name: `node-of-podwatch-${watches}` };
@@ -180,7 +180,7 @@ suite("the podwatch sample", (test) => {
     await remove(client, other);
   });
 
-  test("of pods and nodes no more is kept than the metadata and what is read", async () => {
+  test("caches only metadata and used fields of Pods and Nodes", async () => {
     await using run = await startRun(await server());
     const { client } = run;
     const node = { name: `node-of-podwatch-${watches}` };
@@ -204,7 +204,7 @@ suite("the podwatch sample", (test) => {
     await client.delete(Node, node);
   });
 
-  test("nothing but statuses is written, and nothing at all to what is as desired", async () => {
+  test("makes no request after a restart if everything is as desired", async () => {
     const watch = newWatch();
     const pod = newPod(watch, "a");
     {

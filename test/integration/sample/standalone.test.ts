@@ -53,13 +53,13 @@ const writesOf = ({ requests }: TestOperator) =>
     .filter((request) => !request.includes("/example.com/"))
     .map((request) => request.replace(/ \d+$/, "").replace(/\/.*\/(\w+\/[\w-]+)$/, "$1"));
 
-suite("the standalone sample", (declareTest) => {
+suite("standalone sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
   const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
     declareTest.thorough(title, body, { timeoutMs });
 
-  test("an explicit workflow runs where the reconciler says so, and not while it does not", async () => {
+  test("runs an explicit workflow only when the reconciler calls it", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createSite(space, { paused: true });
@@ -87,7 +87,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(failuresOf(running.events), []);
   });
 
-  thorough("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
+  thorough("lets the reconciler handle the error of a dependent, while others continue", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await space.create(ConfigMap, { metadata: { name: "site-main" }, data: { theirs: "yes" } });
@@ -103,7 +103,7 @@ suite("the standalone sample", (declareTest) => {
     assert.is(ready.status?.message, undefined);
   });
 
-  test("a workflow written by hand runs in its order, and a dependent without one beside it", async () => {
+  test("runs a handwritten workflow in order, next to a dependent without a workflow", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createPreview(space);
@@ -118,7 +118,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(failuresOf(running.events), []);
   });
 
-  thorough("the servers of a preview go to sleep in reverse order, and its address stays", async () => {
+  thorough("deletes the dependents of a sleeping preview in reverse order and keeps its Service", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createPreview(space);
@@ -136,7 +136,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(await kindsOf(space, "preview-main"), ALL);
   });
 
-  thorough("what others change or delete is repaired, of all of a controller's workflows", async () => {
+  thorough("restores modified and deleted dependents of all workflows", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createPreview(space);
@@ -151,7 +151,7 @@ suite("the standalone sample", (declareTest) => {
     assert.equal(writesOf(running), ["PATCH services/preview-main", "PATCH configmaps/preview-main"]);
   });
 
-  thorough("an error of a workflow that throws is tried again by the runtime", async () => {
+  thorough("retries a workflow that throws", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await space.create(ConfigMap, { metadata: { name: "preview-main" }, data: {} });
@@ -165,7 +165,7 @@ suite("the standalone sample", (declareTest) => {
     await untilState(space, "Awake");
   });
 
-  test("an operator that starts again finds everything as desired and makes no request", async () => {
+  test("makes no request after a restart if everything is as desired", async () => {
     await using space = await openSpace();
     {
       await using first = await space.start(controllers);
@@ -184,7 +184,7 @@ suite("the standalone sample", (declareTest) => {
   });
 
   thorough(
-    "what is deleted takes what belongs to it along",
+    "deletes all dependents with their primary",
     async () => {
       await using space = await openSpace();
       await using running = await space.start(controllers);

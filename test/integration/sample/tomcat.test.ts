@@ -43,13 +43,13 @@ const fetchersIn = async (space: Space, name: string) =>
 const reconcilesOf = ({ events }: TestOperator, name: string) =>
   events.filter(({ primary }) => primary.endsWith(`/${name}`));
 
-suite("the tomcat sample", (declareTest) => {
+suite("tomcat sample", (declareTest) => {
   // Operators that start and rollouts take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
   const thorough = (title: string, body: () => unknown, timeoutMs = 60_000) =>
     declareTest.thorough(title, body, { timeoutMs });
 
-  test("a Webapp waits for its Tomcat, says so, and is served when that is ready", async () => {
+  test("keeps a Webapp waiting with conditions until its Tomcat is ready", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createWebapp(space, "shop");
@@ -75,7 +75,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.equal(failuresOf(running.events), []);
   });
 
-  thorough("kubectl waits for the spec as it is now, and not as it was when it was ready", async () => {
+  thorough("reports Ready per generation, so that kubectl wait ignores an outdated condition", async () => {
     await using space = await openSpace();
     {
       await using _first = await space.start(controllers);
@@ -98,7 +98,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.is(container?.image, "tomcat:11.1");
   });
 
-  thorough("a Tomcat that changes concerns the Webapps that name it, and no others", async () => {
+  thorough("reconciles only the Webapps that reference a changed Tomcat", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -118,7 +118,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.is(reconcilesOf(running, "three").length, three);
   });
 
-  thorough("a Webapp goes on being served while others are put into its Tomcat", async () => {
+  thorough("keeps a Webapp ready while others are added to its Tomcat", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -135,7 +135,7 @@ suite("the tomcat sample", (declareTest) => {
     assert.equal((await fetchersIn(space, "main")).length, 2);
   });
 
-  thorough("a Webapp that moves is served by the old Tomcat until the new one is ready", async () => {
+  thorough("serves a moved Webapp from the old Tomcat until the new one is ready", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -156,7 +156,7 @@ suite("the tomcat sample", (declareTest) => {
   });
 
   thorough(
-    "only one Webapp of a Tomcat has a context path, and the next one gets it when it is free",
+    "gives a context path to one Webapp, and to the next one after its deletion",
     async () => {
       await using space = await openSpace();
       await using _running = await space.start(controllers);
@@ -183,7 +183,7 @@ suite("the tomcat sample", (declareTest) => {
     90_000,
   );
 
-  thorough("what others change or delete is repaired", async () => {
+  thorough("restores modified and deleted objects", async () => {
     await using space = await openSpace();
     await using _running = await space.start(controllers);
     await createTomcat(space, "main");
@@ -206,7 +206,7 @@ suite("the tomcat sample", (declareTest) => {
   });
 
   thorough(
-    "what is deleted takes what belongs to it along, and Webapps wait for their Tomcat again",
+    "deletes the objects of a deleted primary, and Webapps wait for a Tomcat again",
     async () => {
       await using space = await openSpace();
       await using _running = await space.start(controllers);
@@ -229,7 +229,7 @@ suite("the tomcat sample", (declareTest) => {
     150_000,
   );
 
-  thorough("an operator that starts again finds everything as desired and makes no request", async () => {
+  thorough("makes no request after a restart if everything is as desired", async () => {
     await using space = await openSpace();
     {
       await using first = await space.start(controllers);

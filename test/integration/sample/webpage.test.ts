@@ -21,7 +21,7 @@ function shortPath(path: string): string {
 /** Lets events arrive that must not cause anything. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
 
-suite("the webpage sample", (test) => {
+suite("webpage sample", (test) => {
   const server = shared(() => startTestApiServer({ crds: [CRD], simulate: true, tls: true }));
   let pages = 0;
 
@@ -50,7 +50,7 @@ suite("the webpage sample", (test) => {
       { timeoutMs: 15_000 },
     );
 
-  test("asStored gives an object the metadata that a read of it has", async () => {
+  test("asStored returns the same metadata fields as a read", async () => {
     await using tester = await testClient();
     const { client } = tester;
     const page = newPage();
@@ -65,7 +65,7 @@ suite("the webpage sample", (test) => {
     await client.delete(ConfigMap, page.metadata);
   });
 
-  test("a page converges with the fewest writes there can be, in the order of the graph", async () => {
+  test("converges with one write per dependent, in the order of the graph", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage({ exposed: true });
@@ -84,7 +84,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test.thorough("a service waits until its deployment is ready", async () => {
+  test.thorough("creates the Service once the Deployment is ready", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage();
@@ -96,7 +96,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test.thorough("a change reaches only what it concerns", async () => {
+  test.thorough("writes only the dependent that a change affects", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage();
@@ -116,7 +116,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test("what others change or delete is repaired, and what they add is left alone", async () => {
+  test("restores modified and deleted dependents, and ignores labels added by others", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage();
@@ -142,7 +142,7 @@ suite("the webpage sample", (test) => {
     await tester.client.delete(WebPage, page.metadata);
   });
 
-  test.thorough("an ingress exists exactly while its precondition holds", async () => {
+  test.thorough("creates and deletes the Ingress with its precondition", async () => {
     await using tester = await testClient();
     await using run = await startRun(await server());
     const page = newPage({ exposed: true });
@@ -158,7 +158,7 @@ suite("the webpage sample", (test) => {
     assert.equal(failuresOf(run.events), []);
   });
 
-  test("an operator that starts again finds everything as desired and writes nothing", async () => {
+  test("makes no request after a restart if everything is as desired", async () => {
     await using tester = await testClient();
     const page = newPage({ exposed: true, resources: { cpu: "0.5", memory: "1024Mi" } });
     {
@@ -178,7 +178,7 @@ suite("the webpage sample", (test) => {
   });
 
   test(
-    "a deleted page takes all that belongs to it along",
+    "deletes all dependents with their primary",
     async () => {
       await using tester = await testClient();
       await using run = await startRun(await server());
@@ -205,7 +205,7 @@ suite("the webpage sample", (test) => {
   );
 
   test(
-    "many pages converge at once",
+    "reconciles many pages concurrently with three writes each",
     async () => {
       await using tester = await testClient();
       await using run = await startRun(await server());

@@ -26,7 +26,7 @@ let requests = 0;
 /** Declares who is known by a certificate, and who gets one. */
 export function declareCertificateLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
-    "an approved request becomes a certificate, and its owner is the user and in the groups that it names",
+    "issues client certificates for approved requests, with user and groups from the subject",
     async () => {
       const cluster = await connect();
       const { key, request } = createRequest("jane", ["readers", "writers"]);
@@ -49,7 +49,7 @@ export function declareCertificateLaws(test: DeclareTest, connect: () => Promise
   );
 
   test(
-    "a certificate lives as long as it was asked for",
+    "issues certificates for the requested expirationSeconds",
     async () => {
       const cluster = await connect();
       const { request } = createRequest("short", []);
@@ -62,7 +62,7 @@ export function declareCertificateLaws(test: DeclareTest, connect: () => Promise
   );
 
   test(
-    "what a signer does not sign fails for a reason, and what nobody approved waits",
+    "fails invalid requests with SignerValidationFailure, and leaves unapproved requests pending",
     async () => {
       const cluster = await connect();
       const { request } = createRequest("system:node:a", ["readers"]);
@@ -88,7 +88,7 @@ export function declareCertificateLaws(test: DeclareTest, connect: () => Promise
     TEST_OPTIONS,
   );
 
-  test("a certificate of an authority that the server does not know is unauthorized", async () => {
+  test("rejects certificates of an unknown CA with 401", async () => {
     const cluster = await connect();
     const subject = subjectOf({ commonName: "jane", organizations: ["system:masters"] });
     const foreign = issueCertificate(createAuthority("gen-operator-apiserver-ca"), {
@@ -99,7 +99,7 @@ export function declareCertificateLaws(test: DeclareTest, connect: () => Promise
     assert.equal({ code, message, reason }, { code: 401, message: "Unauthorized", reason: "Unauthorized" });
   });
 
-  test("a certificate that is not for clients is unauthorized, and one without a name is of nobody", async () => {
+  test("rejects serving certificates with 401, and treats a client without a common name as anonymous", async () => {
     const cluster = await connect();
     const anonymous = createRequest("", ["readers"]);
     const { certificate = "" } = await signed(cluster, anonymous.request, { usages: ["client auth"] });

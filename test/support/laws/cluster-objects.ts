@@ -24,7 +24,7 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
   });
   const areReady = (replicas: number) => (object: AnyObject) => countIn(object, "readyReplicas") === replicas;
 
-  law("a quota counts what comes and what goes, and binds as soon as it is counted", async (space) => {
+  law("counts objects for a ResourceQuota on create and delete, and enforces it once counted", async (space) => {
     // Not before what every namespace has is there.
     await space.untilList("configmaps", "", (present) => present.length === 1);
     const hard = { configmaps: "3", "count/deployments.apps": "2", pods: "1", services: "4" };
@@ -51,7 +51,7 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
     await space.until("resourcequotas", "all", isFewer);
   });
 
-  law("a Service has an EndpointSlice and Endpoints with the ready Pods that it selects", async (space) => {
+  law("maintains EndpointSlices and Endpoints with the ready Pods of a Service", async (space) => {
     const ports = [{ name: "www", port: 8080, targetPort: "http" }];
     await space.create("services", {
       metadata: { name: "web", labels: { of: "test" } },
@@ -93,64 +93,64 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
     await space.untilGone("endpoints", "web");
   });
 
-  law("a claim is bound to the volume that fits, is held by its Pod, and leaves the volume released", async (space) => {
-    const volume = `volume-of-${space.namespace}`;
-    const spec = { accessModes: ["ReadWriteOnce"], storageClassName: space.namespace };
-    await space.create("persistentvolumes", {
-      metadata: { name: volume },
-      spec: {
-        ...spec,
-        capacity: { storage: "2Gi" },
-        hostPath: { path: "/x" },
-        persistentVolumeReclaimPolicy: "Retain",
-      },
-    });
-    await space.create("persistentvolumeclaims", {
-      metadata: { name: "data" },
-      spec: { ...spec, resources: { requests: { storage: "1Gi" } } },
-    });
-    const isBound = ({ status }: AnyObject) => status?.["phase"] === "Bound";
-    const claim = await space.until("persistentvolumeclaims", "data", isBound);
-    assert.equal(claim.status, { phase: "Bound", accessModes: ["ReadWriteOnce"], capacity: { storage: "2Gi" } });
-    assert.equal(claim.metadata.annotations, {
-      "pv.kubernetes.io/bind-completed": "yes",
-      "pv.kubernetes.io/bound-by-controller": "yes",
-    });
-    const bound = await space.until("persistentvolumes", volume, isBound);
-    assert.equal((bound.spec as { claimRef: { name: string } }).claimRef.name, "data");
-    const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
-    await space.create("pods", {
-      metadata: { name: "user" },
-      spec: { containers: [{ name: "c", image: "c" }], volumes },
-    });
-    await space.until("pods", "user", ({ status }) => status?.["phase"] === "Running");
-    await space.remove("persistentvolumeclaims", "data");
-    const held = await space.get("persistentvolumeclaims", "data");
-    assert.equal(held?.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
-    await space.remove("pods", "user");
-    await space.untilGone("persistentvolumeclaims", "data");
-    await space.until("persistentvolumes", volume, ({ status }) => status?.["phase"] === "Released");
-    await space.remove("persistentvolumes", volume);
-    await space.untilGone("persistentvolumes", volume);
-  });
-
   law(
-    "every namespace has a default ServiceAccount and the authority of the server, and gets them back",
+    "binds a PVC to a matching PV, protects it while a Pod uses it, and releases the PV afterwards",
     async (space) => {
-      const isThere = () => true;
-      const account = await space.until("serviceaccounts", "default", isThere);
-      const config = await space.until("configmaps", "kube-root-ca.crt", isThere);
-      assert.match((config["data"] as Record<string, string>)["ca.crt"] ?? "", /BEGIN CERTIFICATE/);
-      assert.equal(Object.keys(config.metadata.annotations ?? {}), ["kubernetes.io/description"]);
-      await space.remove("serviceaccounts", "default");
-      await space.remove("configmaps", "kube-root-ca.crt");
-      const isAnother = ({ metadata }: AnyObject) => metadata.uid !== account.metadata.uid;
-      await space.until("serviceaccounts", "default", isAnother);
-      await space.until("configmaps", "kube-root-ca.crt", ({ metadata }) => metadata.uid !== config.metadata.uid);
+      const volume = `volume-of-${space.namespace}`;
+      const spec = { accessModes: ["ReadWriteOnce"], storageClassName: space.namespace };
+      await space.create("persistentvolumes", {
+        metadata: { name: volume },
+        spec: {
+          ...spec,
+          capacity: { storage: "2Gi" },
+          hostPath: { path: "/x" },
+          persistentVolumeReclaimPolicy: "Retain",
+        },
+      });
+      await space.create("persistentvolumeclaims", {
+        metadata: { name: "data" },
+        spec: { ...spec, resources: { requests: { storage: "1Gi" } } },
+      });
+      const isBound = ({ status }: AnyObject) => status?.["phase"] === "Bound";
+      const claim = await space.until("persistentvolumeclaims", "data", isBound);
+      assert.equal(claim.status, { phase: "Bound", accessModes: ["ReadWriteOnce"], capacity: { storage: "2Gi" } });
+      assert.equal(claim.metadata.annotations, {
+        "pv.kubernetes.io/bind-completed": "yes",
+        "pv.kubernetes.io/bound-by-controller": "yes",
+      });
+      const bound = await space.until("persistentvolumes", volume, isBound);
+      assert.equal((bound.spec as { claimRef: { name: string } }).claimRef.name, "data");
+      const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
+      await space.create("pods", {
+        metadata: { name: "user" },
+        spec: { containers: [{ name: "c", image: "c" }], volumes },
+      });
+      await space.until("pods", "user", ({ status }) => status?.["phase"] === "Running");
+      await space.remove("persistentvolumeclaims", "data");
+      const held = await space.get("persistentvolumeclaims", "data");
+      assert.equal(held?.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
+      await space.remove("pods", "user");
+      await space.untilGone("persistentvolumeclaims", "data");
+      await space.until("persistentvolumes", volume, ({ status }) => status?.["phase"] === "Released");
+      await space.remove("persistentvolumes", volume);
+      await space.untilGone("persistentvolumes", volume);
     },
   );
 
-  law("a disruption budget lets as many Pods be evicted as it can spare", async (space) => {
+  law("recreates the default ServiceAccount and kube-root-ca.crt of a namespace", async (space) => {
+    const isThere = () => true;
+    const account = await space.until("serviceaccounts", "default", isThere);
+    const config = await space.until("configmaps", "kube-root-ca.crt", isThere);
+    assert.match((config["data"] as Record<string, string>)["ca.crt"] ?? "", /BEGIN CERTIFICATE/);
+    assert.equal(Object.keys(config.metadata.annotations ?? {}), ["kubernetes.io/description"]);
+    await space.remove("serviceaccounts", "default");
+    await space.remove("configmaps", "kube-root-ca.crt");
+    const isAnother = ({ metadata }: AnyObject) => metadata.uid !== account.metadata.uid;
+    await space.until("serviceaccounts", "default", isAnother);
+    await space.until("configmaps", "kube-root-ca.crt", ({ metadata }) => metadata.uid !== config.metadata.uid);
+  });
+
+  law("allows as many evictions as a PodDisruptionBudget permits, and returns 429 beyond", async (space) => {
     await space.create("poddisruptionbudgets", {
       metadata: { name: "web" },
       spec: { minAvailable: 2, selector: { matchLabels: { app: "web" } } },
@@ -176,7 +176,7 @@ export function declareClusterObjectLaws(test: DeclareTest["thorough"], connect:
     await space.until("deployments", "web", areReady(2));
   });
 
-  law("an autoscaler keeps its target above the minimum", async (space) => {
+  law("scales the target of a HorizontalPodAutoscaler up to minReplicas", async (space) => {
     await space.create("deployments", web(1));
     await space.create("horizontalpodautoscalers", {
       metadata: { name: "web" },

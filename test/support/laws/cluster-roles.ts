@@ -12,7 +12,7 @@ let roles = 0;
 /** Declares what becomes of ClusterRoles that are made of others. */
 export function declareClusterRoleLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
-    "an aggregated role has the rules of the roles that it selects, each once, and gives up those of roles that go",
+    "aggregates the rules of selected ClusterRoles without duplicates, and removes those of deleted roles",
     async () => {
       const cluster = await connect();
       const prefix = `law-${++roles}`;
@@ -51,7 +51,7 @@ export function declareClusterRoleLaws(test: DeclareTest, connect: () => Promise
   );
 
   test(
-    "the role view has the rules of the roles of its own that it selects",
+    "aggregates rules into the ClusterRole view",
     async () => {
       const cluster = await connect();
       const role = await waitFor(

@@ -10,7 +10,7 @@ export function declareEventLaws(test: DeclareTest["thorough"], connect: () => P
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
   const selector = (app: string) => ({ matchLabels: { app } });
 
-  law("a Deployment and its ReplicaSets tell what is scaled and which Pods come and go", async (space) => {
+  law("records Events for scaling on the Deployment, and for Pods on its ReplicaSets", async (space) => {
     const template = (image: string) => podTemplate("web", { image });
     const spec = { replicas: 1, selector: selector("web"), template: template("a:1") };
     await space.create("deployments", { metadata: { name: "web" }, spec });
@@ -30,7 +30,7 @@ export function declareEventLaws(test: DeclareTest["thorough"], connect: () => P
     ]);
   });
 
-  law("a Pod tells where it is scheduled, and what its containers do", async (space) => {
+  law("records scheduler and kubelet Events on a Pod", async (space) => {
     const { namespace } = space;
     const pod = (name: string, outcome: string) => ({
       metadata: { name, annotations: { "simulate/outcome": outcome } },
@@ -61,7 +61,7 @@ export function declareEventLaws(test: DeclareTest["thorough"], connect: () => P
     ]);
   });
 
-  law("a StatefulSet tells of its claims and Pods, and a claim what it waits for", async (space) => {
+  law("records StatefulSet Events for claims and Pods, and FailedBinding on the claim", async (space) => {
     const requests = { storage: "1Gi" };
     const claim = { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests } };
     await space.create("statefulsets", {
@@ -87,7 +87,7 @@ export function declareEventLaws(test: DeclareTest["thorough"], connect: () => P
     ]);
   });
 
-  law("Jobs tell of their Pods and their end, a DaemonSet of its Pod, and a budget that it has none", async (space) => {
+  law("records Events on Jobs, DaemonSets and PodDisruptionBudgets", async (space) => {
     const job = (name: string, outcome: string, spec: object) => {
       const annotations = { "simulate/outcome": outcome };
       const template = podTemplate(name, { annotations, spec: { restartPolicy: "Never" } });
@@ -117,7 +117,7 @@ export function declareEventLaws(test: DeclareTest["thorough"], connect: () => P
     await untilTold(space, "PodDisruptionBudget none", ["Normal NoPods controllermanager: No matching pods found"]);
   });
 
-  law("what fails again and again is one Event that counts", async (space) => {
+  law("counts repeated failures in one Event", async (space) => {
     const { namespace } = space;
     const template = podTemplate("web", { spec: { serviceAccountName: "nobody" } });
     await space.create("replicasets", { metadata: { name: "web" }, spec: { selector: selector("web"), template } });

@@ -39,7 +39,7 @@ const WIDGET_CRD = {
 /** Declares the laws of garbage collection. */
 export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
   test(
-    "background: dependents go after their owner, and theirs after them",
+    "background deletion: deletes dependents after their owner, transitively",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -56,7 +56,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "an object stays while one of its owners exists, without its reference to the other",
+    "keeps an object while one of its owners exists, and removes references to deleted owners",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -76,7 +76,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "an object whose owner has never existed, or is another one of that name, goes",
+    "deletes an object whose owner reference has a uid that does not exist",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -92,7 +92,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "an owner in another namespace counts as absent",
+    "deletes an object whose owner is in another namespace",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -104,7 +104,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "a cluster-scoped owner keeps a namespaced dependent",
+    "keeps a namespaced dependent while its cluster-scoped owner exists",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -121,7 +121,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "foreground: the owner stays until the dependents that block it are gone",
+    "foreground deletion: keeps the owner until blocking dependents are deleted",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -150,7 +150,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "foreground: a dependent that does not block is not waited for",
+    "foreground deletion: does not wait for dependents without blockOwnerDeletion",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -170,7 +170,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "foreground: owners that own each other do not wait for ever",
+    "foreground deletion: deletes owners that own each other",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -188,7 +188,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "orphan: dependents stay and no longer name the owner",
+    "orphan: keeps dependents and removes their owner references",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -207,7 +207,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "custom resources of a new definition are collected",
+    "garbage-collects custom resources of a new CRD",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -237,7 +237,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
   );
 
   test(
-    "what has its owner in another namespace goes, and an Event says why",
+    "records OwnerRefInvalidNamespace for a dependent whose owner is in another namespace",
     async () => {
       const cluster = await connect();
       const [namespace, other] = [await createNamespace(cluster), await createNamespace(cluster)];

@@ -23,7 +23,7 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
   const create = (space: ClusterSpace, spec: object) => space.create("jobs", { metadata: { name: "job" }, spec });
   const isRunning = (object: AnyObject) => countIn(object, "ready") === 1;
 
-  law("a deleted Pod of a running Job counts as failed, and another one takes its place", async (space) => {
+  law("counts a deleted Pod of a running Job as failed and replaces it", async (space) => {
     for (const [name, grace] of [
       ["first", 30],
       ["second", 0],
@@ -38,7 +38,7 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     }
   });
 
-  law("a Job whose Pods are only replaced once they have failed waits for that", async (space) => {
+  law("podReplacementPolicy: Failed: replaces a deleted Pod after it has terminated", async (space) => {
     await create(space, { podReplacementPolicy: "Failed", template: template("run") });
     await space.until("jobs", "job", isRunning);
     const [pod] = await space.list("pods", "app=job");
@@ -47,26 +47,23 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     await space.until("jobs", "job", (object) => isRunning(object) && countIn(object, "failed") === 1);
   });
 
-  law(
-    "a Job that is suspended, and one without parallelism, lets its Pods go and counts none of them",
-    async (space) => {
-      for (const change of [{ suspend: true }, { parallelism: 0 }]) {
-        const [name = ""] = Object.keys(change);
-        await space.create("jobs", { metadata: { name }, spec: { template: template("run") } });
-        await space.until("jobs", name, isRunning);
-        await space.patch("jobs", name, { spec: change });
-        await space.untilList("pods", `job-name=${name}`, (pods) => pods.length === 0);
-        const job = await space.until(
-          "jobs",
-          name,
-          (object) => countIn(object, "active") + countIn(object, "terminating") === 0,
-        );
-        assert.equal([countIn(job, "failed"), countIn(job, "succeeded")], [0, 0]);
-      }
-    },
-  );
+  law("deletes the Pods of a Job with suspend or parallelism 0, and counts none as failed", async (space) => {
+    for (const change of [{ suspend: true }, { parallelism: 0 }]) {
+      const [name = ""] = Object.keys(change);
+      await space.create("jobs", { metadata: { name }, spec: { template: template("run") } });
+      await space.until("jobs", name, isRunning);
+      await space.patch("jobs", name, { spec: change });
+      await space.untilList("pods", `job-name=${name}`, (pods) => pods.length === 0);
+      const job = await space.until(
+        "jobs",
+        name,
+        (object) => countIn(object, "active") + countIn(object, "terminating") === 0,
+      );
+      assert.equal([countIn(job, "failed"), countIn(job, "succeeded")], [0, 0]);
+    }
+  });
 
-  law("a Job past its deadline fails, and its Pods go and count as failed", async (space) => {
+  law("fails a Job after activeDeadlineSeconds and deletes its Pods", async (space) => {
     await create(space, { activeDeadlineSeconds: 1, template: template("run") });
     const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
     assert.equal(conditionsOf(job), ["FailureTarget True DeadlineExceeded", "Failed True DeadlineExceeded"]);
@@ -74,7 +71,7 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     assert.equal({ failed: countIn(job, "failed"), active: countIn(job, "active") }, { failed: 1, active: 0 });
   });
 
-  law("a podFailurePolicy fails the Job, or its index, or ignores the failure", async (space) => {
+  law("podFailurePolicy: fails the Job (FailJob) or ignores the failure (Ignore)", async (space) => {
     const rules = [
       { action: "FailJob", onExitCodes: { containerName: "web", operator: "In", values: [42] } },
       { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget" }] },
@@ -98,7 +95,7 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     assert.is(countIn(await space.until("jobs", "evicted", isRunning), "failed"), 0);
   });
 
-  law("a successPolicy completes a Job whose first index has succeeded, and ends the other Pods", async (space) => {
+  law("successPolicy: completes a Job when index 0 succeeds, and deletes the other Pods", async (space) => {
     const spec = { completions: 3, parallelism: 3, completionMode: "Indexed" };
     await create(space, {
       ...spec,
@@ -116,35 +113,38 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     );
   });
 
-  law("with a backoffLimitPerIndex each index fails by itself, and the Job at its end", async (space) => {
-    await create(space, {
-      ...{ completions: 3, parallelism: 3, completionMode: "Indexed", backoffLimitPerIndex: 1 },
-      template: template("run"),
-    });
-    for (const turn of ["0", "1"]) {
-      const isTurn = ({ metadata }: AnyObject) => metadata.annotations?.[INDEX] === "1" && turnOf(metadata) === turn;
-      const pods = await space.untilList("pods", "app=job", (all) => all.some((pod) => isTurn(pod) && isUp(pod)));
-      await space.finish(pods.find(isTurn)?.metadata.name ?? "", "Failed");
-    }
-    // The real controller counts a Pod once its finalizer is gone, and names the index before.
-    const isCounted = (job: AnyObject) => job.status?.["failedIndexes"] === "1" && countIn(job, "failed") === 2;
-    assert.equal(conditionsOf(await space.until("jobs", "job", isCounted)), []);
-    for (const { metadata } of (await space.list("pods", "app=job")).filter(isUp))
-      await space.finish(metadata.name, "Succeeded");
-    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
-    assert.equal(conditionsOf(job), ["FailureTarget True FailedIndexes", "Failed True FailedIndexes"]);
-    assert.equal(
-      [
-        job.status?.["completedIndexes"],
-        job.status?.["failedIndexes"],
-        countIn(job, "succeeded"),
-        countIn(job, "failed"),
-      ],
-      ["0,2", "1", 2, 2],
-    );
-  });
+  law(
+    "backoffLimitPerIndex: fails each index separately, and the Job after all indexes have finished",
+    async (space) => {
+      await create(space, {
+        ...{ completions: 3, parallelism: 3, completionMode: "Indexed", backoffLimitPerIndex: 1 },
+        template: template("run"),
+      });
+      for (const turn of ["0", "1"]) {
+        const isTurn = ({ metadata }: AnyObject) => metadata.annotations?.[INDEX] === "1" && turnOf(metadata) === turn;
+        const pods = await space.untilList("pods", "app=job", (all) => all.some((pod) => isTurn(pod) && isUp(pod)));
+        await space.finish(pods.find(isTurn)?.metadata.name ?? "", "Failed");
+      }
+      // The real controller counts a Pod once its finalizer is gone, and names the index before.
+      const isCounted = (job: AnyObject) => job.status?.["failedIndexes"] === "1" && countIn(job, "failed") === 2;
+      assert.equal(conditionsOf(await space.until("jobs", "job", isCounted)), []);
+      for (const { metadata } of (await space.list("pods", "app=job")).filter(isUp))
+        await space.finish(metadata.name, "Succeeded");
+      const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+      assert.equal(conditionsOf(job), ["FailureTarget True FailedIndexes", "Failed True FailedIndexes"]);
+      assert.equal(
+        [
+          job.status?.["completedIndexes"],
+          job.status?.["failedIndexes"],
+          countIn(job, "succeeded"),
+          countIn(job, "failed"),
+        ],
+        ["0,2", "1", 2, 2],
+      );
+    },
+  );
 
-  law("the restarts of a Pod with restartPolicy OnFailure count towards the backoffLimit", async (space) => {
+  law("counts restarts of a Pod with restartPolicy OnFailure towards backoffLimit", async (space) => {
     await create(space, { backoffLimit: 2, template: template("fail", {}, { restartPolicy: "OnFailure" }) });
     const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
     assert.equal(conditionsOf(job), ["FailureTarget True BackoffLimitExceeded", "Failed True BackoffLimitExceeded"]);

@@ -14,7 +14,7 @@ import {
 /** Declares the laws of the deletion of namespaces. */
 export function declareNamespaceLaws(test: DeclareTest["thorough"], connect: () => Promise<Connection>): void {
   test(
-    "a namespace that is deleted takes all that is in it with it",
+    "deletes all objects of a deleted namespace",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);
@@ -31,7 +31,7 @@ export function declareNamespaceLaws(test: DeclareTest["thorough"], connect: () 
   );
 
   test(
-    "an object with a finalizer holds its namespace, and the conditions say so",
+    "keeps a terminating namespace while finalizers remain, and reports it in its conditions",
     async () => {
       const cluster = await connect();
       const namespace = await createNamespace(cluster);

@@ -10,7 +10,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
   const law = (title: string, body: (space: ClusterSpace) => Promise<void>) =>
     test(title, async () => body(await openClusterSpace(await connect())), TEST_OPTIONS);
 
-  law("a Deployment that mounts a missing Secret is not ready until the Secret exists", async (space) => {
+  law("keeps a Deployment unready while a mounted Secret is missing", async (space) => {
     const volumes = [{ name: "login", secret: { secretName: "login" } }];
     await space.create("deployments", {
       metadata: { name: "web" },
@@ -32,7 +32,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
     await space.until("deployments", "web", (object) => countIn(object, "readyReplicas") === 1);
   });
 
-  law("a container whose environment names a missing ConfigMap is not created until it exists", async (space) => {
+  law("creates a container only after the ConfigMap key in its env exists", async (space) => {
     const valueFrom = { configMapKeyRef: { name: "settings", key: "color" } };
     await space.create("pods", {
       metadata: { name: "web" },
@@ -73,7 +73,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
     ]);
   });
 
-  law("optional and existing inputs hold no Pod, missing ones of every other form do", async (space) => {
+  law("starts Pods with missing optional inputs, and blocks Pods with missing required ones", async (space) => {
     await space.create("secrets", { metadata: { name: "there" }, data: { a: "" } });
     await space.create("configmaps", { metadata: { name: "there" }, data: { a: "" }, binaryData: { b: "" } });
     const image = "i";
@@ -127,7 +127,7 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
     });
   });
 
-  law("a Pod that is deleted ends before it goes, also if something else holds it", async (space) => {
+  law("terminates the containers of a deleted Pod that a finalizer still holds", async (space) => {
     const pod = (name: string, outcome: string) => ({
       metadata: { name, finalizers: ["example.com/hold"], annotations: { "simulate/outcome": outcome } },
       spec: { containers: [{ name: "c", image: "i" }] },
@@ -154,28 +154,25 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
     }
   });
 
-  law(
-    "a sidecar runs and is ready beside the containers, and an init container completes before them",
-    async (space) => {
-      await space.create("pods", {
-        metadata: { name: "p" },
-        spec: {
-          initContainers: [
-            { name: "first", image: "i" },
-            { name: "proxy", image: "i", restartPolicy: "Always" },
-          ],
-          containers: [{ name: "c", image: "i" }],
-        },
-      });
-      const pod = await space.until("pods", "p", ({ status }) => status?.["phase"] === "Running");
-      assert.equal(statesOf(pod), ["first terminated Completed 0", "proxy running", "c running"]);
-      const [, proxy] = pod.status?.["initContainerStatuses"] as { ready: boolean; started: boolean }[];
-      assert.equal([proxy?.ready, proxy?.started], [true, true]);
-    },
-  );
+  law("runs sidecars beside the containers, and init containers before them", async (space) => {
+    await space.create("pods", {
+      metadata: { name: "p" },
+      spec: {
+        initContainers: [
+          { name: "first", image: "i" },
+          { name: "proxy", image: "i", restartPolicy: "Always" },
+        ],
+        containers: [{ name: "c", image: "i" }],
+      },
+    });
+    const pod = await space.until("pods", "p", ({ status }) => status?.["phase"] === "Running");
+    assert.equal(statesOf(pod), ["first terminated Completed 0", "proxy running", "c running"]);
+    const [, proxy] = pod.status?.["initContainerStatuses"] as { ready: boolean; started: boolean }[];
+    assert.equal([proxy?.ready, proxy?.started], [true, true]);
+  });
 
   law(
-    "a Pod that fits no Node waits, with the words of the scheduler; one of another scheduler is left alone",
+    "leaves Pods that fit no Node pending with the scheduler's message, and ignores other schedulers' Pods",
     async (space) => {
       const requiresTerm = (term: object) => ({
         nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
@@ -249,54 +246,51 @@ export function declarePodLaws(test: DeclareTest["thorough"], connect: () => Pro
     },
   );
 
-  law(
-    "a Node with a taint NoExecute evicts the Pods that do not tolerate it, and one that is deleted all of them",
-    async (space) => {
-      const name = `node-${space.namespace}`;
-      const cluster = await connect();
-      await apiRequestOrThrow(cluster, "POST /api/v1/nodes", { body: { metadata: { name } } });
-      const toleration = { key: "broken", operator: "Exists", effect: "NoExecute" };
-      const create = (pod: string, tolerations: object[], metadata: object = {}) =>
-        space.create("pods", {
-          metadata: { name: pod, ...metadata },
-          spec: {
-            nodeName: name,
-            terminationGracePeriodSeconds: 0,
-            tolerations,
-            containers: [{ name: "c", image: "i" }],
-          },
-        });
-      await create("strict", [], { finalizers: ["example.com/hold"] });
-      await space.create("pods", {
-        metadata: { name: "neighbour" },
-        spec: { nodeName: "simulated", containers: [{ name: "c", image: "i" }] },
+  law("evicts Pods that do not tolerate a NoExecute taint, and all Pods of a deleted Node", async (space) => {
+    const name = `node-${space.namespace}`;
+    const cluster = await connect();
+    await apiRequestOrThrow(cluster, "POST /api/v1/nodes", { body: { metadata: { name } } });
+    const toleration = { key: "broken", operator: "Exists", effect: "NoExecute" };
+    const create = (pod: string, tolerations: object[], metadata: object = {}) =>
+      space.create("pods", {
+        metadata: { name: pod, ...metadata },
+        spec: {
+          nodeName: name,
+          terminationGracePeriodSeconds: 0,
+          tolerations,
+          containers: [{ name: "c", image: "i" }],
+        },
       });
-      await create("patient", [{ ...toleration, tolerationSeconds: 1 }]);
-      await create("tolerant", [toleration]);
-      for (const pod of ["strict", "patient", "tolerant", "neighbour"])
-        await space.until("pods", pod, ({ status }) => status?.["phase"] === "Running");
-      const taints = [{ key: "broken", effect: "NoExecute" }];
-      const contentType = "application/merge-patch+json";
-      const since = performance.now();
-      await apiRequestOrThrow(cluster, `PATCH /api/v1/nodes/${name}`, { body: { spec: { taints } }, contentType });
-      const evicted = await space.until("pods", "strict", ({ status }) => status?.["phase"] === "Failed");
-      assert.ok(conditionsOf(evicted).includes("DisruptionTarget True DeletionByTaintManager"));
-      const isOfEviction = ({ reason, involvedObject }: AnyObject) =>
-        reason === "TaintManagerEviction" && (involvedObject as { name: string }).name === "strict";
-      await space.untilList("events", "", (events) => events.some(isOfEviction));
-      await space.patch("pods", "strict", { metadata: { finalizers: null } });
-      await space.untilGone("pods", "strict");
-      await space.untilGone("pods", "patient");
-      assert.ok(performance.now() - since > 950, "it is tolerated for a second");
-      assert.ok(await space.get("pods", "tolerant"));
-      await apiRequestOrThrow(cluster, `DELETE /api/v1/nodes/${name}`);
-      await space.untilGone("pods", "tolerant");
-      assert.ok(await space.get("pods", "neighbour"), "it is on another Node");
-    },
-  );
+    await create("strict", [], { finalizers: ["example.com/hold"] });
+    await space.create("pods", {
+      metadata: { name: "neighbour" },
+      spec: { nodeName: "simulated", containers: [{ name: "c", image: "i" }] },
+    });
+    await create("patient", [{ ...toleration, tolerationSeconds: 1 }]);
+    await create("tolerant", [toleration]);
+    for (const pod of ["strict", "patient", "tolerant", "neighbour"])
+      await space.until("pods", pod, ({ status }) => status?.["phase"] === "Running");
+    const taints = [{ key: "broken", effect: "NoExecute" }];
+    const contentType = "application/merge-patch+json";
+    const since = performance.now();
+    await apiRequestOrThrow(cluster, `PATCH /api/v1/nodes/${name}`, { body: { spec: { taints } }, contentType });
+    const evicted = await space.until("pods", "strict", ({ status }) => status?.["phase"] === "Failed");
+    assert.ok(conditionsOf(evicted).includes("DisruptionTarget True DeletionByTaintManager"));
+    const isOfEviction = ({ reason, involvedObject }: AnyObject) =>
+      reason === "TaintManagerEviction" && (involvedObject as { name: string }).name === "strict";
+    await space.untilList("events", "", (events) => events.some(isOfEviction));
+    await space.patch("pods", "strict", { metadata: { finalizers: null } });
+    await space.untilGone("pods", "strict");
+    await space.untilGone("pods", "patient");
+    assert.ok(performance.now() - since > 950, "it is tolerated for a second");
+    assert.ok(await space.get("pods", "tolerant"));
+    await apiRequestOrThrow(cluster, `DELETE /api/v1/nodes/${name}`);
+    await space.untilGone("pods", "tolerant");
+    assert.ok(await space.get("pods", "neighbour"), "it is on another Node");
+  });
 
   law(
-    "a Service of type LoadBalancer has an address as long as it is one, unless it is for another controller",
+    "sets the address of a LoadBalancer Service, removes it with the type, and ignores other classes",
     async (space) => {
       const spec = { type: "LoadBalancer", ports: [{ port: 80 }] };
       await space.create("services", { metadata: { name: "web" }, spec });

@@ -24,7 +24,7 @@ type Policy = ApiObject & {
 
 /** Declares what the status of ValidatingAdmissionPolicies says of the types in their expressions. */
 export function declarePolicyTypeLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
-  test("a policy is told what is wrong with its expressions for each kind that it names", async () => {
+  test("reports type errors of policy expressions for each matched kind", async () => {
     const cluster = await connect();
     const { definition, policies } = recorded();
     await apiRequestOrThrow(cluster, `POST ${DEFINITIONS}`, { body: definition });
@@ -40,7 +40,7 @@ export function declarePolicyTypeLaws(test: DeclareTest, connect: () => Promise<
     await apiRequestOrThrow(cluster, `DELETE ${DEFINITIONS}/${definition.metadata.name}`);
   });
 
-  test("a policy that is changed is checked again, and its status has a manager of its own", async () => {
+  test("checks a changed policy again, and writes the status under its own field manager", async () => {
     const cluster = await connect();
     const resourceRules = [
       { apiGroups: ["apps"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["deployments"] },

@@ -27,7 +27,7 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
       TEST_OPTIONS,
     );
 
-  law("a Pod runs under the account default, whose token each of its containers finds mounted", async (space) => {
+  law("sets the default ServiceAccount of a Pod and mounts its token into each container", async (space) => {
     const own = { name: "own", image: "a", volumeMounts: [{ name: "tmp", mountPath: MOUNT_PATH }] };
     await space.create("pods", {
       metadata: { name: "web" },
@@ -61,33 +61,30 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
     assert.equal([spec["serviceAccountName"], spec["serviceAccount"]], ["default", "default"]);
   });
 
-  law(
-    "an account says whether its token is mounted and what pulls images, and a Pod may say otherwise",
-    async (space) => {
-      await space.create("serviceaccounts", {
-        metadata: { name: "plain" },
-        automountServiceAccountToken: false,
-        imagePullSecrets: [{ name: "registry" }],
-      });
-      const made = async (name: string, more: object) => {
-        const containers = [{ name: "web", image: "a" }];
-        await space.create("pods", { metadata: { name }, spec: { serviceAccountName: "plain", containers, ...more } });
-        const { volumes = [], imagePullSecrets } = ((await space.get("pods", name)) as AnyObject)
-          .spec as unknown as PodSpec;
-        return [volumes.length, imagePullSecrets];
-      };
-      assert.equal(await made("as-account", {}), [0, [{ name: "registry" }]]);
-      const own = { automountServiceAccountToken: true, imagePullSecrets: [{ name: "own" }] };
-      assert.equal(await made("as-itself", own), [1, [{ name: "own" }]]);
-      const existing = [{ name: "kube-api-access-mine", emptyDir: {} }];
-      assert.equal(await made("with-volume", { automountServiceAccountToken: true, volumes: existing }), [
-        1,
-        [{ name: "registry" }],
-      ]);
-    },
-  );
+  law("takes token mounting and image pull secrets from the ServiceAccount unless the Pod sets them", async (space) => {
+    await space.create("serviceaccounts", {
+      metadata: { name: "plain" },
+      automountServiceAccountToken: false,
+      imagePullSecrets: [{ name: "registry" }],
+    });
+    const made = async (name: string, more: object) => {
+      const containers = [{ name: "web", image: "a" }];
+      await space.create("pods", { metadata: { name }, spec: { serviceAccountName: "plain", containers, ...more } });
+      const { volumes = [], imagePullSecrets } = ((await space.get("pods", name)) as AnyObject)
+        .spec as unknown as PodSpec;
+      return [volumes.length, imagePullSecrets];
+    };
+    assert.equal(await made("as-account", {}), [0, [{ name: "registry" }]]);
+    const own = { automountServiceAccountToken: true, imagePullSecrets: [{ name: "own" }] };
+    assert.equal(await made("as-itself", own), [1, [{ name: "own" }]]);
+    const existing = [{ name: "kube-api-access-mine", emptyDir: {} }];
+    assert.equal(await made("with-volume", { automountServiceAccountToken: true, volumes: existing }), [
+      1,
+      [{ name: "registry" }],
+    ]);
+  });
 
-  law("a Pod whose account is missing is refused, and what a ReplicaSet makes, too", async (space, refusalOf) => {
+  law("rejects Pods of a missing ServiceAccount with 403, also those of a ReplicaSet", async (space, refusalOf) => {
     const { namespace } = space;
     const missing = `error looking up service account ${namespace}/nobody: serviceaccount "nobody" not found`;
     const spec = { serviceAccountName: "nobody", containers: [{ name: "web", image: "a" }] };
@@ -106,7 +103,7 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
     assert.match(condition?.message ?? "", missing);
   });
 
-  law("an account that enforces it lets a Pod refer to its own Secrets alone", async (space, refusalOf) => {
+  law("rejects other Secrets with 403 under enforce-mountable-secrets", async (space, refusalOf) => {
     await space.create("serviceaccounts", {
       metadata: { name: "strict", annotations: { "kubernetes.io/enforce-mountable-secrets": "true" } },
       secrets: [{ name: "shown" }],
@@ -137,7 +134,7 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
     assert.match(await strict({ volumes: [{ name: "v", secret: { secretName: "shown" } }] }), /^201 /);
   });
 
-  law("what refuses a Pod first is the plugin that kube-apiserver asks first", async (space, refusalOf) => {
+  law("runs the admission plugins in the order of kube-apiserver", async (space, refusalOf) => {
     await space.create("serviceaccounts", {
       metadata: { name: "strict", annotations: { "kubernetes.io/enforce-mountable-secrets": "true" } },
     });
@@ -164,7 +161,7 @@ export function declareServiceAccountLaws(test: DeclareTest, connect: () => Prom
     assert.match(await refusalOf({ ...large, ...classed, ...pulled }), hidden);
   });
 
-  law("a Pod that mirrors one of the kubelet's has no account, no Secrets and no token", async (_, refusalOf) => {
+  law("rejects a mirror Pod with a ServiceAccount, Secret or token projection with 403", async (_, refusalOf) => {
     const mirror = (spec: object) =>
       refusalOf(
         { nodeName: "n", containers: [{ name: "web", image: "a" }], ...spec },

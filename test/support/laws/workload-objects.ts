@@ -22,34 +22,37 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     countIn(object, "observedGeneration") === object.metadata.generation &&
     countIn(object, "readyReplicas") === replicas;
 
-  law("a Deployment has a ReplicaSet, and this has Pods, with labels and owners of their template", async (space) => {
-    await space.create("deployments", {
-      metadata: { name: "web", annotations: { note: "a" } },
-      spec: { replicas: 2, selector, template: podTemplate("web") },
-    });
-    const deployment = await space.until("deployments", "web", isReady(2));
-    const [set] = await space.list("replicasets");
-    const hash = set?.metadata.labels?.["pod-template-hash"] ?? "";
-    assert.ok(hash !== "");
-    assert.is(set?.metadata.name, `web-${hash}`);
-    assert.equal(set?.metadata.annotations, {
-      note: "a",
-      [REVISION]: "1",
-      "deployment.kubernetes.io/desired-replicas": "2",
-      "deployment.kubernetes.io/max-replicas": "3",
-    });
-    assert.equal(ownersOf(set), [`apps/v1 Deployment web ${deployment.metadata.uid} true true`]);
-    assert.equal((set?.spec as Spec).selector, { matchLabels: { app: "web", "pod-template-hash": hash } });
-    const pods = await space.list("pods");
-    for (const pod of pods) {
-      assert.equal(pod.metadata.labels, { app: "web", "pod-template-hash": hash });
-      assert.is(pod.metadata.generateName, `web-${hash}-`);
-      assert.equal(ownersOf(pod), [`apps/v1 ReplicaSet web-${hash} ${set?.metadata.uid} true true`]);
-    }
-    assert.is(pods.length, 2);
-  });
+  law(
+    "creates ReplicaSet and Pods of a Deployment with the labels and owner references of its template",
+    async (space) => {
+      await space.create("deployments", {
+        metadata: { name: "web", annotations: { note: "a" } },
+        spec: { replicas: 2, selector, template: podTemplate("web") },
+      });
+      const deployment = await space.until("deployments", "web", isReady(2));
+      const [set] = await space.list("replicasets");
+      const hash = set?.metadata.labels?.["pod-template-hash"] ?? "";
+      assert.ok(hash !== "");
+      assert.is(set?.metadata.name, `web-${hash}`);
+      assert.equal(set?.metadata.annotations, {
+        note: "a",
+        [REVISION]: "1",
+        "deployment.kubernetes.io/desired-replicas": "2",
+        "deployment.kubernetes.io/max-replicas": "3",
+      });
+      assert.equal(ownersOf(set), [`apps/v1 Deployment web ${deployment.metadata.uid} true true`]);
+      assert.equal((set?.spec as Spec).selector, { matchLabels: { app: "web", "pod-template-hash": hash } });
+      const pods = await space.list("pods");
+      for (const pod of pods) {
+        assert.equal(pod.metadata.labels, { app: "web", "pod-template-hash": hash });
+        assert.is(pod.metadata.generateName, `web-${hash}-`);
+        assert.equal(ownersOf(pod), [`apps/v1 ReplicaSet web-${hash} ${set?.metadata.uid} true true`]);
+      }
+      assert.is(pods.length, 2);
+    },
+  );
 
-  law("a rollout replaces all Pods, and an undone one takes up its old ReplicaSet", async (space) => {
+  law("replaces all Pods in a rollout, and reuses the old ReplicaSet in a rollback", async (space) => {
     await space.create("deployments", {
       metadata: { name: "web" },
       spec: { replicas: 4, selector, template: podTemplate("web") },
@@ -75,7 +78,7 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.is((await space.list("replicasets")).length, 2);
   });
 
-  law("what does not become ready holds a rollout, within the bounds of surge and unavailability", async (space) => {
+  law("stops a rollout of unready Pods within maxSurge and maxUnavailable", async (space) => {
     const rollingUpdate = { maxSurge: 1, maxUnavailable: 1 };
     await space.create("deployments", {
       metadata: { name: "web" },
@@ -94,7 +97,7 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.equal(conditionsOf(held), ["Available True MinimumReplicasAvailable", "Progressing True ReplicaSetUpdated"]);
   });
 
-  law("a Deployment of type Recreate stops the old Pods before it starts new ones", async (space) => {
+  law("replaces all Pods of a Deployment of type Recreate", async (space) => {
     const strategy = { type: "Recreate" };
     await space.create("deployments", {
       metadata: { name: "web" },
@@ -109,7 +112,7 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.not(after.some((name) => before.includes(name)));
   });
 
-  law("a paused Deployment says so and does not roll out", async (space) => {
+  law("reports a paused Deployment and does not roll it out until it is resumed", async (space) => {
     await space.create("deployments", {
       metadata: { name: "web" },
       spec: { replicas: 1, selector, template: podTemplate("web") },
@@ -125,7 +128,7 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     await space.until("deployments", "web", (object) => countIn(object, "updatedReplicas") === 2 && isReady(2)(object));
   });
 
-  law("a StatefulSet has numbered Pods with claims, and updates them from the last to the partition", async (space) => {
+  law("creates numbered Pods of a StatefulSet, and updates them down to the partition", async (space) => {
     const updateStrategy = { rollingUpdate: { partition: 1 } };
     await space.create("statefulsets", {
       metadata: { name: "db" },
@@ -167,7 +170,7 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.equal((await space.list("controllerrevisions")).map(({ revision }) => revision).sort(), [1, 2]);
   });
 
-  law("a DaemonSet has a Pod on the Node, of its present template", async (space) => {
+  law("creates the Pod of a DaemonSet, and replaces it for a new template", async (space) => {
     const daemon = { metadata: { name: "agent" }, spec: { selector, template: podTemplate("web") } };
     await space.create("daemonsets", daemon);
     const isUp = (object: AnyObject) =>
@@ -193,40 +196,37 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     ]);
   });
 
-  law(
-    "an indexed Job does each index once, and a Job whose Pods fail is over after its backoff limit",
-    async (space) => {
-      const job = (outcome: string, spec: object) => ({
-        metadata: { name: outcome },
-        spec: {
-          ...spec,
-          template: podTemplate(outcome, {
-            annotations: { "simulate/outcome": outcome },
-            spec: { restartPolicy: "Never", containers: [{ name: "c", image: "c" }] },
-          }),
-        },
-      });
-      await space.create("jobs", job("succeed", { completions: 3, parallelism: 2, completionMode: "Indexed" }));
-      await space.create("jobs", job("fail", { backoffLimit: 0 }));
-      const good = await space.until("jobs", "succeed", ({ status }) => status?.["completionTime"] !== undefined);
-      assert.is(good.status?.["completedIndexes"], "0-2");
-      assert.is(countIn(good, "succeeded"), 3);
-      assert.equal(conditionsOf(good), [
-        "SuccessCriteriaMet True CompletionsReached",
-        "Complete True CompletionsReached",
-      ]);
-      const bad = await space.until("jobs", "fail", (object) => conditionsOf(object).length === 2);
-      assert.equal(conditionsOf(bad), ["FailureTarget True BackoffLimitExceeded", "Failed True BackoffLimitExceeded"]);
-      assert.is(countIn(bad, "failed"), 1);
-      assert.is(bad.status?.["completionTime"], undefined);
-      const indexes = (await space.list("pods", "app=succeed")).map(
-        ({ metadata }) => metadata.annotations?.["batch.kubernetes.io/job-completion-index"],
-      );
-      assert.equal(indexes.sort(), ["0", "1", "2"]);
-    },
-  );
+  law("completes each index of an indexed Job once, and fails a Job after its backoffLimit", async (space) => {
+    const job = (outcome: string, spec: object) => ({
+      metadata: { name: outcome },
+      spec: {
+        ...spec,
+        template: podTemplate(outcome, {
+          annotations: { "simulate/outcome": outcome },
+          spec: { restartPolicy: "Never", containers: [{ name: "c", image: "c" }] },
+        }),
+      },
+    });
+    await space.create("jobs", job("succeed", { completions: 3, parallelism: 2, completionMode: "Indexed" }));
+    await space.create("jobs", job("fail", { backoffLimit: 0 }));
+    const good = await space.until("jobs", "succeed", ({ status }) => status?.["completionTime"] !== undefined);
+    assert.is(good.status?.["completedIndexes"], "0-2");
+    assert.is(countIn(good, "succeeded"), 3);
+    assert.equal(conditionsOf(good), [
+      "SuccessCriteriaMet True CompletionsReached",
+      "Complete True CompletionsReached",
+    ]);
+    const bad = await space.until("jobs", "fail", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(bad), ["FailureTarget True BackoffLimitExceeded", "Failed True BackoffLimitExceeded"]);
+    assert.is(countIn(bad, "failed"), 1);
+    assert.is(bad.status?.["completionTime"], undefined);
+    const indexes = (await space.list("pods", "app=succeed")).map(
+      ({ metadata }) => metadata.annotations?.["batch.kubernetes.io/job-completion-index"],
+    );
+    assert.equal(indexes.sort(), ["0", "1", "2"]);
+  });
 
-  law("a Job that is deleted takes its Pods with it, those that have ended and those that run", async (space) => {
+  law("deletes the running Pods of a Job that is deleted with Background propagation", async (space) => {
     const annotations = { "simulate/outcome": "run" };
     const template = podTemplate("job", { annotations, spec: { restartPolicy: "Never" } });
     await space.create("jobs", { metadata: { name: "job" }, spec: { template } });

@@ -12,7 +12,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
   });
   const selector = { matchLabels: { app: "web" } };
 
-  test("a Deployment becomes available, with the conditions and the revision of the real controller", async () => {
+  test("reports a Deployment as available, with conditions and revision as kube-controller-manager does", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "apps/v1 deployments", {
       replicas: 2,
@@ -36,7 +36,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     assert.ok(managers.includes("kube-controller-manager status"));
   });
 
-  test("a new template of a Deployment is a new revision, another scale is not", async () => {
+  test("increments the revision of a Deployment for a new template, not for a new scale", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "apps/v1 deployments", {
       replicas: 1,
@@ -52,7 +52,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     assert.is(renewed.annotations["deployment.kubernetes.io/revision"], "2");
   });
 
-  test("a Deployment scaled to nothing leaves out the counts that are zero", async () => {
+  test("omits zero counts from the status of a Deployment with 0 replicas", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "apps/v1 deployments", {
       replicas: 0,
@@ -70,7 +70,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     });
   });
 
-  test("a StatefulSet, a ReplicaSet and a DaemonSet become ready", async () => {
+  test("reports StatefulSets, ReplicaSets and DaemonSets as ready", async () => {
     const cluster = await connect();
     const spec = { selector, template: podTemplate() };
     const statefulSet = await createWorkload(cluster, "apps/v1 statefulsets", {
@@ -85,7 +85,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     await settled(cluster, daemonSet, { observedGeneration: 1, desiredNumberScheduled: 1, numberReady: 1 });
   });
 
-  test("a Job completes once, and a suspended one does not start", async () => {
+  test("completes a Job once, and does not start a suspended Job", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "batch/v1 jobs", { completions: 2, template: podTemplate("Never") });
     const suspended = await createWorkload(cluster, "batch/v1 jobs", { suspend: true, template: podTemplate("Never") });
@@ -105,7 +105,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     assert.is((await settled(cluster, suspended, {})).status["startTime"], undefined);
   });
 
-  test("a Pod runs and is ready, and goes when it is deleted", async () => {
+  test("runs a Pod until it is ready, and removes it when it is deleted", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "v1 pods", podTemplate().spec);
     const { status } = await settled(cluster, path, { phase: "Running" });
@@ -119,7 +119,7 @@ export function declareWorkloadLaws(test: DeclareTest["thorough"], connect: () =
     await waitFor("the pod is gone", async () => (await apiRequest(cluster, `GET ${path}`)).status === 404);
   });
 
-  test("a workload that is ready is left alone", async () => {
+  test("does not write a ready workload again", async () => {
     const cluster = await connect();
     const path = await createWorkload(cluster, "apps/v1 deployments", {
       replicas: 1,

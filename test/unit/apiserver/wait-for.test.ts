@@ -2,7 +2,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 
 suite("waitFor", (test) => {
-  test("returns what the function returns in the end, also where that throws at first", async () => {
+  test("returns the first truthy value of the function, also if it throws at first", async () => {
     let calls = 0;
     const check = () => {
       if (++calls < 3) throw new Error("not yet");
@@ -12,7 +12,7 @@ suite("waitFor", (test) => {
     assert.is(calls, 3);
   });
 
-  test("says what it waited for, and how long by the factor for busy machines", async () => {
+  test("fails with what it waited for and a timeout multiplied by GEN_OPERATOR_WAIT_FACTOR", async () => {
     using _factor = setFactor("3");
     const waiting = waitFor("it", () => Promise.reject(new Error("refused")), { timeoutMs: 5 });
     const { cause } = await assert.rejects(waiting, "it: not within 15 ms; the last check failed: refused");
@@ -34,27 +34,27 @@ suite("waitFor", (test) => {
       'Page "home/one" with status {"phase":"Pending"}',
     ],
     "an object without a status": [page, 'Page "home/one" without a status'],
-    "a long text in part": ["a".repeat(3_000), `'${"a".repeat(1_999)}… (1002 more)`],
+    "a long text, truncated,": ["a".repeat(3_000), `'${"a".repeat(1_999)}… (1002 more)`],
   };
   for (const [what, [value, text]] of Object.entries(shown))
-    test(`shows ${what} that there is instead`, async () => {
+    test(`describes ${what} on timeout`, async () => {
       const waiting = waitFor("it", () => false, { timeoutMs: 5, describe: async () => value });
       const { message } = await assert.rejects(waiting, /^it: not within \d+ ms; the last value was false; there is /);
       assert.is(message.slice(message.indexOf("there is ") + "there is ".length), text);
     });
 
-  test("keeps what went wrong where what there is instead cannot be read", async () => {
+  test("keeps the timeout error if describe fails", async () => {
     const describe = () => Promise.reject(new Error("no connection"));
     const waiting = waitFor("it", () => undefined, { timeoutMs: 5, describe });
     await assert.rejects(waiting, "; the last value was undefined; there is no connection");
   });
 
-  test("gives up a check that does not return", async () => {
+  test("fails if a check does not return", async () => {
     const waiting = waitFor("it", () => new Promise(() => {}), { timeoutMs: 5 });
     await assert.rejects(waiting, "; the last check has not returned");
   });
 
-  test("takes the value of a check that returns late", async () => {
+  test("returns the value of a check that resolves after the timeout", async () => {
     const check = () => new Promise((resolve) => setTimeout(() => resolve("there"), 100));
     assert.is(await waitFor("it", check, { timeoutMs: 5 }), "there");
   });

@@ -8,7 +8,7 @@ import {
 } from "#generator/diagnostic.js";
 import { assert, suite } from "../../support/suite.js";
 
-suite("diagnostics", (test) => {
+suite("Diagnostic", (test) => {
   const diagnostic: Diagnostic = {
     severity: "error",
     rule: "some-rule",
@@ -18,12 +18,12 @@ suite("diagnostics", (test) => {
     hint: "one\ntwo",
   };
 
-  test("the first line has everything that a tool needs, the others are indented", () => {
+  test("has position, severity, and rule on its first line, and indents the others", () => {
     assert.is(formatDiagnostic(diagnostic), "a.yaml:2:3: error some-rule: first\n  second\n  at spec.a\n  one\n  two");
     assert.is(formatDiagnostic({ severity: "warning", rule: "r", message: "m" }), "warning r: m");
   });
 
-  test("no text can move the cursor, hide, or start a line of its own", () => {
+  test("escapes control characters, and truncates long quoted text", () => {
     const evil = "\u001b[2J\r\u2028\u202e\u200b\u0085\u0000";
     const text = formatDiagnostic({
       ...diagnostic,
@@ -38,7 +38,7 @@ suite("diagnostics", (test) => {
     assert.is(quote("\u{1f600}".repeat(1000)), `"${"\u{1f600}".repeat(100)}…"`);
   });
 
-  test("a long word is cut, in the message and in what helps, and ordinary ones are not", () => {
+  test("truncates words beyond 100 characters, but not long paths", () => {
     const long = "x".repeat(20_000);
     const text = formatDiagnostic({ ...diagnostic, message: `no ${long}.y or ${long}`, hint: `write ${long}` });
     assert.match(text, `no ${"x".repeat(100)}… or ${"x".repeat(100)}…\n`);
@@ -47,13 +47,13 @@ suite("diagnostics", (test) => {
     assert.match(formatDiagnostic({ ...diagnostic, message: path }), path);
   });
 
-  test("a word of a command is quoted where a shell would change it", () => {
+  test("quotes a word of a command where a shell would change it", () => {
     for (const word of ["a/b-c_1.yaml", "@x/y", "a=b:c,d+e%"]) assert.is(shellWord(word), word);
     for (const word of ["a b", "a\\b", "$a", "a*", ""]) assert.is(shellWord(word), `'${word}'`);
     assert.is(shellWord("it's"), "'it'\\''s'");
   });
 
-  test("a near name is offered, a far one is not, and case counts least", () => {
+  test("suggests similar names, and ignores case first", () => {
     assert.equal(didYouMean("databse", ["web", "database"]), { hint: 'did you mean "database"?' });
     assert.equal(didYouMean("configmap", ["configMap", "configmaps"]), { hint: 'did you mean "configMap"?' });
     assert.is(didYouMean("xyz", ["web", "database"]), undefined);
@@ -61,7 +61,7 @@ suite("diagnostics", (test) => {
     assert.is(didYouMean("a".repeat(100_000), ["web"]), undefined);
   });
 
-  test("they are sorted by file, line and column, those without a place first", () => {
+  test("sorts by file, line, and column, those without a position first", () => {
     const at = (file: string, line: number, column: number): Diagnostic => ({
       ...diagnostic,
       position: { file, line, column },

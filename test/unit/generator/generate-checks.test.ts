@@ -35,7 +35,7 @@ async function createProject() {
 }
 
 suite("generate", (test) => {
-  test("somebody who waits is told of each CRD that is read and of each kind that is generated", async () => {
+  test("reports each CRD it reads and each kind it generates as progress", async () => {
     await using project = await createProject();
     const steps: string[] = [];
     await generate({ project: project.path, onStep: (step) => steps.push(step) });
@@ -61,7 +61,7 @@ suite("generate", (test) => {
     ]);
   });
 
-  test("somebody who waits for suggestions is told of each CRD, and of the code", async () => {
+  test("reports each CRD and the code analysis as progress of suggestCaches", async () => {
     await using project = await createProject();
     const steps: string[] = [];
     await suggestCaches({ project: project.path, dryRun: true, onStep: (step) => steps.push(step) });
@@ -72,7 +72,7 @@ suite("generate", (test) => {
     assert.is(steps.at(-1), "following what your code reads");
   });
 
-  test("a folder that is not there is named", async () => {
+  test("reports a missing project folder by name", async () => {
     const { diagnostics } = await generate({ project: "/nowhere/at all" });
     assert.equal(
       diagnostics.map(({ message }) => message),
@@ -80,7 +80,7 @@ suite("generate", (test) => {
     );
   });
 
-  const title = "a folder that cannot be read is named with the reason";
+  const title = "reports an unreadable folder with the reason";
   if (process.getuid?.() === 0) test.skip(title, "root may read anything");
   else
     test(title, async () => {
@@ -95,7 +95,7 @@ suite("generate", (test) => {
       );
     });
 
-  test("labels that code reads are inputs of the controller in the same run, also while a dependent is renamed", async () => {
+  test("adds labels that code reads to inputs in the same run, and keeps them when a dependent is renamed", async () => {
     await using project = await createProject();
     const at = (path: string) => join(project.path, path);
     const run = (options: Omit<GenerateOptions, "project"> = {}) => generate({ project: project.path, ...options });
@@ -122,7 +122,7 @@ suite("generate", (test) => {
     assert.equal((await run({ check: true })).report?.stale, []);
   });
 
-  test("a primary that is handed to code elsewhere counts all labels and annotations, which every run says", async () => {
+  test("uses all labels and annotations as inputs if the primary is passed to other code, with a note", async () => {
     await using project = await createProject();
     await generate({ project: project.path });
     await writeFile(

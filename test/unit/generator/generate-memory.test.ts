@@ -28,10 +28,10 @@ async function createProject() {
   return { path: folder.path, run, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-suite("dependents that left the spec", (declareTest) => {
+suite("removed dependent", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
-  test("a removal is an error until it is stated, however many runs and checks fail", async () => {
+  test("fails every run and check until it is moved or listed in removed", async () => {
     await using project = await createProject();
     for (const options of [{}, { check: true }, {}]) {
       const { rules, report } = await project.run(spec(CONFIG), options);
@@ -44,7 +44,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG) + REMOVED)).rules, []);
   });
 
-  test("an entry of removed can go after a run that had it", async () => {
+  test("can be dropped from removed after a run with the entry", async () => {
     await using project = await createProject();
     assert.equal((await project.run(spec(CONFIG) + REMOVED, { check: true })).rules, []);
     assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"], "a check forgets nothing");
@@ -52,14 +52,14 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG))).rules, []);
   });
 
-  test("a dependent that comes back is the dependent that it was", async () => {
+  test("causes no change if added again", async () => {
     await using project = await createProject();
     await project.run(spec(CONFIG));
     const { rules, report } = await project.run(spec(WEB, CONFIG), { check: true });
     assert.equal([rules, report?.stale], [[], []]);
   });
 
-  test("another version of the kind has the same objects, another kind has not", async () => {
+  test("must be listed in removed after a change of its kind, also if it is renamed", async () => {
     await using project = await createProject();
     const { messages } = await project.run(spec(WEB.replace("apps/v1/Deployment", "apps/v1/StatefulSet"), CONFIG));
     assert.match(
@@ -73,7 +73,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(moved)).rules, [], "the objects of the old kind go, and those of the new one stay");
   });
 
-  test("a dependent does not see its old objects from another namespace, or through another selector", async () => {
+  test("must be listed in removed after a change of namespace or selector that hides the old objects", async () => {
     await using project = await createProject();
     const web = (more: string) => spec(WEB.replace(" }", `, deletion: ordered${more} }`), CONFIG);
     const changes: [before: string, after: string, was: string, is: string, entry: string][] = [
@@ -104,14 +104,14 @@ suite("dependents that left the spec", (declareTest) => {
     }
   });
 
-  test("a kind that nothing has is reported as such alone", async () => {
+  test("reports only unknown-kind for a misspelled kind", async () => {
     await using project = await createProject();
     const mistyped = (text: string) => text.replace("Deployment", "Deploymet");
     for (const text of [spec(mistyped(WEB), CONFIG), spec(CONFIG) + mistyped(REMOVED)])
       assert.equal((await project.run(text)).rules, ["unknown-kind"]);
   });
 
-  test("the lines of the message can be pasted as they are printed", async () => {
+  test("prints entries for moved and removed that can be pasted", async () => {
     await using project = await createProject();
     const [gone] = (await project.run(spec(CONFIG))).messages;
     const [, moved = "", removed = ""] =
@@ -121,7 +121,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(`${spec(CONFIG)}${removed.replace("web", "site")}\n`)).rules, []);
   });
 
-  test("a record of the last generation that is damaged is an error, also for a check; a merge that is not finished is none", async () => {
+  test("fails on a damaged record of the last generation, but not on merge conflict markers", async () => {
     await using project = await createProject();
     const file = join(project.path, "src/generated/.gen-operator.json");
     const text = await readFile(file, "utf8");
@@ -161,7 +161,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG))).rules, ["unstated-removal"]);
   });
 
-  test("where the spec has moved or removed already, the line is added to it as it is printed", async () => {
+  test("prints single entries if the spec already has moved or removed", async () => {
     await using project = await createProject();
     const labels = "    labels: { resource: v1/ConfigMap }\n";
     const site = WEB.replace("web", "site");
@@ -177,7 +177,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.match(formatDiagnostic(other!), 'add to "moved" of spec:\n    - { from: site, to: NEW_NAME }\n');
   });
 
-  test("without src/generated, the stub that is there says that there was a dependent", async () => {
+  test("is detected by its stub if src/generated is missing", async () => {
     await using project = await createProject();
     await rm(join(project.path, "src/generated"), { recursive: true });
     await writeFile(
@@ -191,13 +191,13 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(spec(CONFIG))).rules, []);
   });
 
-  test("without src/generated and without the stub, there was no such dependent", async () => {
+  test("is not reported without src/generated and the stub", async () => {
     await using project = await createProject();
     await rm(join(project.path, "src"), { recursive: true });
     assert.equal((await project.run(spec(CONFIG))).rules, []);
   });
 
-  test("a dependent cannot move to one that was there beside it", async () => {
+  test("cannot be moved to a dependent that existed beside it", async () => {
     await using project = await createProject();
     const site = WEB.replace("web", "site");
     await project.run(spec(WEB, site, CONFIG));
@@ -209,7 +209,7 @@ suite("dependents that left the spec", (declareTest) => {
     );
   });
 
-  test("a controller that is gone is an error until its dependents are removed or forgotten", async () => {
+  test("is reported for a removed controller until all are removed or forgotten", async () => {
     await using project = await createProject();
     const other = `${head("site").replace("v1/Service", "v1/Secret")}  dependents:\n${CONFIG}`;
     const { messages } = await project.run(other);
@@ -224,7 +224,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(other)).rules, []);
   });
 
-  test("a controller of another name is an error until it lists the name that it had", async () => {
+  test("requires formerNames for a renamed controller", async () => {
     await using project = await createProject();
     const renamed = (more = "") => `${head("site")}${more}  dependents:\n${WEB}${CONFIG}`;
     for (const options of [{}, { check: true }, {}]) {
@@ -243,7 +243,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(renamed())).rules, [], "the record has the new name");
   });
 
-  test("what a renamed controller wrote is still to be removed or moved", async () => {
+  test("must be moved or removed for a renamed controller, too", async () => {
     await using project = await createProject();
     const renamed = (...parts: string[]) =>
       `${head("site")}  controller: { formerNames: [page] }\n  dependents:\n${parts.join("")}`;
@@ -256,7 +256,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(renamed(CONFIG))).rules, []);
   });
 
-  test("a controller without dependents has a name to keep, too", async () => {
+  test("requires formerNames also for a renamed controller without dependents", async () => {
     await using project = await createProject();
     const bare = (name: string, primary: string, more = "") =>
       `---\n${head(name).replace("v1/Service", primary)}${more}`;
@@ -273,7 +273,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(renamed)).rules, []);
   });
 
-  test("of a record without controllers, the dependents tell that one has another name", async () => {
+  test("detects a renamed controller by its dependents if the record has no controllers", async () => {
     await using project = await createProject();
     const file = join(project.path, "src/generated/.gen-operator.json");
     const text = await readFile(file, "utf8");
@@ -282,7 +282,7 @@ suite("dependents that left the spec", (declareTest) => {
     assert.equal((await project.run(`${head("site")}  dependents: {}\n`)).rules, ["unstated-removal"]);
   });
 
-  test("what nothing remembers cannot be forgotten, also where nothing has changed", async () => {
+  test("rejects an unknown name in --forget and lists the known ones", async () => {
     await using project = await createProject();
     for (const text of [spec(WEB, CONFIG), spec(CONFIG)])
       for (const options of [{}, { check: true }]) {
@@ -296,7 +296,7 @@ suite("dependents that left the spec", (declareTest) => {
       }
   });
 
-  test("one dependent alone can be forgotten, as it was never deployed", async () => {
+  test("can be forgotten alone", async () => {
     await using project = await createProject();
     assert.equal((await project.run(spec(CONFIG), { forget: ["page/web"] })).rules, []);
     assert.equal((await project.run(spec(CONFIG))).rules, []);

@@ -9,7 +9,7 @@ suite("generate", (declareTest) => {
   // Compilers and formatters take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
 
-  test("a warning is told and stops nothing, unless warnings are taken for errors", async () => {
+  test("writes files despite warnings, and reports them as errors and writes nothing with strict", async () => {
     await using folder = await createTemporaryFolder();
     const project = join(repositoryRoot, "fixtures/rejected/warning-constant-condition");
     for (const part of ["crds", "workflow.yaml"])

@@ -13,8 +13,8 @@ function errorOf(call: () => unknown): NodeJS.ErrnoException {
   throw new Error("the system has refused nothing");
 }
 
-suite("what the system refuses", (test) => {
-  test("is said without the words of the system's calls", () => {
+suite("describeSystemError", (test) => {
+  test("describes a failed system call without its name", () => {
     const folder = mkdtempSync(join(tmpdir(), "gen-operator-test-"));
     try {
       assert.is(
@@ -31,7 +31,7 @@ suite("what the system refuses", (test) => {
     }
   });
 
-  test("an error of another form keeps its message", () => {
+  test("keeps the message of other errors", () => {
     const error = Object.assign(new Error("connection lost: try again"), { code: "ELOST" });
     assert.is(describeSystemError(error), "connection lost: try again");
     assert.is(reasonOf(error), "connection lost: try again");

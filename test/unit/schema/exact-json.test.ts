@@ -2,7 +2,7 @@ import { exactJson, int64Json, int64Number, parseExactJson } from "#schema/index
 import { assert, suite } from "../../support/suite.js";
 
 suite("exact JSON", (test) => {
-  test("an int64 that JavaScript rounds is a bigint, and every other number a number", () => {
+  test("parses an int64 beyond 2^53 as bigint, and other numbers as number", () => {
     const texts = [
       "9007199254740992",
       "9007199254740993",
@@ -24,7 +24,7 @@ suite("exact JSON", (test) => {
       assert.is(parseExactJson(text), Number(text), text);
   });
 
-  test("digits in a string, and keys, stay what they are", () => {
+  test("keeps digits in strings and keys", () => {
     const text =
       '{"9007199254740993":"9007199254740993, 9007199254740993","a\\\\":["\\\"",9007199254740993],"__proto__":1}';
     const value = parseExactJson(text) as { "a\\": unknown[] };
@@ -33,17 +33,17 @@ suite("exact JSON", (test) => {
     assert.is(exactJson(value), text);
   });
 
-  test("what is no JSON fails as it does without integers", () => {
+  test("throws for invalid JSON", () => {
     for (const text of ["[9007199254740993", "{9007199254740993}", "-", "[9007199254740993,]"])
       assert.throws(() => parseExactJson(text), /JSON/);
   });
 
-  test("a text of a million characters is parsed", () => {
+  test("parses a string of a million characters", () => {
     const text = JSON.stringify({ a: '\\"'.repeat(500_000) }).replace("}", ',"b":9007199254740993}');
     assert.is((parseExactJson(text) as { b: bigint }).b, 9007199254740993n);
   });
 
-  test("a number that is sent is the int64 that is nearest to it", () => {
+  test("serializes a number as the nearest int64", () => {
     assert.is(
       int64Json([2 ** 63, -(2 ** 63), 2 ** 53, 1e17, 1.5, 1e19]),
       "[9223372036854775807,-9223372036854775808,9007199254740992,100000000000000000,1.5,10000000000000000000]",

@@ -23,9 +23,9 @@ const TEXTS: { readonly [format: string]: { readonly has: readonly string[]; rea
   uuid: { has: ["f47ac10b-58cc-4372-a567-0e02b2c3d479"], lacks: ["f47ac10b"] },
 };
 
-suite("string formats", (test) => {
+suite("string format", (test) => {
   for (const [format, { has, lacks }] of Object.entries(TEXTS))
-    test(`${format} is checked as kube-apiserver does`, () => {
+    test(`accepts and rejects the same strings as kube-apiserver: ${format}`, () => {
       assert.equal(
         has.filter((text) => hasFormat(text, format) !== true),
         [],
@@ -36,12 +36,12 @@ suite("string formats", (test) => {
       );
     });
 
-  test("a format that nobody checks is neither had nor lacked", () => {
+  test("is not validated if unknown", () => {
     assert.is(hasFormat("anything", "color"), undefined);
     assert.is(isKnownFormat("color"), false);
   });
 
-  test("a format is that of a type, and of texts where no type is stated", () => {
+  test("is known only for its type, which is string by default", () => {
     assert.equal(
       [isKnownFormat("date"), isKnownFormat("date", "string"), isKnownFormat("date", "object")],
       [true, true, false],

@@ -18,8 +18,8 @@ interface PublishedCase {
 
 const requested = { group: "", resource: "", subresource: "", namespace: "", name: "" };
 
-suite("published cases of Kubernetes' CEL libraries", (test) => {
-  test("come to what they come to in kube-apiserver", async () => {
+suite("CEL library case of Kubernetes", (test) => {
+  test("evaluates as in kube-apiserver", async () => {
     const text = await readFile(join(repositoryRoot, "fixtures/cel/published-cases.json"), "utf8");
     const cases = JSON.parse(text) as PublishedCase[];
     const tried = cases.filter(({ lacks }) => lacks === undefined);

@@ -70,8 +70,8 @@ function assertDifferences(differing: readonly PublishedRule[], known: { readonl
   );
 }
 
-suite("rules as kube-apiserver's own tests have them", (test) => {
-  test("come to the same, but for named differences", () => {
+suite("CEL rule of kube-apiserver's tests", (test) => {
+  test("has the same errors, except for named differences", () => {
     const differing = cases.filter((each) => {
       if (isRefused(each)) return false;
       const { schema, object, old, isWhole } = within(each);
@@ -93,7 +93,7 @@ suite("rules as kube-apiserver's own tests have them", (test) => {
     assert.ok(all.length > 1000);
   });
 
-  test("are accepted and refused in a definition as there", () => {
+  test("is accepted or rejected in a CRD as by kube-apiserver", () => {
     const differing = cases.filter((each) => {
       // The tests of messages go past the definition.
       if (each.test.startsWith("TestMessageExpression")) return false;

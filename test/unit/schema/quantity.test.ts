@@ -26,7 +26,7 @@ suite("quantity", (test) => {
     ["0.1n", "1n"],
     [" 1", "1"],
   ];
-  for (const [a, b] of same) test(`${a} is the same amount as ${b}`, () => assert.ok(isSameQuantity(a, b)));
+  for (const [a, b] of same) test(`treats ${a} and ${b} as equal`, () => assert.ok(isSameQuantity(a, b)));
 
   const different: [string, string][] = [
     ["1", "1m"],
@@ -35,9 +35,9 @@ suite("quantity", (test) => {
     ["1", "-1"],
     ["1k", "1Ki"],
   ];
-  for (const [a, b] of different) test(`${a} is another amount than ${b}`, () => assert.not(isSameQuantity(a, b)));
+  for (const [a, b] of different) test(`treats ${a} and ${b} as different`, () => assert.not(isSameQuantity(a, b)));
 
-  test("what is no quantity is equal only to itself", () => {
+  test("treats an invalid quantity as equal only to itself", () => {
     for (const text of ["", "abc", "1x", "1 Gi", "1..5", "1mi", "1e", "--1", "1e99999999999999999999"]) {
       assert.is(parseQuantity(text), undefined, JSON.stringify(text));
       assert.not(isSameQuantity(text, "1"));
@@ -45,7 +45,7 @@ suite("quantity", (test) => {
     }
   });
 
-  test("a quantity is shown with the largest suffix that leaves a whole number", () => {
+  test("formats with the largest suffix that leaves an integer", () => {
     const table: [given: string, want: string][] = [
       ["0.5", "500m"],
       ["1000m", "1"],
@@ -63,7 +63,7 @@ suite("quantity", (test) => {
     for (const [given, want] of table) assert.equal(canonicalQuantity(given), { text: want }, given);
   });
 
-  test("neither an exponent nor a long number costs more than its text", () => {
+  test("handles huge exponents and a million digits", () => {
     const long = "9".repeat(1_000_000);
     assert.equal(canonicalQuantity("1e99999998"), { text: "100e99999996" });
     assert.equal(canonicalQuantity("1e-99999999"), { text: "1e-9" });
@@ -76,7 +76,7 @@ suite("quantity", (test) => {
     assert.is(compareQuantities("1e-99999999", "0"), 1);
   });
 
-  test("what is shown is shown in the same way again, and is of the same amount", () => {
+  test("formats canonically, with the same value", () => {
     const suffix = fc.constantFrom("", "n", "m", "k", "M", "Ki", "Mi", "Gi", "Ei", "e3", "e-5", "E21");
     const number = fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.option(fc.nat(1_000_000)));
     fc.assert(
@@ -89,7 +89,7 @@ suite("quantity", (test) => {
     );
   });
 
-  test("an amount is the same in every unit in which it can be written", () => {
+  test("is equal in every unit", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), (thousands) => {
         const milli = `${thousands}m`;

@@ -11,7 +11,7 @@ const atEnd = (offset: number) => `${offset}: Syntax error: mismatched input '<E
 
 const told = (text: string) => findSyntaxProblems(text).map(({ offset, message }) => `${offset}: ${message}`);
 
-suite("mistakes in the syntax of expressions", (test) => {
+suite("findSyntaxProblems", (test) => {
   const cases: [text: string, ...problems: string[]][] = [
     ["self.a ==", atEnd(9)],
     ["(self.a", "7: Syntax error: missing ')' at '<EOF>'"],
@@ -41,9 +41,9 @@ suite("mistakes in the syntax of expressions", (test) => {
     ["let x", "0: reserved identifier: let", "4: Syntax error: extraneous input 'x' expecting <EOF>"],
   ];
   for (const [text, ...problems] of cases)
-    test(`${text} has the problems that cel-go finds`, () => assert.equal(told(text), problems));
+    test(`returns the errors of cel-go for ${text}`, () => assert.equal(told(text), problems));
 
-  test("an expression that kube-apiserver's own tests evaluate has none", () => {
+  test("returns nothing for the rules of kube-apiserver's tests", () => {
     const rules = readFileSync(join(repositoryRoot, "fixtures/cel/published-rules.jsonl"), "utf8");
     const texts = new Set(
       [...rules.matchAll(/"rule":("(?:\\.|[^"\\])*")/g)].map(([, json]) => JSON.parse(json!) as string),
@@ -56,7 +56,7 @@ suite("mistakes in the syntax of expressions", (test) => {
     );
   });
 
-  test("any text is read to its end, and what is nested too deeply is left alone", () => {
+  test("reads any text without a crash, and ignores deeply nested text", () => {
     const piece = fc.constantFrom(..."( ) [ ] { } , . : ? ! - + && || == in 'a' \" ' ` a 1 1.5 & # \n".split(" "), " ");
     fc.assert(fc.property(fc.array(piece), (pieces) => void findSyntaxProblems(pieces.join(""))));
     assert.equal(findSyntaxProblems(`${"(".repeat(50_000)}1`), []);

@@ -249,10 +249,11 @@ const PROBLEMS: Record<string, [text: string, problem: string | undefined][]> = 
   ],
 };
 
-suite("texts that functions cannot read", (test) => {
+suite("CEL conversion error", (test) => {
   for (const [expression, problems] of Object.entries(PROBLEMS))
     for (const [text, problem] of problems)
-      test(`${expression} of ${JSON.stringify(text)}`, () => assert.is(problemOf(expression, text), problem));
+      test(`matches that of kube-apiserver for ${expression} with ${JSON.stringify(text)}`, () =>
+        assert.is(problemOf(expression, text), problem));
 });
 
 function problemOf(expression: string, self: string): string | undefined {

@@ -13,21 +13,21 @@ const list = (version: number, firstPageVersion?: number): StepOutcome => ({
 
 const normalised = (...outcomes: StepOutcome[]) => normaliseOutcomes(outcomes, "ns");
 
-suite("comparison with a golden", (test) => {
+suite("golden comparison", (test) => {
   const golden = normalised(list(110), list(110, 110));
 
-  test("a list may be later than the last write of the scenario where others write", () => {
+  test("accepts a later list version if other clients write", () => {
     const answered = normalised(list(115), list(115, 115));
     assert.equal(differencesOf(golden, answered, { isShared: true }), []);
   });
 
-  test("a list is as late as recorded where nobody else writes", () => {
+  test("rejects a later list version if no other client writes", () => {
     const answered = normalised(list(110), list(115, 115));
     const path = "2/body/metadata/resourceVersion";
     assert.equal(differencesOf(golden, answered), [{ path, golden: "R2", answered: "after R2" }]);
   });
 
-  test("a list is never earlier than recorded", () => {
+  test("rejects an earlier list version", () => {
     for (const earlier of [100, 105]) {
       const differences = differencesOf(golden, normalised(list(earlier), list(110)), { isShared: true });
       assert.equal(
@@ -37,13 +37,13 @@ suite("comparison with a golden", (test) => {
     }
   });
 
-  test("the pages of a list have one version, however late", () => {
+  test("rejects pages of a list with different versions", () => {
     const differences = differencesOf(golden, normalised(list(115), list(117, 115)), { isShared: true });
     const answered = "after R2, unlike the first page";
     assert.equal(differences, [{ path: "2/body/metadata/resourceVersion", golden: "R2", answered }]);
   });
 
-  test("an object has exactly the version that was recorded", () => {
+  test("rejects another version of a single object", () => {
     const single = (version: number): StepOutcome => ({ step: "GET $cm/a", body: object(version) });
     const differences = differencesOf(normalised(single(1), single(2)), normalised(single(1), single(1)), {
       isShared: true,

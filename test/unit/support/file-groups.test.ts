@@ -24,8 +24,8 @@ async function groupsOf(texts: Record<string, string>, { isQuick = true } = {}):
   return groups.map((group) => group.map((file) => file.slice(folder.path.length + 1)));
 }
 
-suite("groups of test files", (test) => {
-  test("have unit tests of one package that reach nothing outside", async () => {
+suite("group of test files", (test) => {
+  test("contains unit tests of one package without external access", async () => {
     const reads = 'import { readFileSync } from "node:fs";\nimport { join } from "node:path";\n';
     const groups = await groupsOf({
       "unit/a/one.test.js": LAW,
@@ -42,7 +42,7 @@ suite("groups of test files", (test) => {
     ]);
   });
 
-  test("have apart the unit tests that open files, servers and programs", async () => {
+  test("separates unit tests that open files, servers, or processes", async () => {
     const opens = [
       'import { writeFile } from "node:fs/promises";',
       'import { spawnSync } from "node:child_process";',
@@ -60,7 +60,7 @@ suite("groups of test files", (test) => {
     assert.equal(groups, [opens.map((_, index) => `unit/a/${index}.test.js`), Object.keys(computes)]);
   });
 
-  test("have integration tests of one folder that reach nothing but servers of their own", async () => {
+  test("contains integration tests of one folder that only use their own servers", async () => {
     const serves = `${LAW}import { startApiServer } from "#apiserver/index.js";\nconst server = shared(start);\n`;
     const groups = await groupsOf({
       "integration/one.test.js": serves,
@@ -76,7 +76,7 @@ suite("groups of test files", (test) => {
     ]);
   });
 
-  test("have no file that reaches outside, by itself or by a helper", async () => {
+  test("excludes files with global side effects, directly or by a helper", async () => {
     const outside = [
       'import { register } from "node:module";',
       'import { spawn } from "node:child_process";',
@@ -102,7 +102,7 @@ suite("groups of test files", (test) => {
     );
   });
 
-  test("are not endless", async () => {
+  test("is limited in size", async () => {
     const sizesOf = async (folder: string, options = {}) => {
       const names = Array.from({ length: 30 }, (_, index) => [`${folder}/${index}.test.js`, LAW]);
       return (await groupsOf(Object.fromEntries(names), options)).map(({ length }) => length);
@@ -115,7 +115,7 @@ suite("groups of test files", (test) => {
   });
 });
 
-suite("files that share a process", (test) => {
+suite("test file in a shared process", (test) => {
   const run = async (fixtures: readonly string[], limits = {}) => {
     const files = fixtures.map((name) => fileURLToPath(new URL(`fixtures/${name}.fixture.js`, import.meta.url)));
     const outcomes = await runFiles(files, limits);
@@ -126,14 +126,14 @@ suite("files that share a process", (test) => {
     return outcomes;
   };
 
-  test("have each its own counts, titles and skipped tests", async () => {
+  test("has its own counts, titles, and skipped tests", async () => {
     const [first, second] = await run(["passes", "disposes-shared"]);
     assert.equal([first?.problem, second?.problem], [undefined, undefined]);
     assert.equal([first?.report.passedTitles, first?.report.skipped.length], [["one", "two"], 1]);
     assert.equal([second?.report.passed, second?.report.skipped], [2, []]);
   });
 
-  test("do not fail for each other", async () => {
+  test("does not fail for failures of other files", async () => {
     const outcomes = await run(["passes", "fails-an-assertion", "declares-nothing", "disposes-shared"]);
     assert.equal(
       outcomes.map(({ problem }) => problem),
@@ -142,14 +142,14 @@ suite("files that share a process", (test) => {
     assert.match(outcomes[1]?.output ?? "", "fails-an-assertion.fixture.ts:5:30");
   });
 
-  test("fail if the process ends before their tests have run", async () => {
+  test("fails if the process exits before its tests have run", async () => {
     const outcomes = await run(["passes", "exits-early", "disposes-shared"]);
     assert.is(outcomes[0]?.problem, undefined);
     assert.match(outcomes[1]?.problem ?? "", /^left 2 tests unfinished$/);
     assert.is.not(outcomes[2]?.problem, undefined);
   });
 
-  test("all fail for a handle that one of them leaves open, and for a file that cannot be loaded", async () => {
+  test("fails for an open handle of any file, and for a file that cannot be loaded", async () => {
     const open = await run(["leaves-a-handle-open", "passes"], { exitGraceMs: 300 });
     for (const { problem } of open) assert.match(problem ?? "", "a handle was left open");
     const broken = await run(["passes", "throws-while-loading"]);

@@ -4,8 +4,8 @@ import { checkGolden } from "../../support/projects/golden-file.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
-suite("a golden file", (test) => {
-  test("is rewritten if that is asked for, and the test fails until it runs with what is there", async () => {
+suite("golden file", (test) => {
+  test("is rewritten with GOLDEN_UPDATE=1, and fails the test until the next run", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(folder.path, "golden.txt");
     writeFileSync(file, "before");

@@ -15,8 +15,8 @@ export const isFree = (lease?: string) => (lease === undefined ? true : false);
 
 const found = findMutations(new Map([["runtime/src/lease/elector.ts", ELECTOR]]));
 
-suite("mutations of the source", (test) => {
-  test("are missing awaits, missing statements and negated conditions, with the names around them", () => {
+suite("mutation", (test) => {
+  test("drops an await or a statement or negates a condition, with the names around it", () => {
     assert.equal(
       found.map(({ kind, within, text, occurrence }) => `${kind} in ${within}: ${text} (${occurrence})`),
       [
@@ -32,7 +32,7 @@ suite("mutations of the source", (test) => {
     );
   });
 
-  test("name the function around them as V8 does: a constructor is named after its class, an arrow function after its property", () => {
+  test("names the enclosing function as V8 does", () => {
     const text = `class Lease {
   readonly #free = () => void this.take();
   constructor() {
@@ -52,7 +52,7 @@ start();`;
     assert.equal([arrow[0]?.text, arrow[0]?.functionName], ["go();", "#free"]);
   });
 
-  test("change nothing but their place", () => {
+  test("changes only the code at its position", () => {
     const texts = found.map((site) => mutate(ELECTOR, site));
     assert.ok(texts[0]!.includes("if (!(left > 0)) await this.write(left);"));
     assert.ok(texts[1]!.includes("if (left > 0) ;\n"));
@@ -64,14 +64,14 @@ start();`;
     }
   });
 
-  test("are the same ones after their code has moved to another file of the package", () => {
+  test("keeps its key if its code moves to another file of the package", () => {
     const moved = findMutations(new Map([["runtime/src/operate/lease.ts", `// Moved.\n${ELECTOR}`]]));
     assert.equal(moved.map(mutationKey), found.map(mutationKey));
     const elsewhere = findMutations(new Map([["apiserver/src/lease.ts", ELECTOR]]));
     assert.not.equal(elsewhere.map(mutationKey), found.map(mutationKey));
   });
 
-  test("are drawn alike for the same seed, each once, and not all in their order", () => {
+  test("is drawn deterministically by seed, without repetition, in random order", () => {
     const drawn = drawMutations(found, 5, 1).map(mutationKey);
     assert.equal(drawMutations(found, 5, 1).map(mutationKey), drawn);
     assert.is(new Set(drawn).size, 5);

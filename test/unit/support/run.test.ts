@@ -9,49 +9,45 @@ import { assert, suite } from "../../support/suite.js";
 suite("test runner", (test) => {
   const failures: [fixture: string, problem: RegExp, what: string][] = [
     ["fails-an-assertion", /^failed 1 of 2 tests$/, "a failed assertion"],
-    ["throws-while-loading", /^(declares no test|left 1 tests unfinished)$/, "a file that throws while it is loaded"],
-    [
-      "throws-in-declaration",
-      /^(declares no test|left 1 tests unfinished)$/,
-      "a suite that throws while it is declared",
-    ],
-    ["throws-in-set-up", /^failed 1 of 1 tests$/, "a set-up that throws"],
-    ["throws-in-tear-down", /^failed 1 of 1 tests$/, "a tear-down that throws"],
-    ["throws-in-shared-tear-down", /^exited with code 1$/, "a tear-down of a shared resource that throws"],
+    ["throws-while-loading", /^(declares no test|left 1 tests unfinished)$/, "an error while loading"],
+    ["throws-in-declaration", /^(declares no test|left 1 tests unfinished)$/, "an error in a suite declaration"],
+    ["throws-in-set-up", /^failed 1 of 1 tests$/, "an error in set-up"],
+    ["throws-in-tear-down", /^failed 1 of 1 tests$/, "an error in tear-down"],
+    ["throws-in-shared-tear-down", /^exited with code 1$/, "an error in the tear-down of a shared resource"],
     ["declares-nothing", /^declares no test$/, "a suite without tests"],
-    ["is-empty", /^declares no test$/, "a file without a suite"],
+    ["is-empty", /^declares no test$/, "no suite"],
     ["forgets-to-run", /^declares no test$/, "a suite that is not run"],
-    ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure that a later suite outshines"],
+    ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure before a suite that passes"],
     ["hangs", /^failed 1 of 1 tests$/, "a test that never ends"],
-    ["exits-early", /^left 2 tests unfinished$/, "a test that ends the process with code 0"],
+    ["exits-early", /^left 2 tests unfinished$/, "a test that exits with code 0"],
     ["exits-while-disposing", /^exited with code 1$/, "a tear-down of a shared resource that never ends"],
-    ["exits-at-the-end", /^exited with code 1$/, "a rejection that nobody waits for"],
+    ["exits-at-the-end", /^exited with code 1$/, "an unhandled rejection"],
   ];
   for (const [fixture, problem, what] of failures) {
-    test(`${what} fails the file`, async () => {
+    test(`fails a file with ${what}`, async () => {
       const outcome = await run(fixture);
       assert.match(outcome.problem ?? "no problem", problem);
     });
   }
 
-  test("a test that blocks the thread fails the file", async () => {
+  test("fails a file with a test that blocks the thread", async () => {
     const { problem } = await runFor(await someTime(), "blocks");
     assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "never gives up the thread"$/);
   });
 
-  test("an open handle fails the file", async () => {
+  test("fails a file with an open handle", async () => {
     const { problem } = await runFile(fixtureFile("leaves-a-handle-open"), { exitGraceMs: 300 });
     assert.is(problem, "did not exit within 300 ms after its last test: a handle was left open");
   });
 
-  test("a process that a failed test leaves running is ended with its file", async () => {
+  test("kills a process that a failed test leaves running", async () => {
     const { report, problem } = await run("leaves-a-process");
     assert.match(problem ?? "no problem", /^failed 1 of 1 tests$|^did not exit/);
     const pid = Number(/pid (\d+)/.exec(report.failures.join())?.[1]);
     await waitFor("it is gone", () => !isAlive(pid));
   });
 
-  test("a file that passes is reported with its counts", async () => {
+  test("reports a passing file with its counts", async () => {
     const { report, problem } = await run("passes");
     assert.is(problem, undefined);
     assert.equal(report, {
@@ -65,60 +61,60 @@ suite("test runner", (test) => {
     });
   });
 
-  test("what is shared may take longer to dispose than a file may take to exit", async () => {
+  test("allows more time for disposing shared resources than for exiting", async () => {
     const { report, problem } = await runFile(fixtureFile("disposes-slowly"), { exitGraceMs: 2_500 });
     assert.is(problem, undefined);
     assert.is(report.passed, 1);
   });
 
-  test("what is shared and never disposed fails the file, which says so", async () => {
+  test("fails a file whose shared resource is never disposed, and says so", async () => {
     const { problem } = await runFor(await someTime(), "never-disposes");
     assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "disposing of what the tests share"$/);
   });
 
-  test("a shared resource is created once and disposed after the last test", async () => {
+  test("creates a shared resource once and disposes it after the last test", async () => {
     const { report, problem } = await run("disposes-shared");
     assert.is(problem, undefined);
     assert.is(report.passed, 2);
   });
 
-  test("a file that is ended is reported with the failures before", async () => {
+  test("reports earlier failures of a file that times out", async () => {
     const { output, problem } = await runFor(await someTime(), "hangs-after-a-failure");
     assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "waits for ever"$/);
     assert.match(output, "FAIL  fails: the reason");
   });
 
-  test("temporary files of a file are gone afterwards, however it ended", async () => {
+  test("deletes the temporary files of a process that was killed", async () => {
     const { output } = await run("leaves-a-file");
     const folder = /folder: (.*)/.exec(output)?.[1];
     assert.ok(folder);
     assert.not.ok(existsSync(folder));
   });
 
-  test("a folder without tests fails the run, and the others still run", async () => {
+  test("fails for a folder without tests, and runs the others", async () => {
     const { code, output } = await runAll("unit/support/suite.test.js", "no-such-folder");
     assert.is(code, 1);
     assert.match(output, "failed: no-such-folder: no test files");
     assert.ok(output.endsWith("1 passed, 1 failed\n"));
   });
 
-  test("what is skipped is named with its reason, and counted in the last line", async () => {
+  test("lists skipped tests with their reason, and counts them in the last line", async () => {
     const { code, output } = await runAll("unit/support/fixtures/passes.fixture.js");
     assert.is(code, 0);
     const named = "unit/support/fixtures/passes.fixture › passes › three: shows that a skipped test is counted";
     assert.ok(output.endsWith(`skipped: ${named}\n2 passed, 0 failed, 1 skipped\n`), output);
   });
 
-  test("a run of nothing fails", async () => {
+  test("fails with exit code 2 without tests", async () => {
     assert.is((await runAll()).code, 2);
   });
 
-  test("the output of a file is kept, so that a failure can be printed with it", async () => {
+  test("keeps the output of a failed file", async () => {
     const { output } = await run("throws-in-set-up");
     assert.match(output, "set-up of the test failed");
   });
 
-  test("a failure is reported at its line in the source", async () => {
+  test("reports a failure at its line in the source", async () => {
     const { output } = await run("fails-an-assertion");
     assert.match(output, `${repositoryRoot}/test/unit/support/fixtures/fails-an-assertion.fixture.ts:5:30`);
     assert.not.match(output, "fixture.js");

@@ -12,8 +12,8 @@ const ServiceAccount = classOf(builtinDefinition("v1", "ServiceAccount"));
 const untilValue = (space: Space, name: string, value: string) =>
   space.until(ConfigMap, name, ({ data }) => data?.["value"] === value);
 
-suite("a dependent", (test) => {
-  test("is made by a function of the user, each time with settings of its own", async () => {
+suite("dependent function", (test) => {
+  test("creates dependents of one kind with different settings", async () => {
     await using space = await openSpace();
     const greeting = (name: string, { text, isLoud = false }: { text: string; isLoud?: boolean }) =>
       configOf(name, {
@@ -29,7 +29,7 @@ suite("a dependent", (test) => {
     await untilValue(space, "one-b", "WELCOME, ONE");
   });
 
-  test("is found and deleted in a cleanup although its desired state cannot be computed any more", async () => {
+  test("does not prevent deletion if desired() throws during cleanup", async () => {
     await using space = await openSpace();
     const desired = ({ primary }: { primary: Sample }) => {
       if (primary.metadata.deletionTimestamp !== undefined) throw new Error("nothing is desired now");
@@ -43,7 +43,7 @@ suite("a dependent", (test) => {
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
   });
 
-  test("stays as long as its reconcilePrecondition sees the live object, which it sees no more once somebody deletes it", async () => {
+  test("receives the live object in reconcilePrecondition, and undefined after another client deletes it", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
     const reconcilePrecondition = ({
@@ -70,7 +70,7 @@ suite("a dependent", (test) => {
     assert.ok(seen.includes("one-a"));
   });
 
-  test("without a spec is created, changed and deleted", async () => {
+  test("creates, updates and deletes an object without a spec", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       resource: ServiceAccount.definition,

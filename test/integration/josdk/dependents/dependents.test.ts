@@ -55,8 +55,8 @@ async function writesOfAnotherPass(space: Space, running: TestOperator): Promise
   return writesOf(running).slice(writes);
 }
 
-suite("a dependent", (test) => {
-  test("without garbage collection is tied by annotations, and its changes are seen", async () => {
+suite("dependent", (test) => {
+  test("links an object with deletion: ordered by annotations, and reverts changes of other clients", async () => {
     await using space = await openSpace();
     await using _ = await space.start([dependentController([configOf("a", { deletion: "ordered" })])]);
     await space.create(Sample, sample());
@@ -72,7 +72,7 @@ suite("a dependent", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("may be found by annotations of the user's own", async () => {
+  test("maps its object to the primary by user-defined annotations", async () => {
     await using space = await openSpace();
     const keys = { name: "example.com/name", namespace: "example.com/namespace" };
     const dependent = configOf("a", {
@@ -101,7 +101,7 @@ suite("a dependent", (test) => {
     await space.untilGone(ConfigMap, "a");
   });
 
-  test("may filter which of its changes cause a reconcile", async () => {
+  test("ignores updates that its onUpdate filter rejects", async () => {
     await using space = await openSpace();
     const onUpdate = ({ data }: DataObject) => data?.["value"] !== "ignored";
     await using running = await space.start([dependentController([configOf("a", { filters: { onUpdate } })])]);
@@ -116,7 +116,7 @@ suite("a dependent", (test) => {
     await untilValue(space, "one-a", "first");
   });
 
-  test("may be the same object in two operators after one another", async () => {
+  test("updates its object in a second operator after the first has stopped", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("a")]);
     {
@@ -129,7 +129,7 @@ suite("a dependent", (test) => {
     await untilValue(space, "one-a", "second");
   });
 
-  test("reads what one that it depends on was made as just before, for many primaries at once", async () => {
+  test("reads the object that a dependency created in the same reconcile, for 50 primaries at once", async () => {
     await using space = await openSpace();
     const secret = configOf("secret", {
       resource: Secret.definition,
@@ -158,7 +158,7 @@ suite("a dependent", (test) => {
     );
   });
 
-  test("keeps the fields of others, and is written only when its own change", async () => {
+  test("keeps fields of other managers, and is written only if its own fields change", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configOf("a")])]);
     await space.create(Sample, sample());
@@ -172,7 +172,7 @@ suite("a dependent", (test) => {
     assert.is(writesOf(running).filter((write) => write.startsWith("PATCH configmaps/")).length, 2);
   });
 
-  test("of a kind without a class is created, changed and deleted", async () => {
+  test("creates, updates and deletes an object of an untyped kind", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
     const dependent = configOf("a", { resource: Untyped.definition, deletion: "ordered" });
@@ -187,7 +187,7 @@ suite("a dependent", (test) => {
   });
 
   test(
-    "that is garbage-collected goes with its primary, and at once when its precondition does not hold",
+    "is garbage-collected with its primary, and deleted at once if its reconcilePrecondition is false",
     async () => {
       await using space = await openSpace();
       const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
@@ -217,7 +217,7 @@ suite("a dependent", (test) => {
     ["one watch", () => ({})],
     ["a watch each", parts],
   ] as const)
-    test(`and another of its kind are told apart, with ${title}`, async () => {
+    test(`is distinguished from another dependent of its kind, with ${title}`, async () => {
       await using space = await openSpace();
       const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), deletion: "ordered" }));
       await using running = await space.start([dependentController(dependents)]);
@@ -232,7 +232,7 @@ suite("a dependent", (test) => {
       await Promise.all([space.untilGone(ConfigMap, "one-a"), space.untilGone(ConfigMap, "one-b")]);
     });
 
-  test("stands beside an index of the primaries, through which another event reaches several of them", async () => {
+  test("works with an index of primaries that maps an event of its kind to two of them", async () => {
     await using space = await openSpace();
     const byReference = ({ spec }: Sample) => spec.references ?? [];
     const dependent = configOf("a", {
@@ -263,7 +263,7 @@ suite("a dependent", (test) => {
     );
   });
 
-  test("may wait for what its primary refers to", async () => {
+  test("waits for a read-only dependency that the primary references", async () => {
     await using space = await openSpace();
     const refersTo = ({ metadata, spec }: Sample) =>
       (spec.references ?? []).map((name) => keyOf({ namespace: metadata.namespace, name }));
@@ -290,7 +290,7 @@ suite("a dependent", (test) => {
   });
 });
 
-suite("what the server makes of a dependent", (test) => {
+suite("server-side mutation", (test) => {
   const kinds: [title: string, kind: { definition: ResourceDefinition }, desired: (replicas: number) => object][] = [
     [
       "a Deployment with quantities and empty values",
@@ -298,7 +298,7 @@ suite("what the server makes of a dependent", (test) => {
       (replicas) => workload("web", replicas, { template: podTemplate({ limits: { cpu: "2000m" } }) }),
     ],
     [
-      "a StatefulSet with claim templates",
+      "a StatefulSet with volumeClaimTemplates",
       StatefulSet,
       (replicas) =>
         workload("web", replicas, {
@@ -320,7 +320,7 @@ suite("what the server makes of a dependent", (test) => {
   ];
   for (const [title, kind, desired] of kinds)
     for (const serverSideApply of [true, false])
-      test(`is not taken for a difference: ${title}, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      test(`causes no write for ${title}, ${serverSideApply ? "with server-side apply" : "with PUT"}`, async () => {
         await using space = await openSpace();
         const dependent = configOf("web", {
           serverSideApply,
@@ -339,11 +339,14 @@ suite("what the server makes of a dependent", (test) => {
       });
 
   const matchers: [title: string, matcher: ReturnType<typeof genericMatcher>][] = [
-    ["finds what is desired in what is there", genericMatcher()],
-    ["is strict but for what it ignores", genericMatcher({ ignoredPaths: ["/spec/clusterIP", "/spec/clusterIPs"] })],
+    ["matches a subset", genericMatcher()],
+    [
+      "compares strictly except for ignoredPaths",
+      genericMatcher({ ignoredPaths: ["/spec/clusterIP", "/spec/clusterIPs"] }),
+    ],
   ];
   for (const [title, matches] of matchers)
-    test(`may be judged by a matcher that ${title}`, async () => {
+    test(`causes no write with a matcher that ${title}`, async () => {
       await using space = await openSpace();
       const spec = {
         selector: { app: "web" },

@@ -30,8 +30,8 @@ interface Known {
   readonly keys: readonly DataObject[];
 }
 
-suite("an external dependent", (test) => {
-  test("is created, updated, and deleted before its primary goes", async () => {
+suite("external dependent", (test) => {
+  test("creates and updates its resource, and deletes it before the finalizer is removed", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, accountOf("account", service));
@@ -53,7 +53,7 @@ suite("an external dependent", (test) => {
     assert.equal(service.changes, [`POST ${id}`, `PUT ${id}`, `DELETE ${id}`]);
   });
 
-  test("is known as soon as it is created, and its creation and update make no reconcile", async () => {
+  test("knows its resource from the response, so that own writes cause no reconcile", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, accountOf("account", service));
@@ -67,7 +67,7 @@ suite("an external dependent", (test) => {
     assert.is(running.events.length, 2);
   });
 
-  test("that somebody else changes or deletes is made as desired again, as soon as a poll sees it", async () => {
+  test("restores a resource that another client changed or deleted at the next poll", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using _ = await startWith(space, accountOf("account", service));
@@ -80,7 +80,7 @@ suite("an external dependent", (test) => {
     await untilValues(service, "first");
   });
 
-  test("may be polled for each primary, and is seen by what depends on it", async () => {
+  test("is polled for each primary, and its resource is visible to dependents that depend on it", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const seen: unknown[] = [];
@@ -107,7 +107,7 @@ suite("an external dependent", (test) => {
     await untilValues(service, "second", "second");
   });
 
-  test("is fetched by what is known of its primary: dependents, and what event sources know", async () => {
+  test("passes dependents and secondaries of other event sources to fetch()", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const seen: string[] = [];
@@ -140,7 +140,7 @@ suite("an external dependent", (test) => {
     await waitFor("a poll sees it", () => seen.at(-1) === "second key, first config");
   });
 
-  test("is created when its service is back, however many retries there are", async () => {
+  test("is created once its service recovers, after the retries are exhausted", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const fetch = (primary: Sample) => service.list(ownerOf(primary));
@@ -160,7 +160,7 @@ suite("an external dependent", (test) => {
     assert.is(running.events.length, 2);
   });
 
-  test("may be pushed, and is made as desired again at once", async () => {
+  test("restores a resource at once when an inbound source reports a change or deletion", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, accountOf("account", service, { source: { kind: "inbound" } }));
@@ -177,7 +177,7 @@ suite("an external dependent", (test) => {
     await untilValues(service, "first");
   });
 
-  test("stands beside another one of the same type (MultipleManagedExternalDependentSameTypeIT)", async () => {
+  test("is distinguished from another external dependent of the same type (MultipleManagedExternalDependentSameTypeIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using _ = await startWith(space, accountOf("a", service), accountOf("b", service));
@@ -190,7 +190,7 @@ suite("an external dependent", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("is not created twice when its creation failed after it had an effect", async () => {
+  test("creates its resource once if create() fails after it took effect", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const source = {
@@ -217,7 +217,7 @@ suite("an external dependent", (test) => {
     }
   });
 
-  test("waits while its service is down, which health tells, and is made when it is back", async () => {
+  test("reports unhealthy while its service returns 503, and is created after it recovers", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const source = {
@@ -237,7 +237,7 @@ suite("an external dependent", (test) => {
     await waitFor("it is healthy", () => health()?.status === "healthy");
   });
 
-  test("fails by itself while its service is down, and is made when a poll succeeds, however often it was tried", async () => {
+  test("fails alone while its service returns 503, and is created by the first poll that succeeds", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const each = {
@@ -262,7 +262,7 @@ suite("an external dependent", (test) => {
     }
   });
 
-  test("is neither polled nor made while its activationCondition is false", async () => {
+  test("neither polls nor creates its resource while its activationCondition is false", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let polls = 0;
@@ -293,8 +293,8 @@ suite("an external dependent", (test) => {
   });
 });
 
-suite("a bulk external dependent", (test) => {
-  test("has as many resources as are desired, and changes them (BulkExternalDependentIT)", async () => {
+suite("bulk external dependent", (test) => {
+  test("creates, updates and deletes resources to match the desired items (BulkExternalDependentIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const bulk = accountOf("accounts", service, {

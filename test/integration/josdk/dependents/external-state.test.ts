@@ -36,7 +36,7 @@ interface KeptAccount {
   readonly use: { readonly times: number };
 }
 
-suite("an external dependent with explicit state", (test) => {
+suite("external state", (test) => {
   // Without the proofs of the ids.
   const stateIn = async (space: Space) => {
     const all = await space.list(ConfigMap);
@@ -45,7 +45,7 @@ suite("an external dependent with explicit state", (test) => {
     return state && { ...state, data: Object.fromEntries(ids) };
   };
 
-  test("keeps the id in a ConfigMap, and finds the resource by it (ExternalStateDependentIT)", async () => {
+  test("stores the id in a ConfigMap, and finds the resource by it after a restart (ExternalStateDependentIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const dependent = namelessOf(service, { state: { kind: "configMap" } });
@@ -71,7 +71,7 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal(service.changes, ["POST nobody", "PUT id-1", "PUT id-1", "DELETE id-1"]);
   });
 
-  test("has one line in the log for each change of what is kept, with its object", async () => {
+  test("logs one line for each creation and deletion of the ConfigMap", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const running = await startWith(space, namelessOf(service, { state: { kind: "configMap" } }));
@@ -84,7 +84,7 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal(lines, [`info created ${object}`, `info deleted ${object}`]);
   });
 
-  test("keeps the ids of items in Secrets of their own, and finds the resources by them", async () => {
+  test("stores the id of each item in its own Secret, and creates no item twice after a restart", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const dependent = namelessOf(service, {
@@ -110,7 +110,7 @@ suite("an external dependent with explicit state", (test) => {
     assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 3, "none is made twice");
   });
 
-  test("keeps the id at a path of an object of the user's own kind", async () => {
+  test("stores the id at a path of an object of a user-defined kind", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const state = { kind: "resource", resource: ConfigMap.definition, path: ["data", "account"] } as const;
@@ -130,7 +130,7 @@ suite("an external dependent with explicit state", (test) => {
     { kind: "configMap", perItem: true },
     { kind: "resource", resource: stateKind, path: ["spec", "accounts"] },
   ] as const)
-    test(`keeps what create() returned and nothing else tells later: ${state.kind}`, async () => {
+    test(`passes the stored result of create() to delete() after a restart: ${state.kind}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       // Only who creates an account is told its token, and only who has the token may delete it.
@@ -176,7 +176,7 @@ suite("an external dependent with explicit state", (test) => {
       assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 2, "none is made twice");
     });
 
-  test("keeps the id in the status of its primary", async () => {
+  test("stores the id in the status of the primary without another reconcile", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const running = await startWith(space, namelessOf(service, { state: { kind: "status", path: ["message"] } }));
@@ -191,7 +191,7 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal(service.changes, ["POST nobody", "PUT id-1", "DELETE id-1"]);
   });
 
-  test("that vanishes is created anew, and the new id is kept", async () => {
+  test("replaces the id when the resource disappears and is recreated", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using _ = await startWith(space, namelessOf(service, { state: { kind: "configMap" } }));
@@ -202,7 +202,7 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal([...service.accounts.keys()], ["id-2"]);
   });
 
-  test("is found, and its id kept again, when somebody deletes the ConfigMap or a part of it", async () => {
+  test("restores a ConfigMap or an entry that another client deletes, without a second POST", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const bulk = namelessOf(service, { state: { kind: "configMap" }, bulk: {}, desired: (args) => itemsOf(args) });
@@ -229,7 +229,7 @@ suite("an external dependent with explicit state", (test) => {
     );
   });
 
-  test("may be one of many, each with its id (ExternalStateBulkIT)", async () => {
+  test("stores one id for each item of a bulk dependent (ExternalStateBulkIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const bulk = namelessOf(service, { state: { kind: "configMap" }, bulk: {}, desired: (args) => itemsOf(args) });
@@ -252,8 +252,8 @@ suite("an external dependent with explicit state", (test) => {
   });
 });
 
-suite("a reconciler that keeps the id of an external resource itself", (test) => {
-  test("finds by it what it created, and creates it once (ExternalStateIT)", async () => {
+suite("external state of a reconciler", (test) => {
+  test("finds the resource by an id in a ConfigMap, and creates it once (ExternalStateIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const stateOf = (primary: Sample, id: string) => ({

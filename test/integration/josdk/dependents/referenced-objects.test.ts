@@ -44,8 +44,8 @@ function copying({ name = "sample", isOptional = false, namespace }: Wiring = {}
 const untilCopied = (space: Space, value: string, name = "one-out") =>
   space.until(ConfigMap, name, ({ data }) => data?.["value"] === value);
 
-suite("an object that a primary names", (test) => {
-  test("is waited for until somebody makes it and it is ready, and its changes reconcile the primaries that name it", async () => {
+suite("reference", (test) => {
+  test("waits until the object exists and is ready, and its changes reconcile only the primaries that reference it", async () => {
     await using space = await openSpace();
     await using running = await space.start([copying()]);
     await space.create(Sample, sample({ other: "settings" }));
@@ -66,7 +66,7 @@ suite("an object that a primary names", (test) => {
     assert.is((await space.get(Secret, "settings"))?.metadata.ownerReferences, undefined, "it is never written");
   });
 
-  test("is another one as soon as the primary names another one", async () => {
+  test("switches to another object when the primary references it, and stops watching the old one", async () => {
     await using space = await openSpace();
     await using running = await space.start([copying()]);
     await space.create(Secret, settings("YQ==", "a"));
@@ -85,7 +85,7 @@ suite("an object that a primary names", (test) => {
     assert.is(running.events.length, before, "nobody names it any more");
   });
 
-  test("that is deleted leaves what depends on it as it is, until there is one again", async () => {
+  test("leaves dependents unchanged while the referenced object is deleted, until it exists again", async () => {
     await using space = await openSpace();
     await using running = await space.start([copying()]);
     await space.create(Secret, settings("YQ=="));
@@ -102,7 +102,7 @@ suite("an object that a primary names", (test) => {
     assert.is((await space.get(Secret, "settings"))?.data?.["value"], "Yg==", "it outlives whoever names it");
   });
 
-  test("is not wanted while the primary names none: what requires it goes, and what can do without goes on", async () => {
+  test("without a name deletes dependents that require it, and keeps those with an optional dependency", async () => {
     await using space = await openSpace();
     const both = [copying(), copying({ name: "second", isOptional: true })];
     await using running = await space.start([both[1]!]);
@@ -125,7 +125,7 @@ suite("an object that a primary names", (test) => {
     assert.ok(await space.get(Secret, "settings"));
   });
 
-  test("may be in any namespace that the primary names, and a constant namespace is the only one that is watched", async () => {
+  test("reads any namespace that the primary specifies, or the only one of a constant namespace", async () => {
     await using space = await openSpace();
     const elsewhere = `${space.namespace}-elsewhere`;
     await space.client.create(Namespace, { metadata: { name: elsewhere } });
@@ -145,7 +145,7 @@ suite("an object that a primary names", (test) => {
     await untilCopied(space, "Yg==");
   });
 
-  test("may be one that another controller makes as a dependent of its own, and is found by a constant name", async () => {
+  test("finds an object that another controller manages as its dependent, by a constant name", async () => {
     await using space = await openSpace();
     const making = defineWorkflow(Sample).dependent("made", {
       resource: Secret,
@@ -170,8 +170,8 @@ suite("an object that a primary names", (test) => {
   });
 });
 
-suite("the watches of named objects", (test) => {
-  test("are one for a kind, however many dependents and controllers name its objects; for a constant name only that is watched", async () => {
+suite("reference watches", (test) => {
+  test("are shared by all dependents and controllers of a kind, and use a field selector for a constant name", async () => {
     await using server = await startApiServer({ crds: [sampleCrd] });
     const named = (name: string) =>
       defineWorkflow(Sample)

@@ -22,13 +22,13 @@ const sample = (spec: Sample["spec"] = { value: "first" }) => ({ metadata: { nam
 const untilValue = (space: Space, name: string, value: string) =>
   space.until(ConfigMap, name, ({ data }) => data?.["value"] === value);
 
-suite("a dependent that the reconciler runs by itself", (test) => {
+suite("standalone workflow", (test) => {
   interface Deployment extends KubernetesObject {
     spec: { replicas: number };
   }
   const Deployment = classOf<Deployment>(builtinDefinition("apps/v1", "Deployment"));
 
-  test("is read as it was written, in the same reconcile", async () => {
+  test("returns its dependent as written in the same reconcile", async () => {
     await using space = await openSpace();
     const labels = { app: "web" };
     const web = configOf("web", {
@@ -64,7 +64,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     ]);
   });
 
-  test("and another of its kind are found by their names", async () => {
+  test("distinguishes two dependents of one kind by name", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const controller = dependentController([], {
@@ -85,7 +85,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     assert.equal(seen, [["first", "first", 2]]);
   });
 
-  test("may be of a kind without a class", async () => {
+  test("supports a dependent of an untyped kind", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
     const dependents = [configOf("a", { resource: Untyped.definition, deletion: "ordered" })];
@@ -114,7 +114,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
   });
 
   for (const how of ["a workflow of its own", "the explicit workflow of the controller"] as const)
-    test(`is left as it is by a reconcile that does not run it, where it is of ${how}`, async () => {
+    test(`keeps dependents unchanged in a reconcile that does not invoke it: ${how}`, async () => {
       await using space = await openSpace();
       const isOwn = how === "a workflow of its own";
       const dependents = [configOf("a"), bulkOf("b")];
@@ -155,7 +155,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
       );
     });
 
-  test("keeps the object that it had in the workflow of an earlier version", async () => {
+  test("keeps the object of a dependent that moved to it from the managed workflow", async () => {
     await using space = await openSpace();
     {
       await using running = await space.start([dependentController([configOf("a")])]);
@@ -182,7 +182,7 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, uid);
   });
 
-  test("is deleted by a later version that says that it is removed", async () => {
+  test("is pruned by a later version that lists its dependent in removed", async () => {
     await using space = await openSpace();
     {
       const controller = dependentController([], {

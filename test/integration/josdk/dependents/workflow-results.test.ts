@@ -26,8 +26,8 @@ interface Args extends SampleArguments {
   readonly workflow?: WorkflowResult;
 }
 
-suite("the result of a workflow", (test) => {
-  test("has what conditions found, of a dependent and of each item, each asked once in a run", async () => {
+suite("workflow result", (test) => {
+  test("contains the details of conditions per dependent and item, each evaluated once per run", async () => {
     await using space = await openSpace();
     const asked: string[] = [];
     const results: WorkflowResult[] = [];
@@ -58,7 +58,7 @@ suite("the result of a workflow", (test) => {
     );
   });
 
-  test("has all errors in one, which is thrown when everything that could be done is done", async () => {
+  test("aggregates all errors into one, thrown after all independent dependents have been reconciled", async () => {
     await using space = await openSpace();
     const broken = () => {
       throw new Error("no idea");
@@ -89,7 +89,7 @@ suite("the result of a workflow", (test) => {
     assert.equal([notReady, waiting, calls], [["one", "two", "above"], ["above"], 0]);
   });
 
-  test("of a cleanup says what was asked to go, and what is still there", async () => {
+  test("lists deleted, remaining and waiting dependents of a cleanup", async () => {
     await using space = await openSpace();
     const results: WorkflowResult[] = [];
     const reconciler = {
@@ -117,7 +117,7 @@ suite("the result of a workflow", (test) => {
     assert.is(results.at(-1)!.isReady, true);
   });
 
-  test("stands beside what the functions of a reconcile tell each other", async () => {
+  test("leaves context attributes available to desired() and the reconciler", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const reconciler = {
@@ -139,8 +139,8 @@ suite("the result of a workflow", (test) => {
   });
 });
 
-suite("a dependent that may not or cannot do everything", (test) => {
-  test("makes the items that are missing, leaves those that are there, and deletes those that are too many", async () => {
+suite("restricted dependent", (test) => {
+  test("with mode: createOnly creates missing items and deletes surplus ones, but updates none", async () => {
     await using space = await openSpace();
     const dependents = [bulkOf("many", { mode: "createOnly", deletion: "ordered" })];
     await using running = await space.start([dependentController(dependents)]);
@@ -156,7 +156,7 @@ suite("a dependent that may not or cannot do everything", (test) => {
     await untilValues(space, {});
   });
 
-  test("waits while its kind is not installed, is made when it is, and is absent when it is gone", async () => {
+  test("is inactive while its CRD is not installed, and created afterwards", async () => {
     await using space = await openSpace();
     const crd = crdOf("Book", "Namespaced");
     const Book = classOf<Sample>(customDefinition(crd));

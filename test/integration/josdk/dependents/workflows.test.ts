@@ -65,7 +65,7 @@ const workload = (name: string) => ({
 });
 
 suite("bulk dependents", (test) => {
-  test("there are as many objects as are wanted, with the data that is wanted, and none after the cleanup", async () => {
+  test("create, update and delete objects to match the desired items, and delete all on cleanup", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configsOf()])]);
     await space.create(Sample, sample("a b c"));
@@ -86,7 +86,7 @@ suite("bulk dependents", (test) => {
     await untilConfigs(space);
   });
 
-  test("a bulk dependent is ready when each of its items is", async () => {
+  test("are ready once every item is ready", async () => {
     await using space = await openSpace();
     const readyPostcondition = ({ live }: { live: Partial<DataObject> | undefined }) =>
       live?.data?.["value"] !== "late";
@@ -101,7 +101,7 @@ suite("bulk dependents", (test) => {
     await untilConfigs(space, "one-a", "one-b", "one-after");
   });
 
-  test("a bulk dependent that is only read is ready when others have made enough", async () => {
+  test("with mode: readOnly are ready once enough items of other clients exist, and keep them on cleanup", async () => {
     await using space = await openSpace();
     const isEnough = ({ secondary }: SampleArguments) => Object.keys(secondary["items"] ?? {}).length >= 2;
     const items = configsOf({ mode: "readOnly", desired: undefined, readyPostcondition: isEnough });
@@ -121,7 +121,7 @@ suite("bulk dependents", (test) => {
     await untilConfigs(space, "x", "y");
   });
 
-  test("a bulk dependent in a workflow of its own is run by the reconciler", async () => {
+  test("of a standalone workflow are reconciled and cleaned up by the reconciler", async () => {
     await using space = await openSpace();
     const controller = dependentController([], {
       workflows: { configs: { primary: Sample.definition, dependents: [configsOf()] } },
@@ -142,7 +142,7 @@ suite("bulk dependents", (test) => {
     await untilConfigs(space);
   });
 
-  test("a bulk dependent that is inactive when its primary goes keeps nothing", async () => {
+  test("write nothing and do not block the deletion of the primary while inactive", async () => {
     await using space = await openSpace();
     const controller = dependentController([configsOf({ activationCondition: says("active") })]);
     await using running = await space.start([controller]);
@@ -158,8 +158,8 @@ suite("bulk dependents", (test) => {
   });
 });
 
-suite("the order of a workflow", (test) => {
-  test("workloads and services come one after another, each when the one before is ready", async () => {
+suite("workflow order", (test) => {
+  test("creates each StatefulSet and Service after its dependency is ready", async () => {
     await using space = await openSpace();
     const service = (name: string) => ({
       metadata: { name },
@@ -187,7 +187,7 @@ suite("the order of a workflow", (test) => {
     assert.equal(kinds.slice(0, 4), ["set", "service", "set", "service"]);
   });
 
-  test("a ConfigMap waits for the Deployment, and comes and goes with its precondition", async () => {
+  test("creates a ConfigMap after its Deployment, and deletes it first, also if its precondition becomes false", async () => {
     await using space = await openSpace();
     const dependents = [
       configOf("web", {
@@ -222,7 +222,7 @@ suite("the order of a workflow", (test) => {
     await space.untilGone(Deployment, "web");
   });
 
-  test("with an unmet precondition above and an inactive one below nothing is made, and nothing fails", async () => {
+  test("creates nothing and does not fail with a false precondition above an inactive dependent", async () => {
     await using space = await openSpace();
     const dependents = [
       configOf("above", { reconcilePrecondition: says("never") }),
@@ -237,8 +237,8 @@ suite("the order of a workflow", (test) => {
   });
 });
 
-suite("activation", (test) => {
-  test("an inactive dependent has no resource, and asking for one is no error", async () => {
+suite("activationCondition", (test) => {
+  test("lets context.secondary() return undefined for an inactive dependent", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const reconciler = { reconcile: ({ context }: Args) => void seen.push(context.secondary(ConfigMap)) };
@@ -253,7 +253,7 @@ suite("activation", (test) => {
     assert.not(running.events.some(({ error }) => error !== undefined));
   });
 
-  test("two dependents of one kind are active by turns, and what is inactive is left as it is", async () => {
+  test("alternates between two dependents of one kind, and leaves the inactive one unchanged", async () => {
     await using space = await openSpace();
     const dependents = ["a", "b"].map((name) => configOf(name, { activationCondition: says(name) }));
     await using running = await space.start([dependentController(dependents)]);
@@ -268,7 +268,7 @@ suite("activation", (test) => {
     await space.until(ConfigMap, "one-b", ({ data }) => data?.["value"] === "a b");
   });
 
-  test("a dependent that is inactive again is left as it is, brings no events, and goes on when it is active", async () => {
+  test("keeps the object of a dependent that becomes inactive, ignores its events, and resumes later", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("a", { activationCondition: says("active") })]);
     await using running = await space.start([controller]);
@@ -285,7 +285,7 @@ suite("activation", (test) => {
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "active again");
   });
 
-  test("a primary that is marked for deletion before the start is cleaned up, with what is watched only while it is active", async () => {
+  test("is evaluated for a primary that is terminating at startup, whose dependent is deleted", async () => {
     await using space = await openSpace();
     const controller = () =>
       dependentController([configOf("a", { deletion: "ordered", activationCondition: says("active") })]);
@@ -299,7 +299,7 @@ suite("activation", (test) => {
     await untilConfigs(space);
   });
 
-  test("a single dependent that is inactive holds nothing up, for many primaries at once", async () => {
+  test("does not block four primaries of which one activates the only dependent", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("a", { activationCondition: says("active") })]);
     await using running = await space.start([controller]);
@@ -314,8 +314,8 @@ suite("activation", (test) => {
   });
 });
 
-suite("explicit invocation and errors", (test) => {
-  test("a cleanup that the reconciler invokes deletes the dependents, and then the primary goes", async () => {
+suite("explicit workflow", (test) => {
+  test("deletes dependents in a cleanup that the reconciler invokes, before the finalizer is removed", async () => {
     await using space = await openSpace();
     const calls: string[] = [];
     const controller = dependentController([configOf("a", { deletion: "ordered" })], {
@@ -337,7 +337,7 @@ suite("explicit invocation and errors", (test) => {
     assert.ok(calls.length > 0);
   });
 
-  test("a reconciler invokes the workflow when it wants to, and the runtime cleans up for it", async () => {
+  test("runs only when the reconciler invokes it, and is cleaned up without an invocation", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("a", { deletion: "ordered" })], {
       workflow: { invocation: "explicit" },
@@ -359,7 +359,7 @@ suite("explicit invocation and errors", (test) => {
     await untilConfigs(space);
   });
 
-  test("errors that are left to the result fail neither reconcile nor cleanup, and keep the finalizer", async () => {
+  test("with exceptions: result fails neither reconcile nor cleanup, and keeps the finalizer", async () => {
     await using space = await openSpace();
     let isBroken = true;
     const seen: string[] = [];

@@ -14,8 +14,8 @@ interface Args {
   readonly context: Context<Sample>;
 }
 
-suite("what is expected of a primary", (test) => {
-  test("is told as it comes: first its time is over, then it is fulfilled", async () => {
+suite("expectations", (test) => {
+  test("report a timeout first and the fulfillment later", async () => {
     await using space = await openSpace();
     const results: (ExpectationResult | undefined)[] = [];
     const reconcile = async ({ context: { expectations } }: Args) => {
@@ -36,7 +36,7 @@ suite("what is expected of a primary", (test) => {
     assert.equal([first?.status, second?.status, second?.name], ["notYetFulfilled", "timedOut", "labelled"]);
   });
 
-  test("is not expected if it is so already, and forgotten with the primary", async () => {
+  test("are not set if they are already fulfilled, and are dropped with the primary", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const reconcile = async ({ primary, context: { expectations } }: Args) => {

@@ -18,7 +18,7 @@ interface Service extends KubernetesObject {
 const Service = classOf<Service>(builtinDefinition("v1", "Service"));
 
 suite("finalizers and cleanup", (test) => {
-  test("a built-in kind as primary gets a finalizer, and its cleanup is called", async () => {
+  test("support a primary of a built-in kind", async () => {
     await using space = await openSpace();
     const cleaned: string[] = [];
     const controller = defineController({
@@ -40,7 +40,7 @@ suite("finalizers and cleanup", (test) => {
     assert.equal(cleaned, ["web"]);
   });
 
-  test("the finalizer is there before reconcile is called, and cleanup is called once", async () => {
+  test("add the finalizer before the first reconcile, and call cleanup once", async () => {
     await using space = await openSpace();
     const calls: string[] = [];
     const controller = sampleController({
@@ -57,7 +57,7 @@ suite("finalizers and cleanup", (test) => {
     assert.equal(calls, [`reconcile ${FINALIZER}`, "cleanup"]);
   });
 
-  test("a cleanup that keeps the finalizer is called again after its time, until it lets go", async () => {
+  test("call cleanup again after rescheduleAfterMs until it no longer keeps the finalizer", async () => {
     await using space = await openSpace();
     let cleanups = 0;
     const controller = sampleController({
@@ -73,7 +73,7 @@ suite("finalizers and cleanup", (test) => {
     assert.is(cleanups, 7);
   });
 
-  test("a foreign finalizer that goes during the cleanup is no conflict, and cleanup is called once", async () => {
+  test("tolerate the removal of a foreign finalizer during cleanup, which is called once", async () => {
     await using space = await openSpace();
     let cleanups = 0;
     let finish = () => {};
@@ -100,7 +100,7 @@ suite("finalizers and cleanup", (test) => {
     );
   });
 
-  test("two controllers that remove their finalizers at the same time both succeed without a retry", async () => {
+  test("of two controllers are removed concurrently without a retry", async () => {
     await using space = await openSpace();
     const controllers = ["a", "b"].map((name) =>
       sampleController(
@@ -121,7 +121,7 @@ suite("finalizers and cleanup", (test) => {
     );
   });
 
-  test("a primary that is marked for deletion when the operator starts is cleaned up", async () => {
+  test("clean up a primary that is terminating at startup, without a reconcile", async () => {
     await using space = await openSpace();
     await space.create(Sample, { metadata: { name: "one", finalizers: [FINALIZER] }, spec: {} });
     await space.delete(Sample, "one");

@@ -8,14 +8,14 @@ import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 
-suite("the life cycle of an operator", (test) => {
-  test("controllers of one name are refused when the operator is created", async () => {
+suite("operator life cycle", (test) => {
+  test("rejects two controllers with the same name", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => {} });
     assert.throws(() => space.operator([controller, controller]), /^two controllers are named "sample"$/);
   });
 
-  test("controllers of one kind that clean up under one finalizer are refused when the operator is created", async () => {
+  test("rejects two controllers that clean up one kind with the same finalizer", async () => {
     await using space = await openSpace();
     const cleaning = sampleController({ reconcile: () => {}, cleanup: () => {} });
     const [one, two] = [cleaning, { ...cleaning, name: "two" }];
@@ -23,14 +23,14 @@ suite("the life cycle of an operator", (test) => {
     assert.ok(space.operator([one, { ...two, finalizer: "example.com/two" }]));
   });
 
-  test("stop without start does nothing, and leaves nothing open", async () => {
+  test("stops without a start, requests or log lines", async () => {
     await using space = await openSpace();
     const { operator, requests, logs } = space.operator([sampleController({ reconcile: () => {} })]);
     assert.is(await operator.stop(), true);
     assert.equal([requests, logs], [[], []]);
   });
 
-  test("a reconcile under way is finished within the time of the stop", async () => {
+  test("finishes a running reconcile within the stop timeout", async () => {
     await using space = await openSpace();
     let go: (() => void) | undefined;
     const controller = sampleController({
@@ -48,7 +48,7 @@ suite("the life cycle of an operator", (test) => {
     assert.is((await space.get(Sample, "one"))?.status?.value, "finished");
   });
 
-  test("an operator that is started again reconciles everything again", async () => {
+  test("reconciles all primaries again after a restart", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
     const { operator } = space.operator([
@@ -64,7 +64,7 @@ suite("the life cycle of an operator", (test) => {
     assert.equal(seen, ["first", "second"]);
   });
 
-  test("what existed before the start is visible in the very first reconcile", async () => {
+  test("has all existing objects in its caches before the first reconcile", async () => {
     await using space = await openSpace();
     const missing: string[] = [];
     const seen = new Set<string>();

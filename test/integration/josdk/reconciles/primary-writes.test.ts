@@ -31,10 +31,10 @@ async function waysOfWriting(space: Space): Promise<string[]> {
     .sort();
 }
 
-suite("writes of primaries without server-side apply", (test) => {
+suite("primary writes without server-side apply", (test) => {
   const serverSideApply = false;
 
-  test("the finalizer is added by a patch, and there is one reconcile and one cleanup", async () => {
+  test("add the finalizer by patch, with one reconcile and one cleanup", async () => {
     await using space = await openSpace();
     const calls: string[] = [];
     const controller = sampleController(
@@ -52,7 +52,7 @@ suite("writes of primaries without server-side apply", (test) => {
     assert.equal(calls, ["reconcile", "cleanup"]);
   });
 
-  test("an annotation comes and goes with the status in one reconcile each", async () => {
+  test("patch annotations and status together in one reconcile", async () => {
     await using space = await openSpace();
     const controller = sampleController(
       {
@@ -78,7 +78,7 @@ suite("writes of primaries without server-side apply", (test) => {
     assert.is(running.events.length, 2);
   });
 
-  test("a status is not locked to the version that was read, and what is missing in it goes", async () => {
+  test("replace the status without optimistic locking", async () => {
     await using space = await openSpace();
     let calls = 0;
     let go = () => {};
@@ -105,7 +105,7 @@ suite("writes of primaries without server-side apply", (test) => {
     assert.equal(second.status, { value: "b" });
   });
 
-  test("what was written without server-side apply stays when it is applied, until its entry is taken away", async () => {
+  test("keep fields of a former Update entry after a switch to server-side apply, until it is migrated", async () => {
     await using space = await openSpace();
     await space.create(Sample, { metadata: { name: "one" }, spec: { value: "a" } });
     const before = sampleController(
@@ -139,10 +139,10 @@ suite("writes of primaries without server-side apply", (test) => {
   });
 });
 
-suite("writes of primaries by server-side apply", (test) => {
+suite("primary writes with server-side apply", (test) => {
   const cleanup = () => {};
 
-  test("a field of the spec and the status are applied beside the finalizer, in one reconcile", async () => {
+  test("apply a spec field and the status beside the finalizer in one reconcile", async () => {
     await using space = await openSpace();
     const controller = sampleController({
       reconcile: () => patchResourceAndStatus({ spec: { other: "ours" } }, { value: "written" }),
@@ -158,7 +158,7 @@ suite("writes of primaries by server-side apply", (test) => {
     assert.is(running.events.length, 1);
   });
 
-  test("an apply is forced: a field that somebody else applied belongs to the controller afterwards, under its name", async () => {
+  test("force conflicts, so that the controller takes over a field of another manager", async () => {
     await using space = await openSpace();
     const { group, version, plural } = Sample.definition;
     const path = `/apis/${group}/${version}/namespaces/${space.namespace}/${plural}/one`;
@@ -186,7 +186,7 @@ suite("writes of primaries by server-side apply", (test) => {
     );
   });
 
-  test("a field of the spec alone is applied beside the finalizer, in one reconcile", async () => {
+  test("apply a spec field beside the finalizer in one reconcile", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => patchResource({ spec: { other: "ours" } }), cleanup });
     await using running = await space.start([controller]);
@@ -199,7 +199,7 @@ suite("writes of primaries by server-side apply", (test) => {
     assert.is(running.events.length, 1);
   });
 
-  test("a finalizer takes nothing away that was applied under the name of the controller", async () => {
+  test("add the finalizer without removing fields applied by the same manager", async () => {
     await using space = await openSpace();
     const object = { metadata: { name: "one", namespace: space.namespace }, spec: { value: "applied" } };
     await space.client.apply(Sample, object, { fieldManager: "sample" });
@@ -209,7 +209,7 @@ suite("writes of primaries by server-side apply", (test) => {
     assert.is((await space.get(Sample, "one"))?.spec.value, "applied");
   });
 
-  test("a finalizer that a user's own apply takes away comes back", async () => {
+  test("restore a finalizer that the reconciler's own apply removed", async () => {
     await using space = await openSpace();
     let calls = 0;
     const controller = sampleController({
@@ -232,7 +232,7 @@ suite("writes of primaries by server-side apply", (test) => {
     assert.is(calls, 2);
   });
 
-  test("a cleanup may write the status, and comes again after the time that it says", async () => {
+  test("update the status in a cleanup, which is called again after rescheduleAfterMs", async () => {
     await using space = await openSpace();
     const times: number[] = [];
     const written: unknown[] = [];

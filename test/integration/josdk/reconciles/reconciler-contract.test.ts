@@ -25,9 +25,9 @@ const withConfigMap = defineWorkflow(Sample).dependent("config", {
   }),
 });
 
-suite("the contract of a reconciler", (test) => {
+suite("reconciler contract", (test) => {
   test(
-    "after a burst of creations, changes and deletions exactly what should be there is there",
+    "converges after a burst of 50 creations, 20 updates and 30 deletions",
     async () => {
       await using space = await openSpace();
       const controller = sampleController({ reconcile: () => {} }, { workflow: withConfigMap });
@@ -55,7 +55,7 @@ suite("the contract of a reconciler", (test) => {
     { timeoutMs: 90_000 },
   );
 
-  test("a controller that states nothing but its name has the defaults of every setting", async () => {
+  test("applies the defaults of all settings to a controller that only has a name", async () => {
     await using space = await openSpace();
     const bare = defineController({
       name: "bare",
@@ -75,7 +75,7 @@ suite("the contract of a reconciler", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("own creations and updates of a dependent cause no reconcile", async () => {
+  test("triggers no reconcile for own creations and updates of a dependent", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => {} }, { workflow: withConfigMap });
     await using running = await space.start([controller]);
@@ -89,7 +89,7 @@ suite("the contract of a reconciler", (test) => {
     assert.is(running.events.length, 2);
   });
 
-  test("a Deployment as primary gets a condition into its status", async () => {
+  test("adds a condition to the status of a Deployment that is the primary", async () => {
     await using space = await openSpace();
     const condition = { type: "Seen", status: "True", reason: "Reconciled", message: "seen" };
     const controller = defineController({
@@ -109,7 +109,7 @@ suite("the contract of a reconciler", (test) => {
     await space.until(Deployment, "web", (web) => typesOf(web).includes("Seen") && typesOf(web).includes("Available"));
   });
 
-  test("an observedGeneration that the reconciler writes follows the generation", async () => {
+  test("keeps an observedGeneration written by the reconciler equal to the generation", async () => {
     await using space = await openSpace();
     const controller = sampleController({
       reconcile: ({ primary }) => updateStatus({ observedGeneration: primary.metadata.generation ?? 0 }),
@@ -121,7 +121,7 @@ suite("the contract of a reconciler", (test) => {
     await space.until(Sample, "one", ({ status }) => status?.observedGeneration === 2);
   });
 
-  test("a change of metadata alone is not reconciled, a change of the spec is", async () => {
+  test("ignores metadata changes of the primary, and reconciles spec changes", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
     const controller = sampleController(
@@ -151,7 +151,7 @@ suite("the contract of a reconciler", (test) => {
     assert.equal(seen, ["first", "second", "cleanup"]);
   });
 
-  test("a status that others or the reconciler write is not reconciled", async () => {
+  test("ignores status changes by the reconciler and by other field managers", async () => {
     await using space = await openSpace();
     let calls = 0;
     const controller = sampleController({
@@ -175,7 +175,7 @@ suite("the contract of a reconciler", (test) => {
     assert.is(calls, 2);
   });
 
-  test("a desired state may keep what is there already", async () => {
+  test("passes the live object to desired(), which can preserve its values", async () => {
     await using space = await openSpace();
     const workflow = defineWorkflow(Sample).dependent("config", {
       resource: ConfigMap,
@@ -219,5 +219,5 @@ suite("the contract of a reconciler", (test) => {
     await space.delete(ClusterSample, name);
     await space.untilGone(ConfigMap, name, { timeoutMs: 45_000 });
   };
-  test("a cluster-scoped primary has a dependent in a namespace, which goes with it", goesWithIt, collection);
+  test("garbage-collects a namespaced dependent of a cluster-scoped primary", goesWithIt, collection);
 });

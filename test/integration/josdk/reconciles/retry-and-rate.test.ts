@@ -7,8 +7,8 @@ import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 
-suite("retries, intervals and rates", (test) => {
-  test("a reconcile that fails three times is tried until it succeeds", async () => {
+suite("retries, resync and rate limit", (test) => {
+  test("retry a reconcile that fails 3 times until it succeeds", async () => {
     await using space = await openSpace();
     const attempts: number[] = [];
     const controller = sampleController(
@@ -28,7 +28,7 @@ suite("retries, intervals and rates", (test) => {
     assert.equal(attempts, [0, 1, 2, 3]);
   });
 
-  test("a reconcile that always fails runs once and once for each attempt", async () => {
+  test("run a reconcile that always fails 1 + maxRetries times", async () => {
     await using space = await openSpace();
     const seen: [attempt: number, isLast: boolean][] = [];
     const controller = sampleController(
@@ -52,7 +52,7 @@ suite("retries, intervals and rates", (test) => {
     ]);
   });
 
-  test("a primary to which nothing happens is reconciled again after the longest interval", async () => {
+  test("resync an unchanged primary every maxReconciliationIntervalMs", async () => {
     await using space = await openSpace();
     let calls = 0;
     const controller = sampleController({ reconcile: () => void calls++ }, { maxReconciliationIntervalMs: 50 });
@@ -63,7 +63,7 @@ suite("retries, intervals and rates", (test) => {
     assert.ok(Date.now() - startedAt >= 3 * 50 - 10);
   });
 
-  test("after the last attempt the longest interval goes on", async () => {
+  test("resync after the retries are exhausted", async () => {
     await using space = await openSpace();
     let calls = 0;
     const controller = sampleController(
@@ -80,7 +80,7 @@ suite("retries, intervals and rates", (test) => {
     await waitFor("it is reconciled more often than it has attempts", () => calls > 5);
   });
 
-  test("a burst of changes is reconciled once, and once more when the rate allows", async () => {
+  test("coalesce a burst of 5 changes into one reconcile at the end of the rate limit window", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
     const controller = sampleController(
@@ -98,7 +98,7 @@ suite("retries, intervals and rates", (test) => {
     assert.equal(seen, ["0", "5"]);
   });
 
-  test("changes during a long wait for the next attempt are reconciled at once, and use up no attempt", async () => {
+  test("reconcile changes at once during a long retry interval, without consuming retries", async () => {
     await using space = await openSpace();
     const attempts: number[] = [];
     const controller = sampleController(
@@ -121,7 +121,7 @@ suite("retries, intervals and rates", (test) => {
     assert.equal(attempts, [0, 1, 1, 1, 1, 1]);
   });
 
-  test("the status says what failed, for every attempt", async () => {
+  test("call updateErrorStatus for each failed attempt", async () => {
     await using space = await openSpace();
     const attempts: [attempt: number, isLast: boolean][] = [];
     const controller = sampleController(
@@ -148,7 +148,7 @@ suite("retries, intervals and rates", (test) => {
     ]);
   });
 
-  test("a reconcile that knows that the next one is imminent may leave the status to it", async () => {
+  test("let a reconcile skip the status if isNextReconcileImminent() returns true", async () => {
     await using space = await openSpace();
     const imminent: boolean[] = [];
     const controller = sampleController({

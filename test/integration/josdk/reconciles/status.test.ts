@@ -7,8 +7,8 @@ import { spacesOf } from "../space.js";
 
 const openSpace = spacesOf();
 
-suite("statuses", (test) => {
-  test("the next reconcile sees the status that the one before wrote, for many primaries at once", async () => {
+suite("status", (test) => {
+  test("is visible to the next reconcile, for 50 primaries at once", async () => {
     await using space = await openSpace();
     const stale: string[] = [];
     const written = new Map<string, number>();
@@ -30,7 +30,7 @@ suite("statuses", (test) => {
     for (const { status } of await space.list(Sample)) assert.is(status?.count, 5);
   });
 
-  test("a counter in the status only grows, whatever happens in between", async () => {
+  test("counter increases by one per reconcile despite concurrent spec changes", async () => {
     await using space = await openSpace();
     const seen: number[] = [];
     const controller = sampleController({
@@ -51,7 +51,7 @@ suite("statuses", (test) => {
     );
   });
 
-  test("a status is written without a conflict although the object changed meanwhile", async () => {
+  test("is written without a conflict although the primary changed during the reconcile", async () => {
     await using space = await openSpace();
     let calls = 0;
     let go = () => {};
@@ -72,7 +72,7 @@ suite("statuses", (test) => {
     assert.is(running.events[0]?.error, undefined);
   });
 
-  test("a change of the spec while an unchanged status is written is not lost", async () => {
+  test("that is unchanged does not lose a concurrent spec change", async () => {
     await using space = await openSpace();
     const seen: (string | undefined)[] = [];
     let go: (() => void) | undefined;
@@ -103,7 +103,7 @@ suite("statuses", (test) => {
     assert.equal(seen, ["0", "1", "2", "3", "4", "5", "6"]);
   });
 
-  test("a deletion while a status is written leads to the cleanup all the same", async () => {
+  test("written during a deletion does not prevent the cleanup", async () => {
     await using space = await openSpace();
     const going = new Map<string, () => void>();
     const cleaned: string[] = [];
@@ -131,7 +131,7 @@ suite("statuses", (test) => {
     assert.equal(cleaned.sort(), names);
   });
 
-  test("the own status is no event though every change counts, and what somebody else changes is one", async () => {
+  test("written by the controller is filtered with generationAware: false, unlike a label of another client", async () => {
     await using space = await openSpace();
     const controller = sampleController(
       { reconcile: ({ primary }) => updateStatus({ value: primary.metadata.labels?.["theirs"] ?? "none" }) },

@@ -40,8 +40,8 @@ async function open() {
   return { connection, client, logger, [Symbol.asyncDispose]: () => client.close() };
 }
 
-suite("a kind of two versions", (test) => {
-  test("each controller sees its primaries in its own version", async () => {
+suite("kind with two versions", (test) => {
+  test("passes primaries to each controller in the version it watches", async () => {
     await using parts = await open();
     const controllers = [V1, V2].map((kind) => {
       const { version: name } = kind.definition;
@@ -69,7 +69,7 @@ suite("a kind of two versions", (test) => {
     }
   });
 
-  test("an owner reference of another version leads to the primary all the same", async () => {
+  test("maps an owner reference of either version to the primary", async () => {
     await using parts = await open();
     const seen: string[][] = [];
     const controller = defineController({

@@ -31,8 +31,8 @@ const book = (rest: Parameters<typeof configMapOf>[1] = {}) =>
     ...rest,
   });
 
-suite("activation", (test) => {
-  test("a primary for which the condition does not hold takes nothing from one for which it does", async () => {
+suite("activationCondition", (test) => {
+  test("keeps dependents of an active primary while it is false for two others", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text", {
@@ -59,7 +59,7 @@ suite("activation", (test) => {
     assert.equal(failuresOf(page.events), []);
   });
 
-  test("the watch ends with the last primary that needs it", async () => {
+  test("keeps the object and starts the watch again if the only primary is deactivated and reactivated", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text", {
@@ -78,7 +78,7 @@ suite("activation", (test) => {
     await untilText(page, "on");
   });
 
-  test("a kind that is not served fails its dependent alone, and is taken up once it is served", async () => {
+  test("fails only the dependent if its kind is not served, and recovers once the CRD is installed", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text"), book({ activationCondition: () => true })];
     await using page = createPageOperator(server, { dependents, retry: { maxRetries: 1, initialIntervalMs: 20 } });
@@ -98,7 +98,7 @@ suite("activation", (test) => {
     await waitFor("the book is made", () => last() === "created" || last() === "unchanged");
   });
 
-  test("with crdPresent a kind that is not served is inactive, and nothing fails", async () => {
+  test("crdPresent makes a dependent inactive without errors if its kind is not served", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text"), book({ activationCondition: crdPresent })];
     await using page = createPageOperator(server, { dependents });
@@ -114,7 +114,7 @@ suite("activation", (test) => {
     assert.ok(workflow!.isReady);
   });
 
-  test("with crdPresent a kind that is installed later is taken up at once, and one that goes is let go", async () => {
+  test("crdPresent activates a dependent when its CRD is installed, and deactivates it when the CRD is deleted", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text"), book({ activationCondition: crdPresent })];
     await using page = createPageOperator(server, { dependents });
@@ -137,7 +137,7 @@ suite("activation", (test) => {
     assert.is(page.operator.controller("page").health()[bookCrd.metadata.name]?.status, "healthy");
   });
 
-  test("with crdPresent an operator that may not watch definitions asks the API server, and is healthy", async () => {
+  test("crdPresent uses discovery if watching CRDs is forbidden, and the operator stays healthy", async () => {
     await using server = await startPageServer();
     server.faults.add({ verb: ["list", "watch"], path: "/customresourcedefinitions", forbid: true });
     const dependents = [configMapOf("text"), book({ activationCondition: crdPresent })];

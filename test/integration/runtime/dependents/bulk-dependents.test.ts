@@ -47,8 +47,8 @@ async function runUntilReady(space: Space, dependents: readonly KubernetesDepend
   assert.equal(errorsOf(running), []);
 }
 
-suite("an item of a bulk dependent", (test) => {
-  test("may get another name, and what had the old one is deleted", async () => {
+suite("bulk dependent item", (test) => {
+  test("is created under a new name, and the object with the old name is deleted", async () => {
     await using space = await openSpace();
     const dependent = bulkOf("a", {
       desired: ({ primary: { spec } }) => ({
@@ -70,7 +70,7 @@ suite("an item of a bulk dependent", (test) => {
     ]);
   });
 
-  test("is seen in the order of the keys, whatever was made again and whoever lists it", async () => {
+  test("is listed in the order of its key by secondary, context and event sources, also after a restart", async () => {
     await using space = await openSpace();
     const seen: (readonly string[])[] = [];
     const dependent = bulkOf("a", {
@@ -109,7 +109,7 @@ suite("an item of a bulk dependent", (test) => {
   });
 
   for (const mode of ["managed", "createOnly"] as const)
-    test(`of mode ${mode} keeps its object, and so do the others, when it has another key`, async () => {
+    test(`keeps its object when keys shift, with mode: ${mode}`, async () => {
       await using space = await openSpace();
       // Keys that are positions in a list: the first name goes, and all others get another one.
       const dependent = bulkOf("a", {
@@ -138,7 +138,7 @@ suite("an item of a bulk dependent", (test) => {
       assert.is(writesOf(running).length, length + 3);
     });
 
-  test("that the API server refuses fails alone, and is made when it is mended", async () => {
+  test("fails alone if the API server rejects it, and is created once it is valid", async () => {
     await using space = await openSpace();
     const dependent = bulkOf("a", {
       desired: ({ primary: { spec } }) => ({
@@ -161,7 +161,7 @@ suite("an item of a bulk dependent", (test) => {
     await untilValues(space, { bad: "first", good: "first", "one-after": "first" });
   });
 
-  test("that somebody holds back keeps its dependent from being ready, and is not made anew before it is gone", async () => {
+  test("keeps its dependent from being ready while a foreign finalizer delays its deletion, and is then recreated", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([bulkOf("a", { deletePostcondition: deleted })])]);
     await space.create(Sample, sample(2));
@@ -179,7 +179,7 @@ suite("an item of a bulk dependent", (test) => {
     await waitFor("all is ready", () => running.events.at(-1)?.workflow?.isReady === true);
   });
 
-  test("whose annotations or owner somebody takes away gets them back", async () => {
+  test("gets its annotations back after another client removes them", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([bulkOf("a")])]);
     await space.create(Sample, sample(2));
@@ -196,8 +196,8 @@ suite("an item of a bulk dependent", (test) => {
   });
 });
 
-suite("a version of an operator after another", (test) => {
-  test("deletes all items of a bulk dependent that it does not have", async () => {
+suite("bulk dependent upgrade", (test) => {
+  test("prunes all items of a bulk dependent removed from the workflow", async () => {
     await using space = await openSpace();
     await runUntilReady(space, [configOf("b"), bulkOf("a")]);
     assert.equal(await valuesIn(space), { ...wantedOf("a", 2), "one-b": "first" });
@@ -205,7 +205,7 @@ suite("a version of an operator after another", (test) => {
     await untilValues(space, { "one-b": "first" });
   });
 
-  test("may make one object of many, and many of one", async () => {
+  test("replaces one object by many items, and many items by one object", async () => {
     await using space = await openSpace();
     await runUntilReady(space, [configOf("a")]);
     await runUntilReady(space, [bulkOf("a")]);
@@ -215,14 +215,14 @@ suite("a version of an operator after another", (test) => {
   });
 });
 
-suite("items that need the items of another bulk dependent", (test) => {
+suite("itemsDependOn", (test) => {
   const chain = [
     bulkOf("a", { deletion: "ordered" }),
     secretsOf("b", { itemsDependOn: ["a"], deletion: "ordered", deletePostcondition: deleted }),
   ];
   const secretsIn = async (space: Space) => (await space.list(Secret)).map(({ metadata }) => metadata.name);
 
-  test("are deleted before those, each by itself", async () => {
+  test("deletes each item before the item it depends on, in a reconcile and in a cleanup", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController(chain)]);
     await space.create(Sample, sample(3));
@@ -252,10 +252,10 @@ suite("items that need the items of another bulk dependent", (test) => {
   });
 });
 
-suite("a bulk dependent outside of the namespace of its primary", (test) => {
+suite("bulk dependent in another namespace", (test) => {
   const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
-  test("has the items of each primary to itself", async () => {
+  test("keeps the items of two primaries apart", async () => {
     await using space = await openSpace();
     const namespace = `${space.namespace}-other`;
     await space.client.create(Namespace, { metadata: { name: namespace } });

@@ -45,8 +45,8 @@ async function begin(space: Space, condition: typeof ready) {
   return running;
 }
 
-suite("a claim that waits for its first consumer", (test) => {
-  test("is ready, so that the Pod that depends on it is created", async () => {
+suite("PersistentVolumeClaim with WaitForFirstConsumer", (test) => {
+  test("meets the condition ready, so that the dependent Pod is created", async () => {
     await using space = await openSpace();
     await using running = await begin(space, ready);
     await space.until(Pod, "pod", () => true);
@@ -54,7 +54,7 @@ suite("a claim that waits for its first consumer", (test) => {
     await running.quiet();
   });
 
-  test("is not bound before, and the condition says what it waits for", async () => {
+  test("does not meet the condition bound until its phase is Bound, and names the missing Pod", async () => {
     await using space = await openSpace();
     await using running = await begin(space, bound);
     const detailOf = () => outcomeOf(running, "claim")?.conditions?.readyPostcondition?.detail;

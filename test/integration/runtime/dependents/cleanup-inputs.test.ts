@@ -32,7 +32,7 @@ const openSpace = spacesOf({ simulate: true, crds: [sampleCrd, clusterSampleCrd,
 
 suite("delete of an external dependent", (test) => {
   test(
-    "sees a Secret that foreground deletion of its primary has deleted",
+    "receives a Secret that foreground deletion of the primary has already deleted",
     async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
@@ -50,7 +50,7 @@ suite("delete of an external dependent", (test) => {
   );
 
   test(
-    "sees a Secret that was deleted with its namespace",
+    "receives a Secret that was deleted with its namespace",
     async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
@@ -71,7 +71,7 @@ suite("delete of an external dependent", (test) => {
     COLLECTING,
   );
 
-  test("sees a Secret of a user that its primary names, deleted before its primary", async () => {
+  test("receives a referenced Secret that was deleted before the primary", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await space.create(Secret, user());
@@ -86,7 +86,7 @@ suite("delete of an external dependent", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("sees the Secret of a user that is there again, not the one that was deleted", async () => {
+  test("receives the recreated Secret instead of the deleted one", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await space.create(Secret, user("settings", { token: "b2xk" }));
@@ -102,7 +102,7 @@ suite("delete of an external dependent", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("is preceded by a fetch that sees it, too", async () => {
+  test("runs after a fetch that also receives the deleted Secret", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await space.create(Secret, user());
@@ -124,7 +124,7 @@ suite("delete of an external dependent", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("sees the items of a bulk dependent that were deleted before", async () => {
+  test("receives the deleted items of a bulk dependent", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const logins = loginOf({
@@ -166,7 +166,7 @@ suite("delete of an external dependent", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`sees an ordered object that somebody deleted during the cleanup, ${serverSideApply ? "applied" : "put"}`, async () => {
+    test(`receives an ordered dependent that another client deleted during cleanup, ${serverSideApply ? "applied" : "written by PUT"}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       await using running = await startWith(space, [
@@ -184,7 +184,7 @@ suite("delete of an external dependent", (test) => {
       assert.is(service.accounts.size, 0);
     });
 
-  test("sees the objects of a read-only dependent that were deleted before", async () => {
+  test("receives deleted objects of a read-only dependent", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const secrets = informerSource({
@@ -212,7 +212,7 @@ suite("delete of an external dependent", (test) => {
 });
 
 suite("cleanup", (test) => {
-  test("sees what was deleted before, while conditions, live and context.secondary see the present", async () => {
+  test("receives deleted secondaries, while conditions and context.secondary() return live state", async () => {
     await using space = await openSpace();
     await space.create(Secret, user());
     const seen: unknown[] = [];
@@ -240,7 +240,7 @@ suite("cleanup", (test) => {
     assert.equal(seen, ["none", TOKEN, undefined]);
   });
 
-  test("does not see an object that the operator itself deleted", async () => {
+  test("does not receive an object that the operator itself deleted", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const cleanup = ({ secondary }: Arguments) => {
@@ -263,7 +263,7 @@ suite("activationCondition", (test) => {
     configOf("cache", { deletion: "ordered", activationCondition: activationCondition as never, ...rest });
 
   for (const dependsOn of [[], ["login"]])
-    test(`that reads an object which is gone does not hold a deletion${dependsOn.length > 0 ? ", also with dependsOn" : ""}`, async () => {
+    test(`does not block deletion if the object it reads is deleted${dependsOn.length > 0 ? ", also with dependsOn" : ""}`, async () => {
       await using space = await openSpace();
       await space.create(Secret, user());
       const cache = cacheWith(({ secondary }) => secondary["login"]!.data!["token"] === TOKEN, { dependsOn });
@@ -278,7 +278,7 @@ suite("activationCondition", (test) => {
     });
 
   for (const isRestarted of [false, true])
-    test(`that turned false leaves no ordered child${isRestarted ? ", nor after a restart" : ""}`, async () => {
+    test(`deletes an ordered dependent although it has become false${isRestarted ? " before a restart" : ""}`, async () => {
       await using space = await openSpace();
       const cache = cacheWith(({ primary }) => primary.spec.value === "first");
       const first = await startWith(space, [cache]);
@@ -293,7 +293,7 @@ suite("activationCondition", (test) => {
       assert.is(await space.get(ConfigMap, "one-cache"), undefined);
     });
 
-  test("that turned false leaves no item and no external resource", async () => {
+  test("deletes items and external resources although it has become false", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const isFirst = (({ primary }: { primary: Sample }) => primary.spec.value === "first") as never;
@@ -318,7 +318,7 @@ suite("activationCondition", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("of a dependency is not asked either, so that after a restart the dependency is seen", async () => {
+  test("is not evaluated during cleanup after a restart, so that a dependency is passed to delete()", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const login = loginOf({
@@ -350,7 +350,7 @@ suite("deletePostcondition", (test) => {
   };
   for (const [what, condition] of Object.entries(CONDITIONS))
     for (const isBulk of [false, true])
-      test(`that ${what} an object is gone which it reads does not hold a deletion${isBulk ? ", of items either" : ""}`, async () => {
+      test(`that ${what} an object it reads was deleted does not block deletion${isBulk ? " of items" : ""}`, async () => {
         await using space = await openSpace();
         await space.create(Secret, user());
         const items = { bulk: {}, desired: () => ({ a: { metadata: { name: "one-child" } } }) };
@@ -370,7 +370,7 @@ suite("deletePostcondition", (test) => {
         );
       });
 
-  test("whose input is gone is met only when its own object is", async () => {
+  test("whose input was deleted is met only after its own object is deleted", async () => {
     await using space = await openSpace();
     await space.create(Secret, user());
     const base = configOf("base", { deletion: "ordered" });
@@ -392,7 +392,7 @@ suite("deletePostcondition", (test) => {
     assert.is(await space.get(ConfigMap, "one-base"), undefined);
   });
 
-  test("that is false while an object which it reads is there holds the deletion", async () => {
+  test("blocks deletion while it is false and its input exists", async () => {
     await using space = await openSpace();
     await space.create(Secret, user());
     await using running = await startWith(space, [refOf(), childWith(CONDITIONS["throws because"])]);
@@ -408,7 +408,7 @@ suite("deletePostcondition", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("that fails for another reason holds the deletion, which an Event and a condition say", async () => {
+  test("blocks deletion while it throws, with a CleanupFailed Event and a Ready condition", async () => {
     await using space = await openSpace();
     let isBroken = true;
     const child = {
@@ -452,7 +452,7 @@ suite("cleanupTimeout", (test) => {
     throw new Error(reason);
   };
 
-  test("releases a primary whose cleanup fails, and an Event and the log name what may be left", async () => {
+  test("removes the finalizer, and records an Event and a warning with the failing dependent", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = accountOf("account", service, { delete: never("the service is gone") });
@@ -470,7 +470,7 @@ suite("cleanupTimeout", (test) => {
   });
 
   for (const isRestarted of [false, true])
-    test(`releases a primary whose retries are exhausted${isRestarted ? ", after a restart, too" : ""}`, async () => {
+    test(`removes the finalizer of a primary whose retries are exhausted${isRestarted ? ", also after a restart" : ""}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const account = accountOf("account", service, { delete: never("the service is gone") });
@@ -485,7 +485,7 @@ suite("cleanupTimeout", (test) => {
       await space.untilGone(Sample, "one");
     });
 
-  test("releases a primary of which something is not gone, by name", async () => {
+  test("removes the finalizer while a dependent is not deleted, and names it in the Event", async () => {
     await using space = await openSpace();
     const child = configOf("child", { deletion: "ordered", deletePostcondition: (() => false) as never });
     await using _ = await startWith(space, [child], { cleanupTimeoutMs: 2_000 });
@@ -498,7 +498,7 @@ suite("cleanupTimeout", (test) => {
     );
   });
 
-  test("releases a primary whose cleanup is aborted each time", async () => {
+  test("removes the finalizer if every cleanup attempt is aborted by reconcileTimeoutMs", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = accountOf("account", service, {
@@ -515,7 +515,7 @@ suite("cleanupTimeout", (test) => {
     );
   });
 
-  test("is never over unless it is set", async () => {
+  test("is disabled by default, so that a failing cleanup is retried until it succeeds", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let isBroken = true;
@@ -537,8 +537,8 @@ suite("cleanupTimeout", (test) => {
   });
 });
 
-suite("built-in deletePostcondition of the object alone", (test) => {
-  test("does not hold the deletion once the object is gone", async () => {
+suite("built-in deletePostcondition", (test) => {
+  test("does not block deletion once its object is deleted", async () => {
     await using space = await openSpace();
     const child = configOf("child", {
       deletion: "ordered",

@@ -54,20 +54,20 @@ const bulk = (rest: Parameters<typeof configMapOf>[1] = {}) =>
 /** Dependents of all ways to write, each with the name of its object. */
 const ways = {
   "an applied object": configMapOf("x"),
-  "an object that is written by PUT": configMapOf("x", { serverSideApply: false }),
-  "an object that is only created": configMapOf("x", { mode: "createOnly" }),
-  "an object that is only created, by POST": configMapOf("x", { mode: "createOnly", serverSideApply: false }),
-  "an object that annotations tie": configMapOf("x", { ...ordered, mode: "createOnly" }),
-  "an item of a bulk dependent": { ...bulk(), name: "x", desired: itemOf() },
+  "an object written by PUT": configMapOf("x", { serverSideApply: false }),
+  "an object with mode: createOnly": configMapOf("x", { mode: "createOnly" }),
+  "an object with mode: createOnly created by POST": configMapOf("x", { mode: "createOnly", serverSideApply: false }),
+  "an object linked by annotations": configMapOf("x", { ...ordered, mode: "createOnly" }),
+  "a bulk item": { ...bulk(), name: "x", desired: itemOf() },
 };
 
 function itemOf() {
   return () => ({ k: { metadata: { name: "one-x" }, data: {} } });
 }
 
-suite("the label of a controller", (test) => {
+suite("controller label", (test) => {
   for (const [way, dependent] of Object.entries(ways)) {
-    test(`is on ${way}, and comes back with its content as it was when somebody takes it off`, async () => {
+    test(`is set on ${way}, and restored without other changes after another client removes or changes it`, async () => {
       await using server = await startPageServer();
       await using page = await startPages(server, { dependents: [dependent] });
       await createPage(page);
@@ -86,7 +86,7 @@ suite("the label of a controller", (test) => {
       );
     });
 
-    test(`is put on ${way} of an earlier version, which has an annotation in its place`, async () => {
+    test(`replaces the annotation that an earlier version set on ${way}`, async () => {
       await using server = await startPageServer();
       {
         await using page = await startPages(server, { dependents: [dependent] });
@@ -109,7 +109,7 @@ suite("the label of a controller", (test) => {
   }
 
   for (const serverSideApply of [true, false])
-    test(`is put on an object that is being deleted, so that it is made anew, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
+    test(`is restored on a terminating object, which is recreated ${serverSideApply ? "by apply" : "by POST"}`, async () => {
       await using server = await startPageServer();
       await using page = await startPages(server, { dependents: [configMapOf("x", { serverSideApply })] });
       await createPage(page);
@@ -126,7 +126,7 @@ suite("the label of a controller", (test) => {
       assert.ok(after);
     });
 
-  test("is on what is adopted", async () => {
+  test("is set on adopted objects", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("x", { existing: "adopt" }),
@@ -145,8 +145,8 @@ suite("the label of a controller", (test) => {
   });
 });
 
-suite("the watch of what a controller writes", (test) => {
-  test("shows nothing that others have, whatever labels the user selects besides", async () => {
+suite("watch by controller label", (test) => {
+  test("excludes objects of other owners, also in combination with a labelSelector", async () => {
     await using server = await startPageServer();
     const labels = { app: "web" };
     const desired = () => ({ metadata: { name: "selected", labels }, data: {} });
@@ -166,7 +166,7 @@ suite("the watch of what a controller writes", (test) => {
     assert.equal(keysIn(page, "theirs"), ["default/foreign"]);
   });
 
-  test("shows everything where a dependent that is only read shares it", async () => {
+  test("includes all objects if a read-only dependent shares the event source", async () => {
     await using server = await startPageServer();
     const theirs = configMapOf("theirs", { mode: "readOnly", eventSource: "x" });
     await using page = await startPages(server, { dependents: [configMapOf("x"), theirs] });
@@ -178,7 +178,7 @@ suite("the watch of what a controller writes", (test) => {
     assert.equal(keysIn(page, "x"), ["default/foreign", "default/one-x"]);
   });
 
-  test("is one for all controllers of an operator that write there", async () => {
+  test("is shared by all controllers of an operator", async () => {
     await using server = await startPageServer();
     const { url, token, ca } = server;
     const controllerOf = (name: string) => ({
@@ -203,7 +203,7 @@ suite("the watch of what a controller writes", (test) => {
     assert.is(server.faults.endWatches({ path: "configmaps" }), 1);
   });
 
-  test("notices what was made before it began, and what it does not show", async () => {
+  test("retries when an unlabelled object of the desired name, which it does not include, is deleted", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { dependents: [configMapOf("x")] });
     await page.operator.client.create(ConfigMap, { metadata: at("one-x") });
@@ -218,7 +218,7 @@ suite("the watch of what a controller writes", (test) => {
     await untilText(page, "first", "one-x");
   });
 
-  test("needs nothing on the primary, and no request for it", async () => {
+  test("needs no write or request for the primary", async () => {
     await using server = await startPageServer();
     await using page = await startPages(server, {
       dependents: [configMapOf("x")],
@@ -237,8 +237,8 @@ suite("the watch of what a controller writes", (test) => {
   });
 });
 
-suite("what tells the objects of controllers apart", (test) => {
-  test("is the whole name, however long an equal beginning they have", async () => {
+suite("controller identity", (test) => {
+  test("uses the full name, although two names share a long prefix", async () => {
     await using server = await startPageServer();
     const long = "page-".repeat(20);
     const start = async (name: string, dependents: readonly string[]) => {
@@ -261,7 +261,7 @@ suite("what tells the objects of controllers apart", (test) => {
   });
 
   for (const mode of ["managed", "createOnly"] as const)
-    test(`needs no managed fields: what is ${mode} goes with its primary without them, and its copy stays`, async () => {
+    test(`needs no managed fields to delete ${mode} objects with their primary, and keeps copies of them`, async () => {
       await using server = await startPageServer();
       const dependents = [configMapOf("x", { ...ordered, mode }), bulk({ ...ordered, mode })];
       await using page = await startPages(server, { dependents });
@@ -290,7 +290,7 @@ suite("what tells the objects of controllers apart", (test) => {
       assert.equal(names.filter((name) => name.startsWith("one-")).sort(), ["one-many-copy", "one-x-copy"]);
     });
 
-  test("tells no copy of what was written by PUT: a primary whose object has the name of the copy is refused", async () => {
+  test("rejects a copied object as the dependent of another primary, if it was written by PUT", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("x", { ...ordered, serverSideApply: false })];
     await using page = await startPages(server, { dependents });
@@ -313,7 +313,7 @@ suite("what tells the objects of controllers apart", (test) => {
     }
   });
 
-  test("is the uid of an owner: what an earlier primary of the name owned is left to the garbage collector", async () => {
+  test("uses the owner uid, so that objects of a deleted primary are left to the garbage collector", async () => {
     await using server = await startPageServer();
     await using page = await startPages(server, { dependents: [configMapOf("x"), configMapOf("y")] });
     await createPage(page);
@@ -333,7 +333,7 @@ suite("what tells the objects of controllers apart", (test) => {
   });
 });
 
-suite("an object that lost its label, and that nothing states any more", (test) => {
+suite("item without controller label and claim", (test) => {
   /** Items that a page has only while its text is "first". */
   const items = (namespace: string) =>
     configMapOf("many", {
@@ -344,7 +344,7 @@ suite("an object that lost its label, and that nothing states any more", (test) 
 
   // A namespace that desired() computes is one where a link needs a proof.
   for (const namespace of ["default", "kube-public"])
-    test(`is deleted with its primary, with one list for all of them, and its copy stays (${namespace})`, async () => {
+    test(`is deleted with its primary after one list for all primaries, and copies of it are kept (${namespace})`, async () => {
       await using server = await startPageServer();
       const names = ["one", "two", "three"];
       const atItem = (name: string) => ({ name: `${name}-k`, namespace });

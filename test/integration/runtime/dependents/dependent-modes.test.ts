@@ -18,8 +18,8 @@ const openSpace = spacesOf();
 const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
 const HOLD = "example.com/hold";
 
-suite("a dependent that is only created", (test) => {
-  test("is left as it is once it exists, made again when it is gone, and deleted in a cleanup", async () => {
+suite("mode createOnly", (test) => {
+  test("keeps an existing object unchanged, recreates a deleted one, and deletes it on cleanup", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", { mode: "createOnly", deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
@@ -38,7 +38,7 @@ suite("a dependent that is only created", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`is left as it is, too, if the watch does not show it, ${serverSideApply ? "applied" : "or put"}`, async () => {
+    test(`keeps an object unchanged that its selector no longer matches, ${serverSideApply ? "with apply" : "without apply"}`, async () => {
       await using space = await openSpace();
       const dependent = configOf("a", {
         mode: "createOnly",
@@ -64,7 +64,7 @@ suite("a dependent that is only created", (test) => {
       assert.is(outcomeOf(running, "a")?.kind, "unchanged");
     });
 
-  test("that adopts what exists ties it to its primary, and leaves the content alone", async () => {
+  test("adopts an existing object by adding an owner reference, without changing its data", async () => {
     await using space = await openSpace();
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs", more: "x" } });
     const dependent = configOf("a", { mode: "createOnly", existing: "adopt" });
@@ -77,11 +77,11 @@ suite("a dependent that is only created", (test) => {
   });
 });
 
-suite("a dependent that is only read", (test) => {
+suite("mode readOnly", (test) => {
   const annotated = { annotations: { sample: "one" } };
   const bySample = byAnnotation(Sample, { name: "sample" });
 
-  test("is waited for, read by those after it, and never written or deleted", async () => {
+  test("waits for the object, passes it to dependents, and never writes or deletes it", async () => {
     await using space = await openSpace();
     const theirs = configOf("theirs", { mode: "readOnly", eventSource: "configs" });
     const copy = configOf("copy", {
@@ -109,7 +109,7 @@ suite("a dependent that is only read", (test) => {
     assert.is((await space.get(Sample, "one"))?.metadata.finalizers, undefined);
   });
 
-  test("is found by its owner or the annotations of the runtime without an event source of its own", async () => {
+  test("finds its object by owner reference without an event source, and fails if there are two", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("theirs", { mode: "readOnly" }), configOf("ours")]);
     await using running = await space.start([controller]);
@@ -128,8 +128,8 @@ suite("a dependent that is only read", (test) => {
   });
 });
 
-suite("an object that exists already", (test) => {
-  test("is refused unless it may be adopted, with what to do", async () => {
+suite("existing object", (test) => {
+  test("is rejected without existing: adopt, with a message that lists the options", async () => {
     await using space = await openSpace();
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs" } });
     await using running = await space.start([dependentController([configOf("a")])]);
@@ -144,7 +144,7 @@ suite("an object that exists already", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`is adopted with what it has besides, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`is adopted with existing: adopt, and keeps its labels, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using space = await openSpace();
       await space.create(ConfigMap, {
         metadata: { name: "one-a", labels: { theirs: "x" } },
@@ -162,7 +162,7 @@ suite("an object that exists already", (test) => {
       assert.is(running.events.length, 1);
     });
 
-  test("is not adopted if it belongs to somebody else", async () => {
+  test("is not adopted if another primary owns it", async () => {
     await using space = await openSpace();
     await using running = await space.start([
       dependentController([
@@ -187,8 +187,8 @@ suite("an object that exists already", (test) => {
   });
 });
 
-suite("a dependent that is orphaned", (test) => {
-  test("has annotations that tie it, and no owner reference: a foreground deletion of its primary leaves it", async () => {
+suite("deletion orphan", (test) => {
+  test("links the object by annotations instead of an owner reference", async () => {
     await using space = await openSpace();
     await using _ = await space.start([dependentController([configOf("a", { deletion: "orphan" })])]);
     await space.create(Sample, sample());
@@ -198,7 +198,7 @@ suite("a dependent that is orphaned", (test) => {
   });
 
   for (const earlier of ["garbageCollected", "ordered", "orphan"] as const)
-    test(`outlives its primary, untied, where an earlier version made it with deletion: ${earlier}`, async () => {
+    test(`releases the object before its primary is deleted, after an earlier version with deletion: ${earlier}`, async () => {
       await using space = await openSpace();
       {
         await using _ = await space.start([dependentController([configOf("a", { deletion: earlier })])]);
@@ -225,7 +225,7 @@ suite("a dependent that is orphaned", (test) => {
       );
     });
 
-  test("is left alone when its precondition stops to hold, and refused when it holds again", async () => {
+  test("releases the object when its precondition becomes false, and fails when it becomes true again", async () => {
     await using space = await openSpace();
     const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
     const dependent = configOf("a", { deletion: "orphan", reconcilePrecondition });
@@ -239,11 +239,11 @@ suite("a dependent that is orphaned", (test) => {
   });
 });
 
-suite("an object that is being deleted", (test) => {
+suite("terminating object", (test) => {
   const held = { metadata: { finalizers: [HOLD] } };
 
   for (const serverSideApply of [true, false])
-    test(`is waited for before it is made anew, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
+    test(`delays its dependents, and is recreated once it is deleted, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
       await using space = await openSpace();
       const dependents = [configOf("a", { serverSideApply }), configOf("after", { dependsOn: ["a"] })];
       await using running = await space.start([dependentController(dependents)]);
@@ -265,7 +265,7 @@ suite("an object that is being deleted", (test) => {
       await space.until(ConfigMap, "one-after", ({ data }) => data?.["value"] === "second");
     });
 
-  test("is deleted once, however often its primary is reconciled meanwhile", async () => {
+  test("is deleted with one request, although its primary is reconciled several times", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", { deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
@@ -283,7 +283,7 @@ suite("an object that is being deleted", (test) => {
     assert.equal(deletions, ["DELETE configmaps/one-a 200"]);
   });
 
-  test("is not touched if somebody else made it anew under the name", async () => {
+  test("is not deleted if another client recreated it under the same name", async () => {
     await using space = await openSpace();
     const reconciler = {
       reconcile: ({ primary }: { primary: Sample }) => updateStatus({ value: primary.spec.value ?? "" }),

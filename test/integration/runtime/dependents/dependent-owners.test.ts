@@ -26,7 +26,7 @@ suite("two dependents with one object", (test) => {
     });
 
   for (const serverSideApply of [true, false])
-    test(`may take turns with it, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`write it alternately as their preconditions change, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using space = await openSpace();
       const dependents = ["a", "b"].map((name) => turnOf(name, { serverSideApply, deletePostcondition: deleted }));
       await using running = await space.start([dependentController(dependents)]);
@@ -44,7 +44,7 @@ suite("two dependents with one object", (test) => {
       }
     });
 
-  test("are an error where both want it", async () => {
+  test("fail if both claim it in the same reconcile", async () => {
     await using space = await openSpace();
     const dependents = ["a", "b"].map((name) => turnOf(name, { reconcilePrecondition: undefined }));
     await using running = await space.start([dependentController(dependents)]);
@@ -57,7 +57,7 @@ suite("two dependents with one object", (test) => {
     assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], "a");
   });
 
-  test("may have it under one name in two kinds", async () => {
+  test("succeed if their objects share a name but not a kind", async () => {
     await using space = await openSpace();
     const dependents = [configOf("a"), configOf("b", { resource: Secret.definition })].map((each) => ({
       ...each,
@@ -70,13 +70,13 @@ suite("two dependents with one object", (test) => {
   });
 });
 
-suite("two primaries that want objects of one name", (test) => {
+suite("two primaries with one object name", (test) => {
   for (const [way, rest] of [
-    ["by apply", {}],
-    ["by PUT", { serverSideApply: false }],
-    ["although objects are adopted", { existing: "adopt" }],
+    ["with apply", {}],
+    ["with PUT", { serverSideApply: false }],
+    ["with existing: adopt", { existing: "adopt" }],
   ] as const)
-    test(`never share one: the second one is told whose it is, ${way}`, async () => {
+    test(`never share the object: the second fails with the name of the owner, ${way}`, async () => {
       await using space = await openSpace();
       const dependents = ["x-web", "web"].map((name) => configOf(name, rest));
       await using running = await space.start([dependentController(dependents)]);
@@ -99,16 +99,16 @@ suite("two primaries that want objects of one name", (test) => {
     });
 });
 
-suite("a dependent from which somebody took its link", (test) => {
+suite("dependent that lost its link", (test) => {
   const untied = { metadata: { ownerReferences: null } };
   const isTied = ({ metadata }: DataObject) => metadata.ownerReferences?.some(({ name }) => name === "one") === true;
 
   const ways: readonly [string, Stated][] = [
-    ["by apply", {}],
-    ["by PUT", { serverSideApply: false }],
+    ["with apply", {}],
+    ["with PUT", { serverSideApply: false }],
   ];
   for (const [way, rest] of ways)
-    test(`is tied again, and made as desired, ${way}`, async () => {
+    test(`gets its owner reference back and is updated, ${way}`, async () => {
       await using space = await openSpace();
       await using running = await space.start([dependentController([configOf("a", rest)])]);
       await space.create(Sample, sample());
@@ -127,7 +127,7 @@ suite("a dependent from which somebody took its link", (test) => {
 
   for (const deletion of ["garbageCollected", "ordered"] as const)
     for (const mode of ["managed", "createOnly"] as const)
-      test(`and all annotations is known by its label and what was applied (${deletion}, ${mode})`, async () => {
+      test(`is found by its label and managed fields without annotations (${deletion}, ${mode})`, async () => {
         await using space = await openSpace();
         await using running = await space.start([dependentController([configOf("a", { deletion, mode })])]);
         await space.create(Sample, sample());
@@ -148,7 +148,7 @@ suite("a dependent from which somebody took its link", (test) => {
       });
 
   for (const name of ["primary-name", "primary-namespace", "primary-type"])
-    test(`has its annotation ${name} again, and no error`, async () => {
+    test(`gets its annotation ${name} back without an error`, async () => {
       await using space = await openSpace();
       const ordered = configOf("a", { deletion: "ordered", desired: () => ({ metadata: { name: "a" } }) });
       await using running = await space.start([dependentController([ordered])]);
@@ -163,7 +163,7 @@ suite("a dependent from which somebody took its link", (test) => {
       assert.equal(failuresOf(running.events), []);
     });
 
-  test("and all annotations and its label is like one that was untied", async () => {
+  test("is rejected as not owned without annotations, owner reference and label", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configOf("a")])]);
     await space.create(Sample, sample());
@@ -175,12 +175,12 @@ suite("a dependent from which somebody took its link", (test) => {
   });
 
   const left: readonly [string, Stated][] = [
-    ["created by apply", { mode: "createOnly" }],
-    ["created by POST", { mode: "createOnly", serverSideApply: false }],
-    ["created, and not updated", { operations: { update: false } }],
+    ["with mode: createOnly", { mode: "createOnly" }],
+    ["with mode: createOnly and POST", { mode: "createOnly", serverSideApply: false }],
+    ["with operations.update: false", { operations: { update: false } }],
   ];
   for (const [way, rest] of left)
-    test(`is tied again, and left as it is, if it is only ${way}`, async () => {
+    test(`gets its owner reference back and keeps its data, ${way}`, async () => {
       await using space = await openSpace();
       await using running = await space.start([dependentController([configOf("a", rest)])]);
       await space.create(Sample, sample());
@@ -198,7 +198,7 @@ suite("a dependent from which somebody took its link", (test) => {
       );
     });
 
-  test("goes with its primary all the same if it is only created", async () => {
+  test("is deleted with its primary without its dependent annotation, with mode: createOnly", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", { mode: "createOnly", deletion: "ordered" });
     await using running = await space.start([dependentController([dependent])]);
@@ -212,7 +212,7 @@ suite("a dependent from which somebody took its link", (test) => {
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
   });
 
-  test("is somebody else's if it has got another owner, or is of another dependent", async () => {
+  test("fails if another controller or another dependent has taken it over", async () => {
     await using space = await openSpace();
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "x", uid: "1", controller: true }];
     const annotations = { "gen-operator.dev/dependent": "other" };
@@ -237,14 +237,14 @@ suite("a dependent from which somebody took its link", (test) => {
   });
 });
 
-suite("an object that no owner reference is to tie any more", (test) => {
+suite("switch to deletion orphan", (test) => {
   const ways = {
-    "by PUT": [{ serverSideApply: false }, { serverSideApply: false }],
-    "under another field manager": [{}, { fieldManager: "other" }],
-    "and is only created": [{}, { mode: "createOnly" }],
+    "with PUT": [{ serverSideApply: false }, { serverSideApply: false }],
+    "with another field manager": [{}, { fieldManager: "other" }],
+    "with mode: createOnly": [{}, { mode: "createOnly" }],
   } as const;
   for (const [way, [before, after]] of Object.entries(ways))
-    test(`loses it where it is written ${way}`, async () => {
+    test(`removes the owner reference ${way}, without further writes`, async () => {
       await using space = await openSpace();
       {
         await using running = await space.start([dependentController([configOf("a", before)])]);
@@ -263,12 +263,12 @@ suite("an object that no owner reference is to tie any more", (test) => {
     });
 });
 
-suite("an object that several primaries own", (test) => {
+suite("object with several owners", (test) => {
   for (const [what, rest] of [
     ["a dependent", {}],
     ["an item", { bulk: {} }],
   ] as const)
-    test(`is ${what} of the one that controls it, and left alone by the others`, async () => {
+    test(`is ${what} of its controlling primary, and is not deleted by the other primaries`, async () => {
       await using space = await openSpace();
       const desired = ({ primary, context }: SampleArguments) => {
         const others = context.primaries.list().filter(({ metadata }) => metadata.name !== primary.metadata.name);

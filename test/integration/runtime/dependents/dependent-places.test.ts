@@ -27,8 +27,8 @@ const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 const ClusterRole = classOf(builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole"));
 const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
 
-suite("a dependent outside of the namespace of its primary", (test) => {
-  test("is created, changed, brought back and deleted in another namespace", async () => {
+suite("dependent in another namespace", (test) => {
+  test("is created, updated, recreated and deleted", async () => {
     await using space = await openSpace();
     const { client } = space;
     const namespace = `${space.namespace}-other`;
@@ -48,7 +48,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
     assert.is(await value(), undefined);
   });
 
-  test("may have no namespace at all, and is tied by annotations", async () => {
+  test("may be cluster-scoped, linked by annotations with a proof", async () => {
     await using space = await openSpace();
     const { client, namespace } = space;
     const name = `${namespace}-role`;
@@ -84,7 +84,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
   });
 
   test(
-    "may be owned by a primary without a namespace",
+    "is garbage-collected with a cluster-scoped primary that owns it",
     async () => {
       await using space = await openSpace();
       const { namespace } = space;
@@ -138,13 +138,13 @@ function clientOf(connection: { readonly url: string; readonly token: string }) 
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
 
-suite("a dependent in another cluster", (test) => {
+suite("dependent in another cluster", (test) => {
   const elsewhere = { cluster: "other", deletion: "ordered" } as const;
   const far = { ...elsewhere, namespace: "default" };
   const ref = { name: "one-a", namespace: "default" };
 
   for (const serverSideApply of [true, false])
-    test(`is created, changed, brought back and deleted there, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`is created, updated, recreated and deleted there, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using space = await openSpace();
       await using other = await startCluster();
       const controller = dependentController([configOf("a", { ...far, serverSideApply }), configOf("near")]);
@@ -169,7 +169,7 @@ suite("a dependent in another cluster", (test) => {
       assert.is(await value(), undefined);
     });
 
-  test("is asked for by crdPresent in its own cluster", async () => {
+  test("evaluates crdPresent in its own cluster", async () => {
     await using space = await openSpace();
     await using other = await startCluster();
     const Missing = { ...Sample.definition };
@@ -190,7 +190,7 @@ suite("a dependent in another cluster", (test) => {
     await untilOutcome(running, "missing", "inactive");
   });
 
-  test("is unhealthy while that cluster cannot be reached, says so, and is made when it can", async () => {
+  test("makes its primary wait while the cluster is unreachable, and is created once it recovers", async () => {
     await using space = await openSpace();
     const { url, port } = await freeAddress();
     const connection = { url, token: "of-the-other" };
@@ -224,7 +224,7 @@ suite("a dependent in another cluster", (test) => {
     assert.is(await value(), undefined);
   });
 
-  test("may share an event source of the user that watches that cluster", async () => {
+  test("shares a user-defined event source that watches that cluster", async () => {
     await using space = await openSpace();
     await using other = await startCluster();
     const controller = dependentController(
@@ -256,7 +256,7 @@ suite("a dependent in another cluster", (test) => {
     );
   });
 
-  test("is deleted in the cluster of the event source that it shared when the workflow no longer has it", async () => {
+  test("is pruned in the cluster of its event source when it is removed from the workflow", async () => {
     await using space = await openSpace();
     await using other = await startCluster();
     const far = informerSource({
@@ -286,7 +286,7 @@ suite("a dependent in another cluster", (test) => {
     );
   });
 
-  test("needs a cluster that the operator knows, also in a workflow that is invoked by name", () => {
+  test("is rejected if its cluster is not configured, also in a named workflow", () => {
     const own = dependentController([configOf("a", far)]);
     const named = { ...dependentController([]), workflows: { more: own.workflow } };
     const connection = { url: "http://127.0.0.1:1" };

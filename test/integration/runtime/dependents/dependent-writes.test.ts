@@ -33,10 +33,10 @@ async function managersOf({ server, namespace }: Space, name: string): Promise<s
   return managedFields.map(({ manager, operation }) => `${manager} ${operation}`).sort();
 }
 
-suite("a dependent without server-side apply", (test) => {
+suite("serverSideApply: false", (test) => {
   const put = { serverSideApply: false } as const;
 
-  test("is created by POST, changed by PUT, and nothing is sent when it is as desired", async () => {
+  test("creates by POST, updates by PUT, and writes nothing if the object matches", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configOf("a", put)])]);
     await space.create(Sample, sample());
@@ -54,7 +54,7 @@ suite("a dependent without server-side apply", (test) => {
     assert.equal(await managersOf(space, "one-a"), ["sample Update"]);
   });
 
-  test("keeps the metadata of others, and takes every other field from what is desired", async () => {
+  test("keeps metadata of other managers, and replaces all other fields", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       ...put,
@@ -81,7 +81,7 @@ suite("a dependent without server-side apply", (test) => {
     await space.patch(ConfigMap, "a", { metadata: { finalizers: null } });
   });
 
-  test("meets a conflict without a failed reconcile", async () => {
+  test("retries on conflict without failing the reconcile", async () => {
     await using space = await openSpace();
     const { url, token, ca } = space.server;
     const other = new ApiClient(createConnection({ url, token, ca }));
@@ -120,7 +120,7 @@ suite("a dependent without server-side apply", (test) => {
     await other.close();
   });
 
-  test("gets a Secret right whose values are stated as text", async () => {
+  test("accepts stringData of a Secret without repeated writes", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       ...put,
@@ -134,7 +134,7 @@ suite("a dependent without server-side apply", (test) => {
     await waitFor("it is as desired", () => outcomeOf(running, "a")?.kind === "unchanged");
   });
 
-  test("may be applied by a later version, and written again by one after that", async () => {
+  test("migrates to server-side apply and back without errors", async () => {
     await using space = await openSpace();
     await space.create(Sample, sample());
     const versions: [boolean, string[]][] = [
@@ -156,10 +156,10 @@ suite("a dependent without server-side apply", (test) => {
   });
 });
 
-suite("a dependent whose texts have characters that YAML does not print", (test) => {
+suite("values with characters that YAML escapes", (test) => {
   const text = "a\u007f \u0085 \u009b \u2028\u2029 \ufeff\ufffe\uffff";
   for (const serverSideApply of [true, false])
-    test(`is written as stated, once, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
+    test(`are written unchanged and once, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
       await using space = await openSpace();
       const desired = () => ({ metadata: { name: "a", annotations: { text } }, data: { value: text } });
       await using running = await space.start([dependentController([configOf("a", { serverSideApply, desired })])]);
@@ -173,8 +173,8 @@ suite("a dependent whose texts have characters that YAML does not print", (test)
     });
 });
 
-suite("a dependent with a field manager of its own", (test) => {
-  test("is written under that name, and not again when it is as desired", async () => {
+suite("fieldManager of a dependent", (test) => {
+  test("owns the fields of the object, and causes no write after a restart", async () => {
     await using space = await openSpace();
     const dependents = [configOf("a", { fieldManager: "apart" }), configOf("b")];
     const start = () => space.start([dependentController(dependents)]);
@@ -197,8 +197,8 @@ suite("a dependent with a field manager of its own", (test) => {
   });
 });
 
-suite("a dependent with a matcher of the user", (test) => {
-  test("is written when the matcher says so, and only then", async () => {
+suite("user-defined matcher", (test) => {
+  test("decides whether the object is written", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const dependent = configOf("a", {
@@ -220,7 +220,7 @@ suite("a dependent with a matcher of the user", (test) => {
     assert.is(seen[0], "ConfigMap true fine");
   });
 
-  test("fails by its name if it returns anything but true or false", async () => {
+  test("fails with the name of the dependent if it does not return a boolean", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([configOf("a", { matcher: () => "yes" as never })])]);
     await space.create(Sample, sample());
@@ -234,7 +234,7 @@ suite("a dependent with a matcher of the user", (test) => {
   });
 });
 
-suite("dependents of one kind that share an event source of the user", (test) => {
+suite("dependents that share an event source", (test) => {
   const bySample = byAnnotation(Sample, { name: "example.com/sample" });
   const shared = (name: string, rest: Parameters<typeof configOf>[1] = {}) =>
     configOf(name, {
@@ -250,7 +250,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
     });
   const sources = { eventSources: () => [informerSource({ name: "configs", resource: ConfigMap, mapper: bySample })] };
 
-  test("are created, changed and deleted each for itself, and own writes are no events", async () => {
+  test("are created, updated and deleted independently, and filter own writes", async () => {
     await using space = await openSpace();
     const off = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
     const dependents = [shared("a"), shared("b", { reconcilePrecondition: off })];
@@ -272,7 +272,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
     await valueOf("a", "a second");
   });
 
-  test("leave alone what the source says belongs to the primary, and nobody made as a dependent", async () => {
+  test("do not adopt or delete an object that the event source maps to the primary but no dependent owns", async () => {
     await using space = await openSpace();
     const dependent = shared("a", { deletion: "ordered" });
     const annotations = { "example.com/sample": "one" };
@@ -287,18 +287,18 @@ suite("dependents of one kind that share an event source of the user", (test) =>
 
   const wrong: [string, Partial<Parameters<typeof configOf>[1]>, RegExp][] = [
     [
-      "is not there",
+      "does not exist",
       { eventSource: "others" },
       /shares event source "others", which does not exist; there are configs/,
     ],
     [
-      "is of another kind",
+      "watches another kind",
       { resource: Secret.definition },
       /cannot share event source "configs": that is of ConfigMap.v1/,
     ],
   ];
   for (const [title, rest, message] of wrong)
-    test(`are refused at the start if it ${title}`, async () => {
+    test(`are rejected at startup if it ${title}`, async () => {
       await using space = await openSpace();
       const { operator } = space.operator([dependentController([shared("a", rest)], sources)]);
       const error = await operator.start().then(
@@ -308,7 +308,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
       assert.match(error, message);
     });
 
-  test("may share that of another dependent by its name", async () => {
+  test("use the event source of another dependent by its name", async () => {
     await using space = await openSpace();
     const dependents = [
       configOf("a", { labelSelector: "app=x", desired: labelled("a") }),
@@ -331,14 +331,14 @@ const labelled =
     metadata: { name: `${primary.metadata.name}-${name}`, labels: { app: "x" } },
   });
 
-suite("a dependent of which only the name of the kind is known", (test) => {
+suite("dependent of a kind without schema", (test) => {
   interface Deployment extends KubernetesObject {
     spec: { replicas: number };
   }
   const Deployment = classOf<Deployment>(builtinDefinition("apps/v1", "Deployment"));
 
   for (const serverSideApply of [true, false])
-    test(`is created, compared, changed and deleted like any other, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`is created, compared, updated and deleted, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using space = await openSpace();
       const untyped = { ...Deployment.definition, schema: {} };
       const dependent = configOf("web", {

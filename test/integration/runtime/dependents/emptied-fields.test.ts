@@ -73,16 +73,16 @@ async function applyAll(...states: readonly Pick<Box, "spec" | "status">[]) {
   return { spec, status, answers: last, error };
 }
 
-suite("what is applied empty", (test) => {
+suite("apply of emptied fields", (test) => {
   const cases: [string, object, object, number[]?][] = [
     ["a list by key", { keyed: [{ name: "a" }] }, { keyed: [] }, [200, 200]],
     ["a set", { set: ["a"] }, { set: [] }, [200, 200]],
-    ["a set in something that has nothing else", { deep: { set: ["a"] } }, { deep: { set: [] } }, [200, 200]],
+    ["a set that is the only field of its parent", { deep: { set: ["a"] } }, { deep: { set: [] } }, [200, 200]],
     ["a list and a map", { set: ["a"], map: { a: "1" } }, { set: [], map: {} }],
     ["a map", { map: { a: "1", b: "2" } }, { map: {} }],
     ["a map beside other changes", { map: { a: "1" }, second: { b: "2" } }, { map: {}, second: {}, other: "y" }],
     [
-      "a map in an item of a list",
+      "a map in a list item",
       {
         keyed: [
           { name: "a", labels: {} },
@@ -93,7 +93,7 @@ suite("what is applied empty", (test) => {
     ],
   ];
   for (const [title, before, after, expected = [422, 200, 200]] of cases)
-    test(`${title} is stored empty, in ${expected.length} requests, if it had been applied with entries`, async () => {
+    test(`stores ${title} empty after it had entries, with ${expected.length} requests`, async () => {
       const wanted = { other: "x", ...after };
       const { spec, answers, error } = await applyAll({ spec: { other: "x", ...before } }, { spec: wanted });
       assert.is(error, undefined);
@@ -101,7 +101,7 @@ suite("what is applied empty", (test) => {
       assert.equal(answers, expected);
     });
 
-  test("what is empty and was so takes one request", async () => {
+  test("sends one request if the fields were already empty", async () => {
     const { spec, answers } = await applyAll(
       { spec: { map: {}, set: [] } },
       { spec: { map: {}, set: [], other: "x" } },
@@ -110,7 +110,7 @@ suite("what is applied empty", (test) => {
     assert.equal(answers, [200]);
   });
 
-  test("what the schema requires cannot be emptied, and the first error is told", async () => {
+  test("fails with the first error if the schema requires the field", async () => {
     const { error, status } = await applyAll(
       { spec: {}, status: { map: { a: "1" } } },
       { spec: {}, status: { map: {} } },
@@ -122,7 +122,7 @@ suite("what is applied empty", (test) => {
     assert.equal(status, { map: { a: "1" } });
   });
 
-  test("what is not valid for another reason is sent once", async () => {
+  test("sends one request if another field is invalid", async () => {
     const { error, answers } = await applyAll({ spec: {} }, { spec: { map: {}, other: 1 } });
     assert.match(error?.message ?? "", /spec\.other/);
     assert.is(answers.length, 1);

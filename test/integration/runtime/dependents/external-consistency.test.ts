@@ -37,9 +37,9 @@ function rowOf(service: EventualService, rest: Partial<ExternalDependent> = {}):
   } as ExternalDependent;
 }
 
-suite("an external dependent over a list that is late", (test) => {
+suite("external dependent with delayed lists", (test) => {
   for (const kind of ["perPrimaryPoll", "poll"] as const)
-    test(`creates and updates once, and is deleted although no list shows it: ${kind}`, async () => {
+    test(`creates and updates its resource once, and deletes it although no list contains it: ${kind}`, async () => {
       await using space = await openSpace();
       const service = new EventualService({ clock: systemClock, lagMs: 1_500 });
       const all = () => {
@@ -67,7 +67,7 @@ suite("an external dependent over a list that is late", (test) => {
       assert.equal([service.resources.size, service.counts.creates], [0, 2]);
     });
 
-  test("has log lines and metrics for what it creates, updates and deletes", async () => {
+  test("logs and counts its creation, update and deletion", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock });
     const running = await space.start([dependentController([rowOf(service)])], { metricsBindAddress: "127.0.0.1:0" });
@@ -93,7 +93,7 @@ suite("an external dependent over a list that is late", (test) => {
     }
   });
 
-  test("is held up when its resource vanishes each time it is created, with a warning", async () => {
+  test("postpones writes and warns if its resource disappears after each creation", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock });
     service.onCreated = ({ id }) => void systemClock.schedule(120, () => service.delete(id));
@@ -107,7 +107,7 @@ suite("an external dependent over a list that is late", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("waits after a restart before it creates for a primary of before, and says so", async () => {
+  test("waits for creationGraceMs after a restart before it creates, and gives the reason", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock, lagMs: 3_600_000 });
     const row = rowOf(service, { creationGraceMs: 5_000 });
@@ -125,14 +125,15 @@ suite("an external dependent over a list that is late", (test) => {
   });
 });
 
-suite("a primary that comes from another process", (test) => {
+suite("primary taken over from another process", (test) => {
   const arrivals: { readonly [way: string]: (space: Space, running: TestOperator) => Promise<unknown> } = {
-    "as it is selected now": (space) => space.patch(Sample, "one", { metadata: { labels: { shard: "b" } } }),
-    "as its namespace is watched now": (space, { operator }) =>
+    "after it is selected by its labels": (space) =>
+      space.patch(Sample, "one", { metadata: { labels: { shard: "b" } } }),
+    "after its namespace is added": (space, { operator }) =>
       operator.controller("sample").setNamespaces([space.namespace]),
   };
   for (const [way, arrive] of Object.entries(arrivals))
-    test(`waits before anything is created that is not listed yet, ${way}`, async () => {
+    test(`waits for creationGraceMs before it creates a resource that is not listed yet, ${way}`, async () => {
       await using space = await openSpace();
       await using other = await openSpace();
       const service = new EventualService({ clock: systemClock, lagMs: 3_600_000 });
@@ -158,7 +159,7 @@ suite("a primary that comes from another process", (test) => {
       assert.is(service.counts.creates, 1);
     });
 
-  test("does not wait if nothing was created for it", async () => {
+  test("is created without waiting if no other process may have created its resource", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock });
     await using running = await startWith(space, rowOf(service, { creationGraceMs: 60_000 }));
@@ -172,9 +173,9 @@ suite("a primary that comes from another process", (test) => {
   });
 });
 
-suite("several resources of a dependent that is one", (test) => {
+suite("several resources of one external dependent", (test) => {
   for (const hasState of [false, true])
-    test(`are named by the error of a reconcile, and all deleted in a cleanup${hasState ? ", with state" : ""}`, async () => {
+    test(`fail the reconcile with their ids, and are all deleted on cleanup${hasState ? ", with state" : ""}`, async () => {
       await using space = await openSpace();
       const service = new EventualService({ clock: systemClock });
       const row = rowOf(service, { creationGraceMs: 0, ...(hasState && { state: { kind: "configMap" } }) });
@@ -190,7 +191,7 @@ suite("several resources of a dependent that is one", (test) => {
       assert.is(service.resources.size, 0);
     });
 
-  test("are all deleted where the dependent must not exist while its primary lives", async () => {
+  test("are all deleted if the reconcilePrecondition becomes false", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock });
     const reconcilePrecondition = ({ primary }: Arguments) => primary.spec.value !== "none";
@@ -206,7 +207,7 @@ suite("several resources of a dependent that is one", (test) => {
     await waitFor("both are gone", () => service.resources.size === 0);
   });
 
-  test("one of which cannot be deleted keeps none of the others", async () => {
+  test("are deleted although the deletion of another one fails", async () => {
     await using space = await openSpace();
     const service = new EventualService({ clock: systemClock });
     let isBroken = true;
@@ -225,7 +226,7 @@ suite("several resources of a dependent that is one", (test) => {
     assert.is(service.resources.size, 0);
   });
 
-  test("whose id follows from a field that changed are reported while the primary lives, and all go with it", async () => {
+  test("fail the reconcile after a change of the id, and are all deleted with the primary", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = accountOf("account", service, {

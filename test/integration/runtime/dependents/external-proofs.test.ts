@@ -54,8 +54,8 @@ const errorsOf = ({ events }: TestOperator) => events.filter(({ error }) => erro
 /** Another primary's account, and what leads to it. */
 const bobs = async (service: AccountService) => service.create({ owner: "bob", value: "bob" });
 
-suite("the id of an external resource", (test) => {
-  test("that somebody adds while the operator runs is reported once, and its resource is neither updated nor deleted", async () => {
+suite("proof of an external id", (test) => {
+  test("rejects an added id with one warning and one Event, and neither updates nor deletes its resource", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, [bulk(service)]);
@@ -83,7 +83,7 @@ suite("the id of an external resource", (test) => {
     assert.equal([...service.accounts.keys()], [bob.id]);
   });
 
-  test("that somebody changes while the operator runs is written again, and the resource stays the same", async () => {
+  test("restores an id that another client changes while the operator runs", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, [single(service)]);
@@ -103,7 +103,7 @@ suite("the id of an external resource", (test) => {
     "is changed, without its proof": (id: string) => ({ id, mac: null }),
     "has lost its proof": () => ({ mac: null }),
   }))
-    test(`that ${what} between two runs of the operator gives no right, and blocks with a way out`, async () => {
+    test(`blocks update and deletion if the id ${what} between two runs, until it is restored`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const first = await startWith(space, [single(service)]);
@@ -127,7 +127,7 @@ suite("the id of an external resource", (test) => {
       assert.equal([...service.accounts.keys()], [bob.id]);
     });
 
-  test("in the status that is changed gives no right, while the operator runs and after", async () => {
+  test("rejects a changed id in the status while the operator runs and during cleanup", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = single(service, { state: { kind: "status", path: ["message"] } });
@@ -156,7 +156,7 @@ suite("the id of an external resource", (test) => {
   });
 
   for (const isBulk of [false, true])
-    test(`is reported if the definition lacks the path in the status, and nothing is created twice${isBulk ? ", for an item" : ""}`, async () => {
+    test(`reports a status path that the CRD lacks, and creates no second resource${isBulk ? " for an item" : ""}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const account = (isBulk ? bulk : single)(service, { state: { kind: "status", path: ["absent"] } });
@@ -174,7 +174,7 @@ suite("the id of an external resource", (test) => {
       assert.is(service.accounts.size, 0);
     });
 
-  test("with the proof of another primary, item or dependent gives no right", async () => {
+  test("of another primary, item or dependent is rejected", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const dependents = [bulk(service), { ...bulk(service), name: "other" }];
@@ -207,7 +207,7 @@ suite("the id of an external resource", (test) => {
     assert.equal(now, before, "nothing that was there is updated or deleted");
   });
 
-  test("in an object that was there before the operator saw its primary gives no right, and nothing is created beside it", async () => {
+  test("is required in a ConfigMap that existed before its primary, and nothing is created until it is deleted", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     // Its name is a hash of what everybody knows.
@@ -241,8 +241,8 @@ suite("the id of an external resource", (test) => {
   });
 });
 
-suite("the key that proves ids", (test) => {
-  test("is created once, in the namespace of the operator, and only where ids are kept", async () => {
+suite("proof key", (test) => {
+  test("is created once in the namespace of the operator, and only if external ids are stored", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const secret = () => space.get(Secret, KEY);
@@ -263,7 +263,7 @@ suite("the key that proves ids", (test) => {
     assert.equal(requests, [`GET ${path}/${KEY} 404`, `POST ${path} 201`, `PATCH ${path}/${KEY} 200`]);
   });
 
-  test("that may not be read holds up its controller alone, and says which right is missing", async () => {
+  test("that cannot be read (403) blocks only its controller, and names the missing permission", async () => {
     await using server = await startPageServer();
     await using service = await startAccountService();
     server.faults.add({ verb: "get", kind: "Secret", answer: { status: 403 } });
@@ -292,7 +292,7 @@ suite("the key that proves ids", (test) => {
   });
 });
 
-suite("an upgrade from a version that kept ids without proofs", (test) => {
+suite("upgrade from ids without proofs", (test) => {
   /** Makes the objects as that version left them. */
   const takeProofs = async (space: Space) => {
     for (const kind of [ConfigMap, Secret])
@@ -309,10 +309,10 @@ suite("an upgrade from a version that kept ids without proofs", (test) => {
 
   for (const [what, state] of Object.entries({
     "a ConfigMap": { kind: "configMap" },
-    "Secrets of items": { kind: "secret", perItem: true },
+    "Secrets per item": { kind: "secret", perItem: true },
     "the status": { kind: "status", path: ["message"] },
   } as const))
-    test(`signs each of them once, by one write, and no other later: in ${what}`, async () => {
+    test(`signs each existing id with one write, and rejects unsigned ids afterwards: ${what}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const dependent = state.kind === "status" ? single(service, { state }) : bulk(service, { state });
@@ -359,17 +359,17 @@ suite("an upgrade from a version that kept ids without proofs", (test) => {
     });
 });
 
-suite("the object that keeps an id", (test) => {
+suite("object with an external id", (test) => {
   for (const [what, state] of Object.entries({
     "one for all items": { kind: "configMap" },
-    "one for each item": { kind: "secret", perItem: true },
+    "one per item": { kind: "secret", perItem: true },
   } as const))
     for (const [how, change] of Object.entries({
-      "its controller has another name": { name: "renamed", formerNames: ["sample"] },
+      "its controller is renamed": { name: "renamed", formerNames: ["sample"] },
       "it lost its labels": { name: "sample" },
       both: { name: "renamed", formerNames: ["sample"] },
     }))
-      test(`leads to the resource although ${how}: ${what}`, async () => {
+      test(`is found although ${how}: ${what}`, async () => {
         await using space = await openSpace();
         await using service = await startAccountService();
         const account = bulk(service, { state });
@@ -404,7 +404,7 @@ suite("the object that keeps an id", (test) => {
         await third.quiet();
       });
 
-  test("that lost its labels while the operator was away is found by a cleanup", async () => {
+  test("is found by a cleanup although it lost its labels while the operator was stopped", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     for (const account of [single(service), bulk(service)]) {
@@ -421,7 +421,7 @@ suite("the object that keeps an id", (test) => {
     }
   });
 
-  test("that lost its labels while the operator runs keeps all its ids", async () => {
+  test("keeps all ids if it loses its labels while the operator runs", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, [bulk(service)]);
@@ -436,7 +436,7 @@ suite("the object that keeps an id", (test) => {
     assert.is(again.metadata.uid, metadata.uid);
   });
 
-  test("is read once before the first creation, and no other request is added", async () => {
+  test("is read once before the first creation, without further requests", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await using running = await startWith(space, [bulk(service)]);
@@ -453,7 +453,7 @@ suite("the object that keeps an id", (test) => {
 
 suite("stateOf", (test) => {
   for (const [what, stateOf] of Object.entries({ "a string": ({ id }: { id: string }) => id, null: () => null }))
-    test(`that returns ${what} is refused`, async () => {
+    test(`that returns ${what} fails the reconcile after one creation`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       await using running = await startWith(space, [single(service, { stateOf: stateOf as never })]);

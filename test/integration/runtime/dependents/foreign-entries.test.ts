@@ -22,8 +22,8 @@ interface ServiceObject extends KubernetesObject {
 
 const Service = classOf<ServiceObject>(builtinDefinition("v1", "Service"));
 
-suite("list entries of others", (test) => {
-  test("that claim what is unique are taken out of the way of an apply, once and with a line in the log", async () => {
+suite("conflicting list entries", (test) => {
+  test("of another manager are removed before an apply, with one warning", async () => {
     await using server = await startPageServer();
     const desired = ({ primary }: { primary: Page }) => ({
       metadata: { name: primary.metadata.name },
@@ -54,7 +54,7 @@ suite("list entries of others", (test) => {
     assert.match(told[0]!, '(owned by "somebody") from Service "default/one"');
   });
 
-  test("stay if the API server makes no dry run, and the failed dependent says so", async () => {
+  test("are kept if the dry run fails with 400, and the error of the dependent says so", async () => {
     await using server = await startPageServer();
     const spec = { ports: [{ name: "http", port: 80, protocol: "TCP" }] };
     const desired = ({ primary }: { primary: Page }) => ({ metadata: { name: primary.metadata.name }, spec });
@@ -86,10 +86,10 @@ suite("list entries of others", (test) => {
   });
 });
 
-suite("list entries of others that are about to be removed", (test) => {
+suite("rollback of removed list entries", (test) => {
   for (const [title, times] of [
-    ["are given back if the apply fails after all, and removed by the next reconcile", 1],
-    ["are removed by the next reconcile if the operator could not give them back", 2],
+    ["restores the entries if the apply fails, and the next reconcile removes them", 1],
+    ["lets the next reconcile apply if restoring the entries failed as well", 2],
   ] as const)
     test(title, async () => {
       await using server = await startPageServer();
@@ -119,7 +119,7 @@ suite("list entries of others that are about to be removed", (test) => {
     });
 });
 
-suite("an admission policy", (test) => {
+suite("admission policy", (test) => {
   const replaced = (path: string, value: string) => `[JSONPatch{op: 'add', path: '${path}', value: ${value}}]`;
   const annotations = ["dependent", "object", "primary-name", "primary-type", "primary-namespace", "primary-uid"];
   const named = annotations.map((name) => `annotation gen-operator.dev/${name}`).join(", ");
@@ -132,7 +132,7 @@ suite("an admission policy", (test) => {
     [{}, { path: "/metadata/labels", value: "{'a': 'b'}", parts: "label gen-operator.dev/controller" }],
   ];
   for (const [stated, { path, value, parts }] of links)
-    test(`that takes off ${path} makes every write of a dependent fail, until it is gone: ${JSON.stringify(stated)}`, async () => {
+    test(`that removes ${path} fails every write of the dependent until it is deleted: ${JSON.stringify(stated)}`, async () => {
       await using server = await startPageServer();
       await using page = createPageOperator(server, { dependents: [configMapOf("text", stated)] });
       await page.operator.start();
@@ -156,7 +156,7 @@ suite("an admission policy", (test) => {
       );
     });
 
-  test("that takes off what ties an object that is only created again is told, too", async () => {
+  test("that removes annotations fails the repair of a createOnly dependent", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { dependents: [configMapOf("text", { mode: "createOnly" })] });
     await page.operator.start();
@@ -170,7 +170,7 @@ suite("an admission policy", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`that stores something else is told once, and what it stores counts as desired: ${serverSideApply ? "apply" : "PUT"}`, async () => {
+    test(`that changes a field causes one warning and one write, as the stored value is accepted: ${serverSideApply ? "apply" : "PUT"}`, async () => {
       await using server = await startPageServer();
       const dependents = [configMapOf("text", { serverSideApply })];
       await using page = createPageOperator(server, { dependents, maxReconciliationIntervalMs: 50 });

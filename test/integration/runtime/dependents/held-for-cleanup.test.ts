@@ -39,7 +39,7 @@ const KINDS: { readonly [what: string]: readonly [name: string, login: (rest?: o
   ],
 };
 
-suite("a held Secret", (test) => {
+suite("heldForCleanup", (test) => {
   for (const [what, [name, login]] of Object.entries(KINDS)) {
     const isItem = what === "an item";
     const accountFor = (service: Parameters<typeof accountWith>[0]) =>
@@ -54,7 +54,7 @@ suite("a held Secret", (test) => {
         : accountWith(service);
 
     test(
-      `${what} is there after a restart in the middle of a foreground deletion, and then goes`,
+      `keeps a Secret (${what}) across a restart during foreground deletion, and releases it afterwards`,
       async () => {
         await using space = await openSpace();
         await using service = await startAccountService();
@@ -76,7 +76,7 @@ suite("a held Secret", (test) => {
     );
 
     test(
-      `${what} is released when its primary is cleaned up`,
+      `releases a Secret (${what}) when its primary is cleaned up`,
       async () => {
         await using space = await openSpace();
         await using service = await startAccountService();
@@ -93,7 +93,7 @@ suite("a held Secret", (test) => {
       COLLECTING,
     );
 
-    test(`${what} goes at once if it is deleted while its primary lives`, async () => {
+    test(`does not delay the deletion of a Secret (${what}) while its primary exists`, async () => {
       await using space = await openSpace();
       await space.create(Secret, user());
       await using running = await startWith(space, [login(held)]);
@@ -106,7 +106,7 @@ suite("a held Secret", (test) => {
       if (what !== "of a user") await untilHeld(space, name);
     });
 
-    test(`${what} loses the finalizer when heldForCleanup is turned off, and costs nothing at a restart`, async () => {
+    test(`adds no writes at a restart, and removes the finalizer of a Secret (${what}) when it is turned off`, async () => {
       await using space = await openSpace();
       await space.create(Secret, user());
       const first = await startWith(space, [login(held)]);
@@ -127,7 +127,7 @@ suite("a held Secret", (test) => {
     });
   }
 
-  test("is held with the same write that creates it, and by one patch if it is a user's", async () => {
+  test("adds the finalizer in the write that creates an object, and by one patch for a referenced object", async () => {
     await using space = await openSpace();
     await space.create(Secret, user());
     await using running = await startWith(space, [loginOf(held), refOf({ ...held, name: "theirs" })]);
@@ -143,7 +143,7 @@ suite("a held Secret", (test) => {
     );
   });
 
-  test("keeps the finalizers of others, and is patched again after a conflict", async () => {
+  test("keeps finalizers of other controllers", async () => {
     await using space = await openSpace();
     await space.create(Secret, { ...user(), metadata: { name: "settings", finalizers: ["example.com/theirs"] } });
     await using _ = await startWith(space, [refOf(held)]);
@@ -155,7 +155,7 @@ suite("a held Secret", (test) => {
     assert.equal((await space.get(Secret, "settings"))?.metadata.finalizers, ["example.com/theirs"]);
   });
 
-  test("that several primaries refer to is held for each of them", async () => {
+  test("adds one finalizer for each primary that references the object", async () => {
     await using space = await openSpace();
     await space.create(Secret, user());
     await using _ = await startWith(space, [refOf(held)]);
@@ -171,7 +171,7 @@ suite("a held Secret", (test) => {
   });
 
   for (const isRestarted of [false, true])
-    test(`is released when its primary refers to another one${isRestarted ? ", while the operator was stopped" : ""}`, async () => {
+    test(`releases an object that its primary no longer references${isRestarted ? ", also after a restart" : ""}`, async () => {
       await using space = await openSpace();
       await space.create(Secret, user());
       await space.create(Secret, user("others"));
@@ -192,7 +192,7 @@ suite("a held Secret", (test) => {
       ["managed", "one-login", loginOf],
       ["of a user", "settings", refOf],
     ] as const)
-      test(`${what} is released when its ${condition} is false`, async () => {
+      test(`releases a Secret (${what}) when its ${condition} becomes false`, async () => {
         await using space = await openSpace();
         await space.create(Secret, user());
         const isFirst = (({ primary }: { primary: Sample }) => primary.spec.value === "first") as never;
@@ -204,7 +204,7 @@ suite("a held Secret", (test) => {
         else await untilHeld(space, name, 0);
       });
 
-  test("of a read-only set is held, each of them", async () => {
+  test("holds every object of a read-only bulk dependent", async () => {
     await using space = await openSpace();
     const secrets = informerSource({
       resource: Secret,
@@ -224,7 +224,7 @@ suite("a held Secret", (test) => {
   });
 
   test(
-    "is there after a restart in the middle of the deletion of its namespace",
+    "keeps a Secret across a restart during the deletion of its namespace",
     async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
@@ -246,7 +246,7 @@ suite("a held Secret", (test) => {
     COLLECTING,
   );
 
-  test("is released with a primary that is released by time", async () => {
+  test("releases the object when cleanupTimeoutMs expires", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await space.create(Secret, user());
@@ -261,7 +261,7 @@ suite("a held Secret", (test) => {
     await untilHeld(space, "settings", 0);
   });
 
-  test("is released with a primary whose finalizer a person removes", async () => {
+  test("releases the object when another client removes the finalizer of its primary", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     await space.create(Secret, user());

@@ -69,7 +69,7 @@ const change = (space: Space, value = "second") => space.patch(Sample, "one", { 
 
 /** What the API server refuses, and the paths that its error has to name. */
 const REFUSED: { readonly [what: string]: readonly [typeof Job, SpecOf, string] } = {
-  "the template of a Job": [Job, jobs, "spec.template.spec.containers[0].image"],
+  "the Pod template of a Job": [Job, jobs, "spec.template.spec.containers[0].image"],
   "a volumeClaimTemplate": [StatefulSet, sets, "spec.volumeClaimTemplates[0].spec.resources.requests.storage"],
   "the selector of a Deployment": [
     Deployment,
@@ -78,23 +78,23 @@ const REFUSED: { readonly [what: string]: readonly [typeof Job, SpecOf, string] 
     }),
     "spec.selector.matchLabels.app",
   ],
-  "the address of a Service": [
+  "the clusterIP of a Service": [
     Service,
     (value) => ({ spec: { ports: [{ port: 80 }], ...(value === "first" ? {} : { clusterIP: "None" }) } }),
     "spec.clusterIPs[0]",
   ],
   "a field of a Pod": [Pod, (value) => ({ spec: { ...podOf().spec, hostname: value } }), "spec.hostname"],
-  "the size of a claim that is not bound": [
+  "a field of an unbound PersistentVolumeClaim": [
     PersistentVolumeClaim,
     (value) => ({ spec: { ...claimsOf("1Gi")[0]!.spec, storageClassName: value } }),
     "spec.storageClassName",
   ],
 };
 
-suite("an error about an immutable field", (test) => {
+suite("immutable field error", (test) => {
   for (const serverSideApply of [true, false])
     for (const [what, [kind, content, path]] of Object.entries(REFUSED))
-      test(`names ${what}, and no value, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+      test(`names ${what} without values, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
         await using space = await openSpace();
         await using running = await begin(space, dependentOf(kind, content, { serverSideApply }));
         await space.until(kind, "one-a", () => true);
@@ -109,7 +109,7 @@ suite("an error about an immutable field", (test) => {
         for (const text of running.logs) assert.not(VALUES.test(text), text);
       });
 
-  test("names the type of a Secret, and no value", async () => {
+  test("names the type of a Secret without values", async () => {
     await using space = await openSpace();
     const secret = dependentOf(Secret, (type) => ({ type: `example.com/${type}`, data: { token: "aHVudGVyMg==" } }));
     await using running = await begin(space, secret);
@@ -126,7 +126,7 @@ const recreate = { onImmutable: "recreate" } as const;
 suite("onImmutable: recreate", (test) => {
   for (const serverSideApply of [true, false])
     test(
-      `runs a Job again with another template, ${serverSideApply ? "by apply" : "by PUT"}`,
+      `deletes a Job and its Pods once to run it with another template, ${serverSideApply ? "with apply" : "with PUT"}`,
       async () => {
         await using space = await openSpace();
         await using running = await begin(space, dependentOf(Job, jobs, { ...recreate, serverSideApply }));
@@ -157,7 +157,7 @@ suite("onImmutable: recreate", (test) => {
     );
 
   test(
-    "keeps the Pods of a StatefulSet, which the new one adopts",
+    "keeps the Pods of a StatefulSet, which the new StatefulSet adopts",
     async () => {
       await using space = await openSpace();
       await using running = await begin(space, dependentOf(StatefulSet, sets, recreate));
@@ -183,7 +183,7 @@ suite("onImmutable: recreate", (test) => {
     COLLECTING,
   );
 
-  test("keeps a StatefulSet whose selector changes, as nothing would adopt its Pods", async () => {
+  test("rejects a new selector of a StatefulSet, because its Pods would not be adopted", async () => {
     await using space = await openSpace();
     const content: SpecOf = (app) => ({
       spec: {
@@ -201,7 +201,7 @@ suite("onImmutable: recreate", (test) => {
   const immutable: SpecOf = (value) => ({ immutable: true, data: { value } });
 
   test(
-    "replaces items of a bulk dependent, and only those that differ",
+    "replaces only the items of a bulk dependent that differ",
     async () => {
       await using space = await openSpace();
       const item = (name: string, value: string) => ({ metadata: { name }, ...immutable(value) });
@@ -228,7 +228,7 @@ suite("onImmutable: recreate", (test) => {
   );
 
   test(
-    "goes on after a restart between deletion and creation",
+    "creates the object after a restart between deletion and creation",
     async () => {
       await using space = await openSpace();
       const dependent = dependentOf(ConfigMap, immutable, recreate);
@@ -251,7 +251,7 @@ suite("onImmutable: recreate", (test) => {
   );
 
   test(
-    "releases an object that is held for the cleanup",
+    "releases an object with heldForCleanup, and holds the new one",
     async () => {
       await using space = await openSpace();
       await using running = await begin(
@@ -290,7 +290,7 @@ suite("onImmutable: recreate", (test) => {
       }),
       "reads what would be lost with it",
     ],
-    "that could not be created again": [
+    "that the API server would reject on creation": [
       configOf("a", {
         ...recreate,
         desired: ({ primary }) => {
@@ -303,7 +303,7 @@ suite("onImmutable: recreate", (test) => {
     ],
   };
   for (const [what, [dependent, why]] of Object.entries(KEPT))
-    test(`keeps an object ${what}`, async () => {
+    test(`keeps an object ${what}, and gives the reason`, async () => {
       await using space = await openSpace();
       await using running = await begin(space, dependent);
       const before = await space.until(ConfigMap, "one-a", () => true);
@@ -313,7 +313,7 @@ suite("onImmutable: recreate", (test) => {
       assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, before.metadata.uid);
     });
 
-  test("keeps an object of another client that it would adopt", async () => {
+  test("keeps an object of another client that it could adopt", async () => {
     await using space = await openSpace();
     const foreign = { metadata: { name: "one-a" }, immutable: true, data: { value: "of somebody else" } };
     const { metadata } = await space.create(ConfigMap, foreign as never);

@@ -70,9 +70,9 @@ async function edit(space: Space, value: string): Promise<void> {
   await untilWritten(space, value);
 }
 
-suite("an existing object that the watch does not show", (test) => {
+suite("unlabelled existing object", (test) => {
   for (const [way, stated] of Object.entries(ways)) {
-    test(`keeps its password when it loses its label while the operator runs (${way})`, async () => {
+    test(`keeps its generated password when another client removes its label (${way})`, async () => {
       await using space = await openSpace();
       await using running = await start(space, stated);
       await space.create(Sample, sample);
@@ -87,7 +87,7 @@ suite("an existing object that the watch does not show", (test) => {
       assert.equal(failuresOf(running.events), []);
     });
 
-    test(`keeps its password when it loses its label while the operator is stopped (${way})`, async () => {
+    test(`keeps its generated password when its label is removed while the operator is stopped (${way})`, async () => {
       await using space = await openSpace();
       const first = await start(space, stated);
       await space.create(Sample, sample);
@@ -115,7 +115,7 @@ suite("an existing object that the watch does not show", (test) => {
     });
   }
 
-  test("is written once, after one failed creation and one read", async () => {
+  test("is adopted with one rejected create (409), two reads and one apply", async () => {
     await using space = await openSpace();
     await space.create(Secret, { metadata: { name: "one-password" }, data: { password: encoded("theirs") } });
     await space.create(Sample, sample);
@@ -129,7 +129,7 @@ suite("an existing object that the watch does not show", (test) => {
     );
   });
 
-  test("is refused with a message, and never written, unless it is to be adopted", async () => {
+  test("is rejected and not written without existing: adopt", async () => {
     await using space = await openSpace();
     await space.create(Secret, { metadata: { name: "one-password" }, data: { password: encoded("theirs") } });
     await space.create(Sample, sample);
@@ -143,7 +143,7 @@ suite("an existing object that the watch does not show", (test) => {
     assert.equal([data, metadata.labels], [{ password: encoded("theirs") }, undefined]);
   });
 
-  test("is adopted where a function says so of the live object", async () => {
+  test("is adopted if the function existing returns true for it", async () => {
     await using space = await openSpace();
     const annotations = { "example.com/adopt": "true" };
     await space.create(Secret, {
@@ -167,7 +167,7 @@ suite("an existing object that the watch does not show", (test) => {
     assert.equal([other?.data, other?.metadata.labels], [{ password: encoded("theirs") }, undefined]);
   });
 
-  test("is an input of the conditions, too", async () => {
+  test("is passed as live to reconcilePrecondition before it is adopted", async () => {
     await using space = await openSpace();
     await space.create(Secret, { metadata: { name: "one-password" }, data: { mode: encoded("off") } });
     await space.create(Sample, sample);
@@ -187,7 +187,7 @@ suite("an existing object that the watch does not show", (test) => {
 
 type Items = { readonly [key: string]: DataObject };
 
-suite("an item of a bulk dependent that gets another key", (test) => {
+suite("bulk item with a new key", (test) => {
   const keyed: Stated = {
     resource: Secret.definition,
     bulk: {},
@@ -204,7 +204,7 @@ suite("an item of a bulk dependent that gets another key", (test) => {
   };
   for (const [way, stated] of Object.entries(keyedWays))
     for (const isStopped of [false, true])
-      test(`keeps its password (${way}${isStopped ? ", after a restart" : ""})`, async () => {
+      test(`keeps the generated password of its object (${way}${isStopped ? ", after a restart" : ""})`, async () => {
         await using space = await openSpace();
         const first = await start(space, stated);
         await space.create(Sample, sample);
@@ -223,7 +223,7 @@ suite("an item of a bulk dependent that gets another key", (test) => {
     ["by apply", {}],
     ["by PUT", { serverSideApply: false }],
   ] as const)
-    test(`keeps its password when two items swap their objects (${way})`, async () => {
+    test(`keeps its data when two items swap their objects (${way})`, async () => {
       await using space = await openSpace();
       const desired: Stated["desired"] = ({ primary: { spec }, secondary }) => {
         const items = secondary["a"] as unknown as Items;
@@ -248,9 +248,9 @@ suite("an item of a bulk dependent that gets another key", (test) => {
     });
 });
 
-suite("a controller under another name", (test) => {
+suite("formerNames", (test) => {
   for (const [way, stated] of Object.entries(ways))
-    test(`takes its objects along, and keeps their passwords (${way})`, async () => {
+    test(`takes over objects of the former controller name, and keeps generated passwords (${way})`, async () => {
       await using space = await openSpace();
       const first = await start(space, stated);
       await space.create(Sample, sample);
@@ -267,7 +267,7 @@ suite("a controller under another name", (test) => {
       assert.equal(failuresOf(running.events), []);
     });
 
-  test("prunes what a dependent of its former name no longer states", async () => {
+  test("prunes unclaimed items of the former controller name", async () => {
     await using space = await openSpace();
     const bulkOf = (keys: readonly string[]): Stated => ({
       bulk: {},
@@ -284,11 +284,11 @@ suite("a controller under another name", (test) => {
   });
 });
 
-suite("a cleanup of an object that lost its label", (test) => {
+suite("cleanup of an unlabelled object", (test) => {
   const deletions: { readonly [way: string]: Stated } = {
-    "by its own name": { deletion: "ordered" },
-    "by PUT": { deletion: "ordered", serverSideApply: false },
-    "of a bulk dependent": {
+    single: { deletion: "ordered" },
+    "with PUT": { deletion: "ordered", serverSideApply: false },
+    bulk: {
       deletion: "ordered",
       bulk: {},
       desired: ({ primary }) => ({ k: { metadata: { name: `${primary.metadata.name}-a` }, data: {} } }),
@@ -296,7 +296,7 @@ suite("a cleanup of an object that lost its label", (test) => {
   };
   for (const [way, stated] of Object.entries(deletions))
     for (const isStopped of [false, true])
-      test(`deletes it before the finalizer goes (${way}${isStopped ? ", after a restart" : ""})`, async () => {
+      test(`deletes the object before the finalizer is removed (${way}${isStopped ? ", after a restart" : ""})`, async () => {
         await using space = await openSpace();
         const first = await start(space, stated);
         await space.create(Sample, sample);
@@ -314,7 +314,7 @@ suite("a cleanup of an object that lost its label", (test) => {
         assert.is(await space.get(ConfigMap, "one-a"), undefined);
       });
 
-  test("leaves an object of the name that is not of the primary", async () => {
+  test("keeps an object with the same name that is not linked to the primary", async () => {
     await using space = await openSpace();
     const isWanted = ({ primary }: { primary: Sample }) => primary.spec.value === "wanted";
     await using running = await start(space, { deletion: "ordered", reconcilePrecondition: isWanted });
@@ -335,12 +335,12 @@ suite("a cleanup of an object that lost its label", (test) => {
   });
 });
 
-suite("an object that changes while desired is computed from it", (test) => {
+suite("change of the live object during desired()", (test) => {
   for (const [way, rest] of [
     ["by apply", {}],
     ["by PUT", { serverSideApply: false }],
   ] as const)
-    test(`is read again, and keeps what was written meanwhile (${way})`, async () => {
+    test(`causes another read, so that the concurrent change is kept (${way})`, async () => {
       await using space = await openSpace();
       let meanwhile: (() => Promise<unknown>) | undefined;
       const desired: Stated["desired"] = async ({ primary, secondary }) => {
@@ -363,7 +363,7 @@ suite("an object that changes while desired is computed from it", (test) => {
       assert.equal(failuresOf(running.events), []);
     });
 
-  test("fails after three attempts, and is tried again", async () => {
+  test("fails the reconcile after 3 attempts, and the retry succeeds", async () => {
     await using space = await openSpace();
     let isHeld = false;
     let count = 0;

@@ -78,9 +78,9 @@ async function touch(space: Space, running: TestOperator, number = 2): Promise<v
   await running.quiet();
 }
 
-suite("a Job with mode: once", (test) => {
+suite("mode once", (test) => {
   test(
-    "runs once, also if it is deleted after its end, and stays ready",
+    "runs a Job once, and stays ready after it is deleted",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf()]);
@@ -100,7 +100,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "runs once across a restart, another template of a new version and a new name of the dependent",
+    "runs a Job once across a restart, a changed template and a rename of the dependent",
     async () => {
       await using space = await openSpace();
       const first = await start(space, [jobOf()]);
@@ -121,7 +121,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "runs once with ttlSecondsAfterFinished, and what depends on it goes on",
+    "runs a Job once with ttlSecondsAfterFinished: 0, and does not block its dependents",
     async () => {
       await using space = await openSpace();
       const config = configOf("after", { dependsOn: ["job"] });
@@ -143,7 +143,7 @@ suite("a Job with mode: once", (test) => {
     ["failed", FAILING, false],
   ] as const)
     test(
-      `stays ${name} while the Job is being deleted after its end, also after a restart`,
+      `stays ${name} while the finished Job is terminating, also after a restart`,
       async () => {
         await using space = await openSpace();
         const config = configOf("after", { dependsOn: ["job"] });
@@ -179,7 +179,7 @@ suite("a Job with mode: once", (test) => {
     );
 
   test(
-    "stays failed when a failed Job is gone",
+    "stays failed after a failed Job is deleted",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf({}, { annotations: FAILING })]);
@@ -197,7 +197,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "is not ready if it is deleted before its end, and does not run again",
+    "is not ready and does not run again if the Job is deleted before it finishes",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf({}, { spec: { suspend: true } })]);
@@ -214,7 +214,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "runs again for another value of again, after the Job before has ended",
+    "runs the Job again when the value of again changes",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf({ again })]);
@@ -242,7 +242,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "is not interrupted by another value of again, and runs again when it has ended",
+    "waits for an unfinished Job before it runs again for a new value of again",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf({ again }, { spec: { suspend: true } })]);
@@ -265,7 +265,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "of a kind other than Job is created again for another value of again once it was ready",
+    "recreates an object of another kind for a new value of again once it was ready",
     async () => {
       await using space = await openSpace();
       const isDone = (({ live }: { live: { data?: { done?: string } } }) => live.data?.done === "yes") as never;
@@ -287,7 +287,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "runs again for another primary of the name",
+    "runs the Job again for a recreated primary of the same name",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf()]);
@@ -305,7 +305,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "does not run, nor count as run, by a record that another client wrote",
+    "rejects a record changed by another client, and runs again once it is deleted",
     async () => {
       await using space = await openSpace();
       const first = await start(space, [jobOf()]);
@@ -330,7 +330,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "writes the record again that another client deletes",
+    "restores a record that another client deletes, without another run",
     async () => {
       await using space = await openSpace();
       await using running = await start(space, [jobOf()]);
@@ -348,7 +348,7 @@ suite("a Job with mode: once", (test) => {
   );
 
   test(
-    "runs once for each item of a bulk dependent",
+    "runs one Job for each item of a bulk dependent",
     async () => {
       await using space = await openSpace();
       const item = (name: string) => ({

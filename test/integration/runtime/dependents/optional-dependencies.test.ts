@@ -20,8 +20,8 @@ const web = configOf("web", {
   }),
 });
 
-suite("an optional dependency", (test) => {
-  test("that is not wanted any more is deleted after the dependent stopped using it, which stays", async () => {
+suite("optional dependency", (test) => {
+  test("is deleted after its dependent was updated to work without it", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([settings, web])]);
     await space.create(Sample, { metadata: { name: "one" }, spec: { value: "with" } });
@@ -43,7 +43,7 @@ suite("an optional dependency", (test) => {
     assert.match(deletions[1] ?? "", /one-settings/);
   });
 
-  test("that is wanted and not ready is waited for", async () => {
+  test("delays its dependent while it is active and not ready", async () => {
     await using space = await openSpace();
     const unready = { ...settings, readyPostcondition: () => false };
     await using running = await space.start([dependentController([unready, web])]);

@@ -23,8 +23,8 @@ const ownerOf = ({ metadata: { name, uid = "" } }: Sample) => [
 ];
 const own = (operations: Own) => ({ operations: operations as Operations });
 
-suite("an own delete of a dependent", (test) => {
-  test("states what becomes of what the object owns", async () => {
+suite("operations.delete", (test) => {
+  test("passes a propagationPolicy to next()", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       deletion: "ordered",
@@ -46,7 +46,7 @@ suite("an own delete of a dependent", (test) => {
     assert.ok(await space.get(ConfigMap, "child"));
   });
 
-  test("leaves what it does not pass on, and the primary goes", async () => {
+  test("keeps the object if it does not call next(), and does not block the finalizer", async () => {
     await using space = await openSpace();
     const seen: string[] = [];
     const dependent = bulkOf("many", {
@@ -73,7 +73,7 @@ suite("an own delete of a dependent", (test) => {
     assert.equal([...new Set(seen)].sort(), ["one one-many-0", "one one-many-1"]);
   });
 
-  test("leaves an object under a former name, which nobody logs as deleted", async () => {
+  test("keeps the object of a former name without logging a deletion", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       deletion: "ordered",
@@ -94,7 +94,7 @@ suite("an own delete of a dependent", (test) => {
     );
   });
 
-  test("that is false gives the primaries no finalizer, and leaves the object", async () => {
+  test("set to false adds no finalizer, and keeps the object", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", { deletion: "ordered", ...own({ delete: false }) });
     await using running = await space.start([dependentController([dependent])]);
@@ -109,8 +109,8 @@ suite("an own delete of a dependent", (test) => {
   });
 });
 
-suite("an own create and update of a dependent", (test) => {
-  test("that are not passed on write nothing, and what is missing is waited for", async () => {
+suite("operations.create and operations.update", (test) => {
+  test("write nothing if they do not call next(), and a missing object is waited for", async () => {
     await using space = await openSpace();
     const asked: string[] = [];
     const dependent = configOf("a", {
@@ -138,7 +138,7 @@ suite("an own create and update of a dependent", (test) => {
     update: { create: false, update: () => {} },
   } as const;
   for (const [name, operations] of Object.entries(notPassedOn))
-    test(`leave an object its owner, which alone ties it, where ${name} is not passed on`, async () => {
+    test(`keep an owner reference written by another client if ${name} does not call next()`, async () => {
       await using space = await openSpace();
       await using running = await space.start([
         dependentController([configOf("a", { deletion: "ordered", ...own(operations) })]),
@@ -167,7 +167,7 @@ suite("an own create and update of a dependent", (test) => {
     }),
   };
   for (const [link, metadataOf] of Object.entries(ties))
-    test(`that are not passed on leave an object, tied by ${link}, that goes when it is not wanted`, async () => {
+    test(`do not prevent the deletion of an inactive object linked by ${link}`, async () => {
       await using space = await openSpace();
       const dependent = configOf("a", {
         deletion: "ordered",
@@ -199,7 +199,7 @@ suite("an own create and update of a dependent", (test) => {
       await space.untilGone(Sample, "one");
     });
 
-  test("are passed on to the runtime by next, once", async () => {
+  test("write once per next(), although it is called twice", async () => {
     await using space = await openSpace();
     const twice: Own["create"] = async ({ next }) => {
       await next();
@@ -215,7 +215,7 @@ suite("an own create and update of a dependent", (test) => {
     assert.is(writesOf(running).filter((write) => write.includes("configmaps/one-a")).length, 2);
   });
 
-  test("that do not wait for next fail with what it does", async () => {
+  test("fail the reconcile for a next() that is not awaited, and warn if it is called too late", async () => {
     await using space = await openSpace();
     let late: (() => Promise<void>) | undefined;
     const update: Own["update"] = ({ next }) => void next();
@@ -232,7 +232,7 @@ suite("an own create and update of a dependent", (test) => {
     assert.ok(running.logs.includes("warn next() was called after create() returned; await it there"));
   });
 
-  test("may delete the object where a field cannot change, and it is created anew", async () => {
+  test("delete an object with an immutable field, which is then recreated", async () => {
     await using space = await openSpace();
     const dependent = configOf("a", {
       desired: ({ primary }) => ({
@@ -254,7 +254,7 @@ suite("an own create and update of a dependent", (test) => {
     await running.quiet();
   });
 
-  test("that are false leave creating or updating to somebody else", async () => {
+  test("set to false leave creation or updates to another client", async () => {
     await using space = await openSpace();
     const created = configOf("a", own({ update: false }));
     const updated = configOf("b", own({ create: false }));
@@ -270,7 +270,7 @@ suite("an own create and update of a dependent", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`are not passed over when the label is taken off, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`are not bypassed when the controller label is restored, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using space = await openSpace();
       const seen: unknown[] = [];
       const update: Own["update"] = async ({ live, next }) => {

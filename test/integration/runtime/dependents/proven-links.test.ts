@@ -106,7 +106,7 @@ const untilValue = (space: Space, value: string) =>
 /** How many reconciles there were. */
 const reconcilesOf = ({ events }: TestOperator) => events.length;
 
-suite("a link that a tenant forges in another namespace", (test) => {
+suite("forged link in another namespace", (test) => {
   const ways: readonly [string, (seen: unknown[]) => Stated][] = [
     ["garbage-collected", (seen) => keeping(seen)],
     ["by PUT", (seen) => keeping(seen, { serverSideApply: false })],
@@ -118,7 +118,7 @@ suite("a link that a tenant forges in another namespace", (test) => {
   ];
   for (const [way, stated] of ways)
     for (const knowsUid of [true, false])
-      test(`is no link (${way}, ${knowsUid ? "with" : "without"} the uid of the primary)`, async () => {
+      test(`is ignored by reconciles and cleanup (${way}, ${knowsUid ? "with" : "without"} the uid of the primary)`, async () => {
         await using space = await openSpace();
         const namespace = await openTenant(space);
         const { client } = space;
@@ -188,7 +188,7 @@ suite("a link that a tenant forges in another namespace", (test) => {
     assert.is(running.events.at(-1)?.workflow?.dependents["a"]?.kind, "waiting");
   });
 
-  test("is reported once, with the object and the primary", async () => {
+  test("is reported with one warning and an UnprovenLink Event", async () => {
     await using space = await openSpace();
     const namespace = await openTenant(space);
     await using running = await space.start([
@@ -217,14 +217,14 @@ suite("a link that a tenant forges in another namespace", (test) => {
   });
 });
 
-suite("the owner references of a cluster-scoped primary", (test) => {
+suite("owner reference to a cluster-scoped primary", (test) => {
   const controller = (space: Space, stated: Stated) =>
     dependentController([configOf("a", stated)], {
       ...all(space),
       workflow: { primary: ClusterSample.definition },
     });
   for (const knowsUid of [true, false])
-    test(`are no link in a namespace that the dependent does not state (${knowsUid ? "true" : "false"} uid)`, async () => {
+    test(`is no link in a namespace that desired() does not return (${knowsUid ? "correct" : "wrong"} uid)`, async () => {
       await using space = await openSpace();
       const namespace = await openTenant(space);
       const name = `${space.namespace}-cluster`;
@@ -264,7 +264,7 @@ suite("the owner references of a cluster-scoped primary", (test) => {
     });
 });
 
-suite("a link to an object in another namespace", (test) => {
+suite("link to an object in another namespace", (test) => {
   /** Places the object where the primary says. */
   const placed = (seen: unknown[]): Stated => ({
     deletion: "ordered",
@@ -278,7 +278,7 @@ suite("a link to an object in another namespace", (test) => {
     },
   });
 
-  test("counts after a restart, where desired alone says the namespace", async () => {
+  test("is valid after a restart, without a write", async () => {
     await using space = await openSpace();
     const namespace = await openShared(space);
     const ref = { name: "one-a", namespace };
@@ -304,7 +304,7 @@ suite("a link to an object in another namespace", (test) => {
     assert.is(await space.client.get(ConfigMap, ref), undefined);
   });
 
-  test("moves with the namespace that the primary states, also while the operator is stopped", async () => {
+  test("moves with the namespace that desired() returns, also while the operator is stopped", async () => {
     await using space = await openSpace();
     const [first, second] = [await openShared(space), await openTenant(space)];
     const controllers = [dependentController([configOf("a", placed([]))], all(space))];
@@ -326,7 +326,7 @@ suite("a link to an object in another namespace", (test) => {
     assert.not(await isThere(second));
   });
 
-  test("is not proven by the proof of another object", async () => {
+  test("is not valid with the link proof of another object", async () => {
     await using space = await openSpace();
     const [shared, namespace] = [await openShared(space), await openTenant(space)];
     await using running = await space.start([dependentController([configOf("a", placed([]))], all(space))]);
@@ -353,13 +353,13 @@ suite("a link to an object in another namespace", (test) => {
   });
 });
 
-suite("a link that an earlier version wrote, without the uid of the primary,", (test) => {
+suite("link without a primary uid", (test) => {
   for (const [way, rest] of [
     ["by apply", {}],
     ["by PUT", { serverSideApply: false }],
     ["createOnly", { mode: "createOnly" }],
   ] as const)
-    test(`gets the uid by one write, and desired sees the object (${way})`, async () => {
+    test(`gets the uid with one write after an upgrade, and keeps the data of its object (${way})`, async () => {
       await using space = await openSpace();
       const seen: unknown[] = [];
       const controllers = [dependentController([configOf("a", keeping(seen, { deletion: "ordered", ...rest }))])];
@@ -383,7 +383,7 @@ suite("a link that an earlier version wrote, without the uid of the primary,", (
       assert.is(writesOf(running).length, 1);
     });
 
-  test("is found by a cleanup that comes first", async () => {
+  test("is found by a cleanup directly after an upgrade", async () => {
     await using space = await openSpace();
     const stated = { deletion: "ordered" } as const;
     const many: Stated = { ...stated, bulk: {}, desired: () => ({ k: { metadata: { name: "one-k" }, data: {} } }) };

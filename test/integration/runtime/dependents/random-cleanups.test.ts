@@ -118,7 +118,7 @@ async function play(space: Space, service: AccountService, plan: Plan): Promise<
 
 suite("deletion of a primary", (test) => {
   test(
-    "ends, and leaves nothing that the operator deletes, whatever else is deleted before or meanwhile",
+    "completes and leaves no dependents for random deletions of its inputs and random restarts",
     async () => {
       await fc.assert(
         fc.asyncProperty(plan, async (plan) => {

@@ -17,8 +17,8 @@ const dependents = readLiveObjectCases().map(({ name, desired: { apiVersion, kin
   ),
 );
 
-suite("second pass", (test) => {
-  test("objects of every kind are written once, and not again after a restart", async () => {
+suite("repeated reconciles", (test) => {
+  test("write an object of each kind once, and not again after a restart", async () => {
     await using server = await startTestApiServer({ crds: [pageCrd, widgetCrd] });
     {
       await using page = createPageOperator(server, { dependents, maxReconciliationIntervalMs: 300 });

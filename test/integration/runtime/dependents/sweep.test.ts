@@ -37,8 +37,8 @@ const edit = (space: PageSpace, body: object) =>
 const deletionsOf = ({ requests }: PageOperator) =>
   requests.filter((each) => each.startsWith("DELETE") && each.includes("configmaps"));
 
-suite('cleanupPolicy "sweep"', (test) => {
-  test("deletes objects when their primary is deleted, which has no finalizer", async () => {
+suite("cleanupPolicy sweep", (test) => {
+  test("deletes objects after their primary, which has no finalizer", async () => {
     const space = await openSpace();
     await using page = await startSweeping(space);
     await createPage(page);
@@ -56,7 +56,7 @@ suite('cleanupPolicy "sweep"', (test) => {
     ]);
   });
 
-  test("deletes objects at the start whose primary was deleted meanwhile", async () => {
+  test("deletes objects at startup whose primary was deleted while the operator was stopped", async () => {
     const space = await openSpace();
     {
       await using page = await startSweeping(space);
@@ -73,7 +73,7 @@ suite('cleanupPolicy "sweep"', (test) => {
     assert.is(deletionsOf(page).length, 1);
   });
 
-  test("makes no request at the start if all primaries are there", async () => {
+  test("sends no requests at startup if all primaries exist", async () => {
     const space = await openSpace();
     {
       await using page = await startSweeping(space);
@@ -90,7 +90,7 @@ suite('cleanupPolicy "sweep"', (test) => {
     );
   });
 
-  test("keeps objects of a primary that no longer matches the selector", async () => {
+  test("keeps objects of a primary that no longer matches the labelSelector", async () => {
     const space = await openSpace();
     const selected = { labelSelector: "shard=a" };
     {
@@ -111,7 +111,7 @@ suite('cleanupPolicy "sweep"', (test) => {
   });
 
   for (const status of [403, 500])
-    test(`keeps objects while the GET of their primary fails with ${status}, and says so`, async () => {
+    test(`keeps objects while GET of their primary fails with ${status}, and reports it as stuck`, async () => {
       await using server = await startPageServer();
       const space = { url: server.url, token: server.token, ...DEFAULT };
       {
@@ -132,7 +132,7 @@ suite('cleanupPolicy "sweep"', (test) => {
       await waitFor("nothing is stuck", () => page.operator.health().controllers["page"]!.stuck.count === 0);
     });
 
-  test("deletes the objects of a primary before those of one with the same name are created", async () => {
+  test("replaces objects of a deleted primary when one with the same name is created", async () => {
     const space = await openSpace();
     {
       await using page = await startSweeping(space);
@@ -146,7 +146,7 @@ suite('cleanupPolicy "sweep"', (test) => {
     await waitFor("the object belongs to the second one", async () => (await uidOfChild()) === metadata.uid);
   });
 
-  test("deletes items, and in the order of the graph", async () => {
+  test("deletes bulk items before the dependent they depend on", async () => {
     const space = await openSpace();
     const desired = ({ primary }: { primary: Page }) => ({
       a: { metadata: { name: `${primary.metadata.name}-a` } },
@@ -176,7 +176,7 @@ suite('cleanupPolicy "sweep"', (test) => {
     assert.equal([names.slice(0, 2).sort(), names[2]], [["one-a", "one-b"], "one-child"]);
   });
 
-  test("removes a finalizer that the controller used before", async () => {
+  test("removes the finalizer of an earlier configuration, and keeps the objects", async () => {
     const space = await openSpace();
     {
       const dependents = [configMapOf("child", elsewhere(space))];

@@ -36,14 +36,14 @@ async function runWithoutPeers(folder: string, program: string): Promise<string>
 }
 
 suite("auth-provider of a kubeconfig", (test) => {
-  test("gives its token to requests where @kubernetes/client-node is installed", async () => {
+  test("sends its token if @kubernetes/client-node is installed", async () => {
     await using folder = await createTemporaryFolder();
     const { file, token } = await writeConfig(folder.path);
     const { credentials } = await loadConnection({ kubeconfig: file });
     assert.is((await credentials({ isRejected: false })).authorization, `Bearer ${token}`);
   });
 
-  test("without @kubernetes/client-node is an error that names context, user, file and the command that installs it", async () => {
+  test("fails without @kubernetes/client-node, with context, user, file and the install command", async () => {
     await using folder = await createTemporaryFolder();
     const { file } = await writeConfig(folder.path);
     const printed = await runWithoutPeers(
@@ -59,7 +59,7 @@ suite("auth-provider of a kubeconfig", (test) => {
     );
   });
 
-  test("is the only thing that needs @kubernetes/client-node: tokens do not", async () => {
+  test("is the only credential that needs @kubernetes/client-node", async () => {
     await using folder = await createTemporaryFolder();
     const { file } = await writeConfig(folder.path);
     const config = JSON.parse(await readFile(file, "utf8")) as { users: object[] };

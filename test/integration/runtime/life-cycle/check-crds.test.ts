@@ -20,12 +20,12 @@ import { createPage, createPageOperator, pageCrd, startPageServer, untilText } f
 const CHECKED = { operator: { checkCrds: true } };
 const DEFINITIONS = "/customresourcedefinitions";
 
-suite("the check of the CustomResourceDefinitions", (test) => {
+suite("checkCrds", (test) => {
   for (const [title, answer] of [
-    ["does not serve them yet", { status: 500, message: "etcd is not ready" }],
-    ["is to be asked again in an hour", { status: 429, message: "etcd is not ready", retryAfterSeconds: 3_600 }],
+    ["answers with 500", { status: 500, message: "etcd is not ready" }],
+    ["answers with 429 and Retry-After: 3600", { status: 429, message: "etcd is not ready", retryAfterSeconds: 3_600 }],
   ] as const)
-    test(`goes on while the API server ${title}, and says so`, async () => {
+    test(`retries with a warning while the API server ${title}`, async () => {
       await using server = await startPageServer();
       const fault = server.faults.add({ path: DEFINITIONS, answer });
       await using page = createPageOperator(server, CHECKED);
@@ -44,7 +44,7 @@ suite("the check of the CustomResourceDefinitions", (test) => {
     ["", {}],
     [" and with leader election", { leaderElection: { namespace: "default" } }],
   ] as const)
-    test(`waits for an API server that comes up later${title}, and says why`, async () => {
+    test(`retries with a warning until the API server accepts connections${title}`, async () => {
       await using first = await startApiServer({ tls: false });
       const { url, token } = first;
       await first.close();
@@ -57,14 +57,14 @@ suite("the check of the CustomResourceDefinitions", (test) => {
       assert.is(page.operator.health().status, "healthy");
     });
 
-  test("ends with the stop of an operator that waits for its API server", async () => {
+  test("ends when the operator is stopped before the API server is reachable", async () => {
     await using page = createPageOperator({ url: "http://127.0.0.1:1", token: "x" }, CHECKED);
     const started = failureOf(() => page.operator.start());
     assert.is(await page.operator.stop(), true);
     assert.match(await started, "the operator was stopped");
   });
 
-  test("gives up at once without the permission to read them", async () => {
+  test("fails after one request without permission to read CRDs", async () => {
     await using server = await startPageServer();
     const fault = server.faults.add({ path: DEFINITIONS, forbid: true });
     await using page = createPageOperator(server, CHECKED);
@@ -122,8 +122,8 @@ async function createCheckedOperator(crd: CrdObject) {
   return { server, ...createRecordedOperator({ controllers: [controller], connection, checkCrds: true }) };
 }
 
-suite("the check of the schemas of CustomResourceDefinitions", (test) => {
-  test("passes what the API server made of definitions that are those of the operator", async () => {
+suite("checkCrds schema comparison", (test) => {
+  test("accepts installed definitions equal to those of the operator", async () => {
     const server = await sharedServer();
     const client = new ApiClient(createConnection(server));
     const crds = files.flatMap((file) =>
@@ -142,7 +142,7 @@ suite("the check of the schemas of CustomResourceDefinitions", (test) => {
     assert.ok(definitions.length >= FILES.length);
   });
 
-  test("names what an older definition in the cluster lacks by its path, until that is upgraded", async () => {
+  test("names the missing field of an older definition, and accepts it after an upgrade", async () => {
     await using checked = await createCheckedOperator(newer.leaf);
     const { server, operator } = checked;
     const what = "leafs.example.com v1 has another schema in the cluster than in the operator";
@@ -156,7 +156,7 @@ suite("the check of the schemas of CustomResourceDefinitions", (test) => {
     assert.is(operator.health().status, "healthy");
   });
 
-  test("names five of many paths, and a status subresource that is missing", async () => {
+  test("lists 5 of 7 differing paths, and a missing status subresource", async () => {
     await using checked = await createCheckedOperator(newer.tree);
     const message = await failureOf(() => checked.operator.start());
     assert.match(
@@ -167,13 +167,13 @@ suite("the check of the schemas of CustomResourceDefinitions", (test) => {
     assert.match(message, `in the operator: ${named.join(", ")} and 2 more; ${APPLY}`);
   });
 
-  test("names a status subresource that only the cluster has", async () => {
+  test("rejects a definition with a status subresource that the operator does not expect", async () => {
     await using checked = await createCheckedOperator(crdOf("Leaf", containers("name"), { subresources: {} }));
     const message = `leafs.example.com v1 has a status subresource in the cluster; ${APPLY}`;
     assert.match(await failureOf(() => checked.operator.start()), message);
   });
 
-  test("passes a definition that is newer than the operator", async () => {
+  test("accepts a definition with more fields than the operator expects", async () => {
     await using checked = await createCheckedOperator(crdOf("Leaf", containers("name")));
     await checked.operator.start();
     assert.is(checked.operator.health().status, "healthy");

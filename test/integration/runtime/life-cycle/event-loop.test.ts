@@ -70,8 +70,8 @@ async function runUntil(source: string, what: string, isDone: () => Promise<bool
   }
 }
 
-suite("a function that blocks the event loop", (test) => {
-  test("is named with its primary before the process ends, and holds up another primary for one restart at most", async () => {
+suite("blocked event loop", (test) => {
+  test("is logged with its primary before the process exits, and delays another primary by one restart", async () => {
     await using server = await startServer();
     await createPages(server, "bad", "good");
     const program = programOf(server, { before: block, dependents: blockingDesired, options });
@@ -91,7 +91,7 @@ suite("a function that blocks the event loop", (test) => {
     assert.equal(await suspectsIn(server), [{ controller: "page", primary: "default/bad", stalls: 2 }]);
   });
 
-  test.thorough("of two primaries names both, and no reconcile of one begins beside that of the other", async () => {
+  test.thorough("of two primaries is logged with both, which are then reconciled one at a time", async () => {
     await using server = await startServer();
     await createPages(server, "bad-1", "bad-2", "good");
     const program = programOf(server, { before: block, dependents: blockingDesired, options });
@@ -108,7 +108,7 @@ suite("a function that blocks the event loop", (test) => {
     assert.is(stalls.length, 1, "one at a time");
   });
 
-  test.thorough("in the desired state of a bulk dependent is named, and another primary is reconciled", async () => {
+  test.thorough("by a bulk dependent is logged, and another primary is reconciled after restarts", async () => {
     await using server = await startServer();
     await createPages(server, "bad", "good");
     const dependents = `[{ ...configMapOf("text"), bulk: {}, desired: ({ primary }) => {
@@ -124,7 +124,7 @@ suite("a function that blocks the event loop", (test) => {
     await runUntil(program, "the other is reconciled", () => hasText(server, "good"));
   });
 
-  test("after an await is among those that are named as in progress", async () => {
+  test("after an await is logged with the reconciles in progress", async () => {
     await using server = await startServer();
     await createPages(server, "bad", "good");
     const reconciler = `{ reconcile: async ({ primary }) => {
@@ -144,7 +144,7 @@ suite("a function that blocks the event loop", (test) => {
     await runUntil(program, "the other is reconciled", () => isReconciled(server, "good"), 2);
   });
 
-  test.thorough("in a mapper is named with the object", async () => {
+  test.thorough("by a mapper is logged with the object", async () => {
     await using server = await startServer();
     await createPages(server, "good");
     const controller = `eventSources: ({ controller }) => [informerSource({
@@ -162,7 +162,7 @@ suite("a function that blocks the event loop", (test) => {
     );
   });
 
-  test("is forgotten in the Lease when its primary is reconciled without blocking", async () => {
+  test("is removed from the suspects in the Lease after a reconcile that does not block", async () => {
     await using server = await startServer();
     await createPages(server, "bad", "good");
     await runToEnd(programOf(server, { before: block, dependents: blockingDesired, options }));
@@ -179,7 +179,7 @@ suite("a function that blocks the event loop", (test) => {
     ["after an await", "await new Promise((resolve) => setTimeout(resolve, 50));"],
   ] as const)
     (body === "" ? test : test.thorough)(
-      `for ever ${where} is named by the watchdog, which ends the process, and another primary is reconciled`,
+      `caused by an endless loop ${where} makes the watchdog end the process, and another primary is reconciled`,
       async () => {
         await using server = await startServer();
         await createPages(server, "bad", "good");
@@ -203,7 +203,7 @@ suite("a function that blocks the event loop", (test) => {
       },
     );
 
-  test("for ever is reported by the watchdog with onHang: report, and the process goes on", async () => {
+  test("is only reported by the watchdog with onHang: report", async () => {
     await using server = await startServer();
     await createPages(server, "bad");
     const reconciler = "{ reconcile: () => block(2_500) }";
@@ -220,7 +220,7 @@ suite("a function that blocks the event loop", (test) => {
     assert.is(await ended, 0);
   });
 
-  test("is no matter of a heap that fills, of which one line says what is in progress", async () => {
+  test("is not reported for a nearly full heap, of which one warning names the reconcile in progress", async () => {
     await using server = await startServer();
     await createPages(server, "bad");
     const before = `
@@ -247,7 +247,7 @@ suite("a function that blocks the event loop", (test) => {
     await ended;
   });
 
-  test("is not what a process reports that was suspended, and no primary is suspected", async () => {
+  test("is not reported for a suspended process, and no primary is suspected", async () => {
     await using server = await startServer();
     await createPages(server, "slow");
     const reconciler = "{ reconcile: () => new Promise((resolve) => setTimeout(resolve, 60_000)) }";
@@ -265,7 +265,7 @@ suite("a function that blocks the event loop", (test) => {
     assert.equal(await suspectsIn(server), []);
   });
 
-  test("without leader election is named, and the process goes on", async () => {
+  test("is logged without leader election, and the process continues", async () => {
     await using server = await startServer();
     await createPages(server, "bad", "good");
     const { child, ended, output } = run(programOf(server, { before: block, dependents: blockingDesired }));
@@ -276,8 +276,8 @@ suite("a function that blocks the event loop", (test) => {
   });
 });
 
-suite("the watchdog", (test) => {
-  test("takes at most 12 MB of memory in an image, from its start", async () => {
+suite("watchdog", (test) => {
+  test("uses at most 12 MB of memory", async () => {
     // What the thread loads counts, and not what this process has collected or loaded meanwhile.
     const program = `
       import { setTimeout as sleep } from "node:timers/promises";

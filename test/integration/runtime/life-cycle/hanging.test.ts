@@ -24,8 +24,8 @@ function sourceThat(rest: Partial<EventSource>): EventSource {
 
 const START = { startTimeoutMs: 300 };
 
-suite("what never returns", (test) => {
-  test("a start that gives up names the event source that has not started", async () => {
+suite("hanging operations", (test) => {
+  test("fail the start after startTimeoutMs with the name of the event source", async () => {
     const prices = pollingSource({ name: "slow", type: "price", idOf: () => "", intervalMs: 100, fetch: forever });
     for (const source of [sourceThat({ start: forever }), prices]) {
       await using server = await startPageServer();
@@ -38,7 +38,7 @@ suite("what never returns", (test) => {
     }
   });
 
-  test("a start that gives up says that the server tells nothing of the primaries", async () => {
+  test("fail the start if the watch of the primaries never responds", async () => {
     await using server = await startPageServer();
     server.faults.add({ verb: "watch", path: "/pages", hang: true });
     await using page = createPageOperator(server, { operator: START });
@@ -46,13 +46,13 @@ suite("what never returns", (test) => {
     assert.match(failure, 'within 300 ms: the pages of controller "page" are not known yet');
   });
 
-  test("the check of the CustomResourceDefinitions gives up in time", async () => {
+  test("fail the start during checkCrds", async () => {
     await using server = await startApiServer({ tls: false, crds: [pageCrd], faults: [{ hang: true }] });
     await using page = createPageOperator(server, { operator: { ...START, checkCrds: true } });
     assert.match(await failureOf(() => page.operator.start()), "the operator could not start within 300 ms");
   });
 
-  test("an operator that is stopped while it checks the CustomResourceDefinitions watches nothing", async () => {
+  test("open no watch if the operator is stopped during checkCrds", async () => {
     await using server = await startPageServer();
     const check = server.faults.add({ path: "/customresourcedefinitions", delayMs: 100 });
     await using page = createPageOperator(server, { operator: { checkCrds: true } });
@@ -66,7 +66,7 @@ suite("what never returns", (test) => {
     );
   });
 
-  test("an event source that does not stop is left alone after a while, and the others are stopped", async () => {
+  test("of an event source do not block the stop of other sources beyond stopTimeoutMs", async () => {
     await using server = await startPageServer();
     const stopped: string[] = [];
     const other = sourceThat({ name: "first", startPriority: "first", stop: async () => void stopped.push("first") });
@@ -83,7 +83,7 @@ suite("what never returns", (test) => {
     await untilText(page, "first");
   });
 
-  test("credentials that never come hold up neither a start that gives up nor a stop", async () => {
+  test("of credentials block neither a stop nor a start with startTimeoutMs", async () => {
     await using server = await startPageServer();
     const given = createConnection({ url: server.url, token: server.token });
     let hangs = false;
@@ -108,7 +108,7 @@ suite("what never returns", (test) => {
     assert.match(await failureOf(() => second.operator.start()), "could not start within 300 ms");
   });
 
-  test("a fetch for a primary that is gone is told to end, and others get its turn", async () => {
+  test("of fetch for a deleted primary are aborted, and other primaries are polled", async () => {
     await using server = await startPageServer();
     let fetches = 0;
     const visits = perPrimaryPollingSource<string>({
@@ -130,7 +130,7 @@ suite("what never returns", (test) => {
     await untilText(page, "first", "two-text");
   });
 
-  test("as many reconciles may wait on the signal of the context, or for a busy server, as there are", async () => {
+  test("of 30 concurrent reconciles cause no listener warnings, although 60 requests fail with 503", async () => {
     await using server = await startPageServer();
     const warnings: string[] = [];
     const note = ({ message }: Error) => void warnings.push(message);

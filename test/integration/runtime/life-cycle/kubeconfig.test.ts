@@ -67,8 +67,8 @@ function clientOf(connection: Connection) {
 
 const load = async (options: LoadConnectionOptions) => clientOf(await loadConnection(options));
 
-suite("a kubeconfig that impersonates", (test) => {
-  test("sends user, uid, groups and extra with every request, for any kind of credentials", async () => {
+suite("impersonation in a kubeconfig", (test) => {
+  test("sends user, uid, groups and extra with each request", async () => {
     await using recorder = await startRecorder();
     await using folder = await createTemporaryFolder();
     const kubeconfig = await writeConfig(
@@ -101,7 +101,7 @@ suite("a kubeconfig that impersonates", (test) => {
     }
   });
 
-  test("needs a user beside groups", async () => {
+  test("rejects as-groups without as", async () => {
     await using folder = await createTemporaryFolder();
     const user = { token: "t", "as-groups": ["system:masters"] };
     const kubeconfig = await writeConfig(join(folder.path, "config"), { server: "http://127.0.0.1:1" }, user);
@@ -112,42 +112,52 @@ suite("a kubeconfig that impersonates", (test) => {
   });
 });
 
-suite("a field of a kubeconfig", (test) => {
+suite("kubeconfig field", (test) => {
   const server = "http://127.0.0.1:1";
   const cases: [string, object, object, RegExp][] = [
-    ["of a user", { server }, { token: "t", "act-as": "x" }, /config, user "u": the field act-as is not supported/],
-    ["of a cluster", { server, "proxy-user": "x" }, {}, /config, cluster "x": the field proxy-user is not supported/],
-    ["of another type", { server }, { token: 7 }, /config, user "u": token has to be a text/],
     [
-      "for a kind of proxy that is not there",
+      "unknown field of a user",
+      { server },
+      { token: "t", "act-as": "x" },
+      /config, user "u": the field act-as is not supported/,
+    ],
+    [
+      "unknown field of a cluster",
+      { server, "proxy-user": "x" },
+      {},
+      /config, cluster "x": the field proxy-user is not supported/,
+    ],
+    ["wrong type", { server }, { token: 7 }, /config, user "u": token has to be a text/],
+    [
+      "unsupported proxy scheme",
       { server, "proxy-url": "socks5://me:secret@proxy:1080" },
       {},
       /config, cluster "x": proxy-url has the scheme "socks5"; only proxies at http:\/\/ and https:\/\/ are supported/,
     ],
     [
-      "of a plugin that talks to people",
+      "interactive plugin",
       { server },
       { exec: { command: "login", interactiveMode: "Always" } },
       /the authentication plugin of .*config, context "c", login, is interactive \(interactiveMode: Always\)/,
     ],
-    ["a token of two lines", { server }, { token: "secret\nsecret" }, /config, user "u": token has a line break/],
-    ["a token with NUL", { server }, { token: "secret\u0000" }, /config, user "u": token has a line break, a NUL/],
-    ["a user with CR", { server }, { token: "t", as: "a\rb" }, /config, user "u": as has a line break/],
+    ["token with a line break", { server }, { token: "secret\nsecret" }, /config, user "u": token has a line break/],
+    ["token with NUL", { server }, { token: "secret\u0000" }, /config, user "u": token has a line break, a NUL/],
+    ["user with CR", { server }, { token: "t", as: "a\rb" }, /config, user "u": as has a line break/],
     [
-      "a group with a header",
+      "group with CRLF",
       { server },
       { token: "t", as: "a", "as-groups": ["b", "c\r\nd: e"] },
       /user "u": as-groups has a line/,
     ],
     [
-      "an extra field",
+      "extra with a line break",
       { server },
       { token: "t", as: "a", "as-user-extra": { k: ["\n b", "a\nb"] } },
       /user "u": as-user-extra has/,
     ],
   ];
   for (const [title, cluster, user, expected] of cases)
-    test(`that is not supported is an error with file, entry and field: ${title}`, async () => {
+    test(`is rejected with file, entry and field, without secrets: ${title}`, async () => {
       await using folder = await createTemporaryFolder();
       const kubeconfig = await writeConfig(join(folder.path, "config"), cluster, user);
       const failure = await failureOf(() => loadConnection({ kubeconfig }));
@@ -155,7 +165,7 @@ suite("a field of a kubeconfig", (test) => {
       assert.not.match(failure, "secret");
     });
 
-  test("that says nothing may stand there: extensions, empty texts, null", async () => {
+  test("is accepted if it is an extension, an empty string or null", async () => {
     await using folder = await createTemporaryFolder();
     const extensions = [{ name: "minikube", extension: { version: "1" } }];
     const cluster = { server, extensions, "disable-compression": true, "certificate-authority": "" };
@@ -169,7 +179,7 @@ suite("a field of a kubeconfig", (test) => {
 });
 
 suite("several kubeconfig files", (test) => {
-  test("are one: of entries with a name the first counts, and paths are relative to the file of their entry", async () => {
+  test("are merged: the first entry of a name wins, and paths are relative to their file", async () => {
     await using recorder = await startRecorder();
     await using folder = await createTemporaryFolder();
     const [first, second] = [join(folder.path, "a", "config"), join(folder.path, "b", "config")];
@@ -185,7 +195,7 @@ suite("several kubeconfig files", (test) => {
     assert.match(client.connection.origin, `kubeconfig ${second}, context "c"`);
   });
 
-  test("a context whose user is nowhere is an error, and not anonymous", async () => {
+  test("fail if the user of the context does not exist", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(folder.path, "config");
     await writeFile(file, JSON.stringify({ ...STATED, clusters: [{ name: "x", cluster: { server: "http://x" } }] }));
@@ -194,8 +204,8 @@ suite("several kubeconfig files", (test) => {
   });
 });
 
-suite("a proxy", (test) => {
-  test("of the kubeconfig opens a tunnel for requests and watches, even to loopback", async () => {
+suite("proxy", (test) => {
+  test("of a kubeconfig tunnels requests and watches, even to loopback addresses", async () => {
     await using server = await startApiServer();
     await using proxy = await startProxy();
     await using folder = await createTemporaryFolder();
@@ -212,7 +222,7 @@ suite("a proxy", (test) => {
     assert.equal(proxy.asked, Array(2).fill({ url: new URL(server.url).host, authorization }));
   });
 
-  test("of the environment is used for what is not on this machine", async () => {
+  test("of the environment is used for other hosts, unless NO_PROXY excludes them", async () => {
     await using server = await startApiServer();
     await using proxy = await startProxy();
     await using folder = await createTemporaryFolder();
@@ -232,7 +242,7 @@ suite("a proxy", (test) => {
     );
   });
 
-  test("that refuses the tunnel is named in the error, without its password", async () => {
+  test("that answers 407 is named in the error without its password", async () => {
     await using proxy = await startProxy(407);
     const { url } = proxy;
     await using client = clientOf(createConnection({ server: "https://far.example", proxyUrl: url }));
@@ -242,7 +252,7 @@ suite("a proxy", (test) => {
   });
 });
 
-suite("an authentication plugin", (test) => {
+suite("exec plugin", (test) => {
   /** Writes a kubeconfig whose plugin is a program of Node that runs `source`. */
   async function writePlugin(folder: string, server: string, source: string, more: object = {}): Promise<string> {
     await writeFile(join(folder, "plugin.mjs"), source);
@@ -251,7 +261,7 @@ suite("an authentication plugin", (test) => {
     return writeConfig(join(folder, "config"), { server }, { exec });
   }
 
-  test("runs once for all that wait, is told about its cluster, and runs again before its token expires and after a 401", async () => {
+  test("runs once for 3 concurrent requests and once after 401, and receives the cluster info", async () => {
     await using server = await startApiServer({ tls: false });
     await using folder = await createTemporaryFolder();
     const runs = join(folder.path, "runs");
@@ -272,7 +282,7 @@ suite("an authentication plugin", (test) => {
     assert.is(lines.length, 2, "once for the three, and once after their 401");
   });
 
-  test("that fails says why, and how to install it", async () => {
+  test("that fails is reported with its output or installHint", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = await writePlugin(folder.path, "http://127.0.0.1:1", 'throw new Error("log in first")');
     await using client = await load({ kubeconfig });
@@ -289,12 +299,12 @@ suite("an authentication plugin", (test) => {
   });
 });
 
-suite("a token that no header may have", (test) => {
+suite("token with control characters", (test) => {
   const server = "http://127.0.0.1:1";
   const bad = "secret\nsecret";
   const quiet = { logger: createLogger("silent"), signal: new AbortController().signal };
 
-  test("in the token file of a kubeconfig ends the load, with the name of the file", async () => {
+  test("in a token file fails the load with the name of the file", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = await writeConfig(join(folder.path, "config"), { server }, { tokenFile: "token" });
     for (const token of [bad, "secret\u0000", "secret\r\nX-Remote-User: admin"]) {
@@ -308,7 +318,7 @@ suite("a token that no header may have", (test) => {
     assert.is(authorization, "Bearer fine");
   });
 
-  test("from a plugin ends the start of an operator, with the name of the plugin", async () => {
+  test("from a plugin fails the start with the name of the plugin", async () => {
     await using folder = await createTemporaryFolder();
     const status = { token: bad };
     const source = `console.log(${JSON.stringify(JSON.stringify({ kind: "ExecCredential", status }))})`;
@@ -323,7 +333,7 @@ suite("a token that no header may have", (test) => {
     }
   });
 
-  test("of a service account fails the first request, with the name of the file", async () => {
+  test("of a service account fails the first request with the name of the file", async () => {
     await using folder = await createTemporaryFolder();
     const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: "1" };
     await writeFile(join(folder.path, "token"), bad);
@@ -333,7 +343,7 @@ suite("a token that no header may have", (test) => {
   });
 });
 
-suite("authorities that are replaced", (test) => {
+suite("CA rotation", (test) => {
   const ways: { readonly [way: string]: (server: ApiServer, folder: string) => Promise<Connection> } = {
     "a kubeconfig": async ({ url, token }, folder) => {
       const cluster = { server: url, "certificate-authority": "ca.crt" };
@@ -346,7 +356,7 @@ suite("authorities that are replaced", (test) => {
     },
   };
   for (const [way, connect] of Object.entries(ways))
-    test(`are read again from the file of ${way}, and the client connects again`, async () => {
+    test(`reads the file of ${way} again, and reconnects`, async () => {
       await using folder = await createTemporaryFolder();
       const first = await startApiServer();
       const caFile = join(folder.path, "ca.crt");
@@ -362,7 +372,7 @@ suite("authorities that are replaced", (test) => {
 
   for (const [way, connect] of Object.entries(ways))
     for (const state of ["empty", "missing"] as const)
-      test(`of ${way} stay as they were while the file is ${state}`, async () => {
+      test(`keeps the current CA of ${way} while the file is ${state}`, async () => {
         await using folder = await createTemporaryFolder();
         const dataDir = join(folder.path, "data");
         const first = await startApiServer({ dataDir });
@@ -387,8 +397,8 @@ suite("authorities that are replaced", (test) => {
       });
 });
 
-suite("credentials that never come", (test) => {
-  test("fail the request after a while, and the next one asks again", async () => {
+suite("hanging credentials function", (test) => {
+  test("fails the request after credentialsTimeoutMs, and is called again for the next one", async () => {
     await using server = await startApiServer({ tls: false });
     const given = createConnection({ url: server.url, token: server.token });
     let asked = 0;

@@ -46,8 +46,8 @@ async function untilGone(server: ApiServer, client: ApiClient): Promise<boolean>
   return (await client.get(ConfigMap, text)) !== undefined;
 }
 
-suite("a creation that lands after the stop of its operator, when its primary is being deleted", (test) => {
-  test.thorough("is undone before the primary goes: it lands before the next start", async () => {
+suite("in-flight creation at shutdown", (test) => {
+  test.thorough("that lands before the next start is deleted before the finalizer is removed", async () => {
     await using server = await startPageServer();
     await using client = await withClient(server);
     await using page = createPageOperator(server, IN_A_HURRY);
@@ -58,7 +58,7 @@ suite("a creation that lands after the stop of its operator, when its primary is
     assert.is(await untilGone(server, client), false);
   });
 
-  test("is undone before the primary goes: it lands after the next start", async () => {
+  test("that lands after the next start is deleted before the finalizer is removed", async () => {
     await using server = await startPageServer();
     await using client = await withClient(server);
     await using page = createPageOperator(server, IN_A_HURRY);
@@ -68,7 +68,7 @@ suite("a creation that lands after the stop of its operator, when its primary is
     assert.is(await untilGone(server, client), false);
   });
 
-  test.thorough("is undone by the next process before the primary goes", async () => {
+  test.thorough("is deleted by the next process before it removes the finalizer", async () => {
     await using server = await startPageServer();
     await using client = await withClient(server);
     const program = () =>

@@ -28,8 +28,8 @@ const untilLeading = (replica: PageOperator) => waitFor("it leads", () => isLead
 const writesOf = ({ requests }: PageOperator) => requests.filter((line) => !line.startsWith("GET"));
 const leaseOf = (replica: PageOperator) => replica.operator.client.get({ definition: LEASE }, ref);
 
-suite("replicas of an operator", (test) => {
-  test("one of them writes; the others know everything, write nothing, and are healthy", async () => {
+suite("leader election", (test) => {
+  test("lets only the leader reconcile and write, while the standby is healthy and rejects writes", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);
     await untilLeading(leader);
@@ -49,7 +49,7 @@ suite("replicas of an operator", (test) => {
     );
   });
 
-  test("one whose controller got another name waits for the leader with the former one", async () => {
+  test("makes a replica with formerNames wait for the leader with the former name", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);
     await untilLeading(leader);
@@ -64,7 +64,7 @@ suite("replicas of an operator", (test) => {
     await waitFor("it reconciles", () => renamed.events.length > 0);
   });
 
-  test("one that does not lead reconciles nothing either when it takes up other namespaces", async () => {
+  test("keeps a standby from reconciling when its namespaces change", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);
     await untilLeading(leader);
@@ -78,7 +78,7 @@ suite("replicas of an operator", (test) => {
     await waitFor("it reconciles", () => other.events.length > 0);
   });
 
-  test("each is told who leads, and when it leads no more", async () => {
+  test("notifies onLeadership of each replica about gained, lost and other leadership", async () => {
     await using server = await startPageServer();
     const told: string[] = [];
     const observed = (who: string) => ({
@@ -94,7 +94,7 @@ suite("replicas of an operator", (test) => {
     assert.equal(told, ["first leads", "second knows another", "first knows none", "second leads"]);
   });
 
-  test("the next one leads long before the Lease would end, reconciles what changed, and the one before has sent nothing more", async () => {
+  test("lets the standby take over and reconcile after the leader stopped, which sends no more requests", async () => {
     await using server = await startPageServer();
     await using leader = await startReplica(server);
     await untilLeading(leader);
@@ -115,7 +115,7 @@ suite("replicas of an operator", (test) => {
     assert.is(holderOf(lease), other.operator.health().leadership?.identity);
   });
 
-  test("the token of a reconcile grows with every leader", async () => {
+  test("increases the fencingToken with each leader, and omits it without leader election", async () => {
     await using server = await startPageServer();
     const tokens: unknown[] = [];
     const reconciler = {
@@ -133,7 +133,7 @@ suite("replicas of an operator", (test) => {
     assert.is(tokens.at(-1), undefined);
   });
 
-  test("what is polled is polled by the leader alone", async () => {
+  test("lets only the leader poll external resources", async () => {
     await using server = await startPageServer();
     const polls = new Map<string, number>();
     const accountOf = (who: string): ExternalDependent => ({
@@ -160,7 +160,7 @@ suite("replicas of an operator", (test) => {
     assert.ok(isLeading(other));
   });
 
-  test("one that cannot renew stops to write before another one may, repeats nothing, and stands by again", async () => {
+  test("stops writing before the lease expires and returns to standby", async () => {
     await using server = await startPageServer();
     await using replica = await startReplica(server);
     await untilLeading(replica);
@@ -185,7 +185,7 @@ suite("replicas of an operator", (test) => {
     assert.ok(replica.logs.some((line) => /^error lost leadership: its Lease was not renewed for/.test(line)));
   });
 
-  test("a leader whose Lease another client empties stops writing at once, and one of them leads", async () => {
+  test("reports lost leadership when another client clears the holder, and acquires the Lease again", async () => {
     await using server = await startPageServer();
     // It takes the free Lease again within milliseconds: a look at its health may miss that it led no more.
     const told: boolean[] = [];
@@ -213,7 +213,7 @@ suite("replicas of an operator", (test) => {
     await admin.operator.stop();
   });
 
-  test("one whose reconcile does not end keeps the Lease from the others when it stops", async () => {
+  test("keeps the Lease on shutdown while a reconcile is still running", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: () => new Promise<void>(() => {}) };
     await using leader = await startReplica(server, { reconciler, operator: { stopTimeoutMs: 200 } });
@@ -226,7 +226,7 @@ suite("replicas of an operator", (test) => {
     assert.is(holderOf(await leaseOf(admin)), identity);
   });
 
-  test("one that gave up a creation a moment ago, which may still land, keeps the Lease when it stops", async () => {
+  test("keeps the Lease on shutdown while an aborted creation may still land", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text", { deletion: "ordered", timeoutMs: 300 })];
     await using leader = await startReplica(server, { dependents });
@@ -242,7 +242,7 @@ suite("replicas of an operator", (test) => {
     assert.is(holderOf(await leaseOf(admin)), identity);
   });
 
-  test("one that may not write its Lease does not start, and names what is missing", async () => {
+  test("fails the start without permission for Leases, and names the permission", async () => {
     await using server = await startPageServer();
     const denied = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", metadata: {} };
     const body = JSON.stringify({ ...denied, status: { allowed: false } });
@@ -255,7 +255,7 @@ suite("replicas of an operator", (test) => {
     );
   });
 
-  test("settings that cannot work are refused when the operator is made", async () => {
+  test("rejects inconsistent durations and a missing namespace", async () => {
     await using server = await startPageServer();
     const make = async () => createPageOperator(server, { operator: { leaderElection: { leaseDurationMs: 2_000 } } });
     assert.match(await failureOf(make), /^leaderElection: leaseDuration \(2000 ms\) has to be above renewDeadline/);

@@ -50,8 +50,8 @@ const outcomeOf = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-suite("life cycle races", (test) => {
-  test("of two starts after a stop only one takes place", async () => {
+suite("concurrent start and stop", (test) => {
+  test("accepts only one of two starts after a stop", async () => {
     await using page = await startPageOperator();
     const stopped = page.operator.stop();
     const starts = [outcomeOf(page.operator.start()), outcomeOf(page.operator.start())];
@@ -61,7 +61,7 @@ suite("life cycle races", (test) => {
     await untilText(page, "first");
   });
 
-  test("a start waits for reconciles that the stop before left under way", async () => {
+  test("delays a start until reconciles of the previous run have returned", async () => {
     await using server = await startPageServer();
     let letGo = () => {};
     const hanging = new Promise<void>((resolve) => (letGo = resolve));
@@ -94,7 +94,7 @@ suite("life cycle races", (test) => {
     assert.is(mostAtOnce, 1);
   });
 
-  test("a stop during a restart that waits for the stop before takes place", async () => {
+  test("aborts a start that waits for the previous stop", async () => {
     await using page = await startPageOperator();
     const first = page.operator.stop();
     const restarted = outcomeOf(page.operator.start());
@@ -107,7 +107,7 @@ suite("life cycle races", (test) => {
     assert.is(page.server.requests.length, open, "nothing is asked any more");
   });
 
-  test("sources that were to start after one that is stopped while it starts are not started", async () => {
+  test("starts no further event sources if the operator is stopped during the start", async () => {
     await using server = await startPageServer();
     const first = gatedSource({ name: "first", startPriority: "first" });
     const other = gatedSource({ name: "other" });
@@ -124,7 +124,7 @@ suite("life cycle races", (test) => {
     );
   });
 
-  test("a source that cannot start does not hold up the operator once it is deregistered", async () => {
+  test("completes a start once event sources that cannot start are deregistered", async () => {
     await using server = await startPageServer();
     const hanging = gatedSource({ name: "hanging" });
     const missing = informerSource({ name: "missing", resource: Missing, mapper: () => [] });
@@ -136,7 +136,7 @@ suite("life cycle races", (test) => {
     assert.is(await Promise.race([started, sleep(3_000).then(() => "still starting")]), "done");
   });
 
-  test("a start waits for the namespaces that are watched by then, and not for those that were", async () => {
+  test("waits only for the namespaces that are watched by then", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { namespaces: ["closed"] });
     server.faults.add({ namespace: "closed", forbid: true });
@@ -151,7 +151,7 @@ suite("life cycle races", (test) => {
     await untilText(page, "first");
   });
 
-  test("a change of namespaces during the first list takes place, and the start goes on", async () => {
+  test("applies a change of namespaces during the initial list", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { namespaces: ["default"] });
     const slow = server.faults.add({ verb: "watch", path: "/namespaces/default/pages", times: 1, delayMs: 300 });
@@ -172,7 +172,7 @@ suite("life cycle races", (test) => {
     );
   });
 
-  test("of several changes of namespaces no reconcile begins before the last is over", async () => {
+  test("delays reconciles until the last of several changes of namespaces is complete", async () => {
     await using page = await startPageOperator({ namespaces: ["default"] });
     await createPage(page);
     await untilText(page, "first");
@@ -191,7 +191,7 @@ suite("life cycle races", (test) => {
     await untilText(page, "second");
   });
 
-  test("what is no name of a namespace is refused, and everything stays as it is", async () => {
+  test("rejects invalid namespace names, and keeps the current namespaces", async () => {
     await using page = await startPageOperator({ namespaces: ["default"] });
     const controller = page.operator.controller("page");
     for (const [namespaces, what] of [
@@ -210,7 +210,7 @@ suite("life cycle races", (test) => {
     );
   });
 
-  test("a source that is registered while the namespaces change follows them", async () => {
+  test("applies a change of namespaces to an event source registered in the meantime", async () => {
     await using page = await startPageOperator({ namespaces: ["default"] });
     await page.operator.client.create(
       { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } },
@@ -228,7 +228,7 @@ suite("life cycle races", (test) => {
     await waitFor("the source sees the new namespace", () => secrets.list().length === 1, { timeoutMs: 3_000 });
   });
 
-  test("what a source had looked up in the primaries goes with it", async () => {
+  test("stops calling primaryToSecondary of a deregistered event source", async () => {
     await using page = await startPageOperator();
     let calls = 0;
     const primaryToSecondary = () => {
@@ -246,7 +246,7 @@ suite("life cycle races", (test) => {
     assert.is(calls, before);
   });
 
-  test("a dependent that is activated by a reconcile that outlives the stop is not watched", async () => {
+  test("logs no watch failure for a dependent activated by a reconcile that outlives the stop", async () => {
     await using server = await startPageServer();
     let activate: ((isActive: boolean) => void) | undefined;
     const activationCondition = () => new Promise<boolean>((resolve) => (activate = resolve));
@@ -264,7 +264,7 @@ suite("life cycle races", (test) => {
     );
   });
 
-  test("a primary that is deleted does not wait for what its reconcile tries again", async () => {
+  test("aborts a request that waits for Retry-After: 15 when its primary is deleted", async () => {
     await using server = await startPageServer();
     const cleaned: string[] = [];
     const reconciler = {
@@ -288,7 +288,7 @@ suite("life cycle races", (test) => {
     assert.match(loud[0]!, /one-text waits 15 s: 429/);
   });
 
-  test("a reconciler that waits for its signal ends when its primary is marked for deletion", async () => {
+  test("aborts the signal of a reconcile when its primary is deleted", async () => {
     await using server = await startPageServer();
     const seen: string[] = [];
     const reconciler = {

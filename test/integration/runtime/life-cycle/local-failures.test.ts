@@ -32,9 +32,9 @@ async function readyz({ logs }: RecordedOperator) {
   return { status: response.status, text: await response.text() };
 }
 
-suite("a namespace that the operator may not read", (test) => {
+suite("unreadable namespace", (test) => {
   test(
-    "does not stop the others at the start, and is served as soon as it may be read",
+    "does not block other namespaces at startup, and is reconciled once it is readable",
     async () => {
       await using space = await openSpace();
       const { a, b, forbid, allow, operator, sample, setValue, untilValue, valueOf } = await createTenants(space);
@@ -68,7 +68,7 @@ suite("a namespace that the operator may not read", (test) => {
   );
 
   test(
-    "does not stop the others when it is added, and is served as soon as it may be read",
+    "does not block other namespaces when it is added, and is reconciled once it is readable",
     async () => {
       await using space = await openSpace();
       const { a, b, forbid, allow, operator, sample, setValue, untilValue } = await createTenants(space);
@@ -89,7 +89,7 @@ suite("a namespace that the operator may not read", (test) => {
   );
 
   test(
-    "does not stop the others while it does not exist, and is served as soon as it is created",
+    "that does not exist yet blocks no other, and is reconciled once it is created",
     async () => {
       await using space = await openSpace();
       const { a, allow, operator, sample, setValue, untilValue } = await createTenants(space);
@@ -112,7 +112,7 @@ suite("a namespace that the operator may not read", (test) => {
   );
 
   test(
-    "does not stop the others while it is deleted with its rights, nor at the next start, and is served when it is created again",
+    "that is deleted with its RBAC rules blocks no other, and is reconciled once it is recreated",
     async () => {
       await using space = await openSimulated();
       const { a, b, allow, operator, sample, setValue, untilValue } = await createTenants(space);
@@ -141,7 +141,7 @@ suite("a namespace that the operator may not read", (test) => {
   );
 
   test(
-    "stops all of them where that is stated, and is named",
+    "fails the start with watchFailurePolicy: block",
     async () => {
       await using space = await openSpace();
       const { a, b, forbid, operator, sample } = await createTenants(space);
@@ -156,9 +156,9 @@ suite("a namespace that the operator may not read", (test) => {
   );
 });
 
-suite("a kind that the operator may not read in one namespace", (test) => {
+suite("unreadable kind in one namespace", (test) => {
   test(
-    "holds up the primaries there and no others, says so about each, and nothing is written or deleted meanwhile",
+    "blocks reconcile and cleanup only of primaries in that namespace, with an Event",
     async () => {
       await using space = await openSpace();
       const tenants = await createTenants(space);
@@ -193,7 +193,7 @@ suite("a kind that the operator may not read in one namespace", (test) => {
   );
 
   test(
-    "does not hold up the pruning of others, and nothing there is pruned",
+    "delays pruning only in that namespace",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, operator, sample, untilValue, valueOf } = await createTenants(space);
@@ -221,7 +221,7 @@ suite("a kind that the operator may not read in one namespace", (test) => {
   );
 
   test(
-    "holds up a primary elsewhere whose dependent lives there, also its deletion",
+    "blocks a primary in another namespace whose dependent is there, including its deletion",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, operator, sample, setValue, untilValue, valueOf } = await createTenants(space);
@@ -269,7 +269,7 @@ suite("a kind that the operator may not read in one namespace", (test) => {
     ["labels", byLabel(Sample, { name: "example.com/sample" })],
   ] as const)
     test(
-      `as an event source that maps within its namespace by ${how}, holds up the primaries there and no others`,
+      `of an event source that maps within its namespace by ${how} blocks only primaries there`,
       async () => {
         await using space = await openSpace();
         const { a, b, allow, operator, sample, untilValue, notesOf } = await createTenants(space);
@@ -288,7 +288,7 @@ suite("a kind that the operator may not read in one namespace", (test) => {
     );
 
   test(
-    "as an event source that maps to primaries of other namespaces, holds up these as well",
+    "of an event source that maps to other namespaces blocks primaries there, too",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, operator, sample, untilValue } = await createTenants(space);
@@ -319,9 +319,9 @@ suite("a kind that the operator may not read in one namespace", (test) => {
   );
 });
 
-suite("a kind that the operator may not read anywhere", (test) => {
+suite("unreadable kind in all namespaces", (test) => {
   test(
-    "stops neither the start nor other controllers, and the probe says that nothing can be served",
+    "blocks neither the start nor other controllers, and readyz returns 503",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, operator, sample, untilValue } = await createTenants(space);
@@ -364,7 +364,7 @@ suite("a kind that the operator may not read anywhere", (test) => {
   );
 
   test(
-    "is asked for by a replica that stands by, too, which serves the others when it leads",
+    "does not keep a standby from taking over and reconciling readable namespaces",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, forbid, operator, sample, untilValue } = await createTenants(space);
@@ -391,7 +391,7 @@ suite("a kind that the operator may not read anywhere", (test) => {
   );
 
   test(
-    "holds up primaries without a namespace if they may have objects there",
+    "blocks cluster-scoped primaries that may have dependents there",
     async () => {
       await using space = await openSpace();
       const { a, b, allow, operator, untilValue } = await createTenants(space);
@@ -426,8 +426,8 @@ suite("a kind that the operator may not read anywhere", (test) => {
   );
 });
 
-suite("an operator whose watches all begin", (test) => {
-  test("asks for no more than before: a restart writes nothing, and lists each kind once a namespace", async () => {
+suite("restart with readable namespaces", (test) => {
+  test("reconciles all primaries without sending requests besides its watches", async () => {
     await using space = await openSpace();
     const { a, b, operator, sample, untilValue } = await createTenants(space);
     const controllers = [dependentController([configOf("config")])];

@@ -21,7 +21,7 @@ const ONE = { name: "one", namespace: "default" };
 const CHILD = { name: "one-text", namespace: "default" };
 
 suite("operator", (test) => {
-  test("a primary gets its dependents and its status, in one reconcile and with one request each", async () => {
+  test("creates a dependent and the status in one reconcile with one request each", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -38,7 +38,7 @@ suite("operator", (test) => {
     ]);
   });
 
-  test("a second pass makes no request", async () => {
+  test("sends no requests when a resync finds no drift", async () => {
     await using page = await startPageOperator({ maxReconciliationIntervalMs: 50 });
     await createPage(page);
     await untilText(page, "first");
@@ -49,7 +49,7 @@ suite("operator", (test) => {
     assert.equal(page.events.at(-1)!.workflow?.dependents, { text: { kind: "unchanged", isReady: true } });
   });
 
-  test("a number of reconciles at once that would stop all of them is refused", async () => {
+  test("rejects 0 and NaN for maxConcurrentReconciles", async () => {
     await using page = await startPageOperator();
     const controller = page.operator.controller("page");
     for (const count of [0, NaN])
@@ -62,7 +62,7 @@ suite("operator", (test) => {
     await untilText(page, "first");
   });
 
-  test("after a restart of the operator nothing is written", async () => {
+  test("writes nothing after a restart", async () => {
     await using server = await startPageServer();
     {
       await using page = createPageOperator(server);
@@ -79,7 +79,7 @@ suite("operator", (test) => {
     assert.is(again.events.length, 1);
   });
 
-  test("a change of the primary is applied in one reconcile", async () => {
+  test("applies a change of the primary in one reconcile", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -91,7 +91,7 @@ suite("operator", (test) => {
     assert.is(page.events.length, before + 1);
   });
 
-  test("what others change or delete is repaired", async () => {
+  test("restores dependents that were modified or deleted", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -109,7 +109,7 @@ suite("operator", (test) => {
     );
   });
 
-  test("what others add is left alone, and causes no write", async () => {
+  test("ignores fields added by other managers", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -121,7 +121,7 @@ suite("operator", (test) => {
     assert.is((await page.operator.client.get(ConfigMap, CHILD))?.data?.["theirs"], "x");
   });
 
-  test("an unchanged Secret with stringData costs no request", async () => {
+  test("sends no request for an unchanged Secret with stringData", async () => {
     await using server = await startPageServer();
     const secret = configMapOf("secret", {
       resource: Secret.definition,
@@ -139,7 +139,7 @@ suite("operator", (test) => {
     });
   });
 
-  test("a status field that the schema does not have fails with its path", async () => {
+  test("fails if the status has a field that the schema lacks, and names its path", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: () => ({ status: { text: "known", odd: 1 } }) };
     await using page = createPageOperator(server, { reconciler, dependents: [] });
@@ -150,7 +150,7 @@ suite("operator", (test) => {
     assert.match((error as Error).message, ".status.odd: field not declared in schema");
   });
 
-  test("the finalizer is added before anything is made and removed after everything is gone", async () => {
+  test("adds the finalizer before dependents are created and removes it after they are deleted", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("a", { deletion: "ordered" }),
@@ -180,7 +180,7 @@ suite("operator", (test) => {
     assert.is(page.events.at(-1)?.error, undefined);
   });
 
-  test("finalizers of others stay where they are", async () => {
+  test("keeps finalizers of other controllers", async () => {
     await using server = await startPageServer();
     const reconciler = { ...textReconciler, cleanup: () => {} };
     await using page = createPageOperator(server, { reconciler });
@@ -200,7 +200,7 @@ suite("operator", (test) => {
     assert.is(page.events.length, before, "a terminating primary without our finalizer is left alone");
   });
 
-  test("a desired that throws or is refused fails alone, and the message says why", async () => {
+  test("fails only a dependent whose desired() throws or is rejected, and gives the reason", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("good"),
@@ -233,7 +233,7 @@ suite("operator", (test) => {
     assert.ok(page.events[0]!.retryAfterMs! >= 100 && page.events[0]!.retryAfterMs! <= 120);
   });
 
-  test("an object of somebody else is not taken over", async () => {
+  test("does not adopt an existing object by default", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
     await page.operator.client.create(ConfigMap, { metadata: CHILD, data: { text: "theirs" } });
@@ -245,7 +245,7 @@ suite("operator", (test) => {
     assert.is(await textOf(page), "theirs");
   });
 
-  test("a reconcile under way is finished before the operator stops", async () => {
+  test("finishes a running reconcile before it stops", async () => {
     await using server = await startPageServer();
     let finish = () => {};
     const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
@@ -262,7 +262,7 @@ suite("operator", (test) => {
     assert.is(page.events.length, 1);
   });
 
-  test("a function that never returns stops neither other primaries nor, for long, the operator", async () => {
+  test("reconciles other primaries and stops in time although a function never returns", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text"),
@@ -284,7 +284,7 @@ suite("operator", (test) => {
     assert.ok(page.logs.some((line) => line.startsWith("warn stopped with reconciles still in progress")));
   });
 
-  test("a primary that is deleted while it is reconciled is not brought back", async () => {
+  test("does not recreate a primary deleted during its reconcile", async () => {
     await using server = await startPageServer();
     let go = () => {};
     const reconciler = {
@@ -308,7 +308,7 @@ suite("operator", (test) => {
     assert.is(await page.operator.client.get(Page, ONE), undefined);
   });
 
-  test("a primary that was made anew while it was reconciled ends with its own status", async () => {
+  test("writes the status of a recreated primary and not that of its predecessor", async () => {
     await using server = await startPageServer();
     const waiting: (() => void)[] = [];
     const reconciler = {
@@ -333,7 +333,7 @@ suite("operator", (test) => {
     });
   });
 
-  test("the finalizer is not put on a primary that is gone", async () => {
+  test("does not recreate a deleted primary when it adds the finalizer", async () => {
     await using server = await startPageServer();
     const reconciler = { ...textReconciler, cleanup: () => {} };
     await using page = createPageOperator(server, { reconciler });

@@ -10,8 +10,8 @@ import { programOf, run } from "./programs.js";
 
 const NOWHERE = "http://127.0.0.1:1";
 
-suite("the process of an operator", (test) => {
-  test("runOperator exits with 1 when START_TIMEOUT is over, and says why", async () => {
+suite("operator process", (test) => {
+  test("exits with 1 after START_TIMEOUT, and gives the reason", async () => {
     const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT: "5s" });
     assert.is(await ended, 1);
     const { level, message } = lines().at(-1)!;
@@ -20,7 +20,7 @@ suite("the process of an operator", (test) => {
     assert.match(message, NOWHERE);
   });
 
-  test("the certificate of the API server is verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+  test("verifies the certificate of the API server despite NODE_TLS_REJECT_UNAUTHORIZED=0", async () => {
     await using server = await startApiServer({ tls: true });
     const env = { START_TIMEOUT: "2s", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
     const { url, token } = server;
@@ -30,7 +30,7 @@ suite("the process of an operator", (test) => {
     assert.is(server.requests.length, 0);
   });
 
-  test("the certificate of an HTTPS proxy is verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says", async () => {
+  test("verifies the certificate of an HTTPS proxy despite NODE_TLS_REJECT_UNAUTHORIZED=0", async () => {
     await using proxy = await startApiServer({ tls: true });
     const env = { START_TIMEOUT: "2s", NODE_TLS_REJECT_UNAUTHORIZED: "0", HTTPS_PROXY: proxy.url };
     const { ended, output } = run(programOf({ url: "https://example.invalid" }), env);
@@ -38,7 +38,7 @@ suite("the process of an operator", (test) => {
     assert.match(output(), /self-signed certificate|unable to verify the first certificate/);
   });
 
-  test("a connection that verifies no certificate is one warning, which names where that is set", async () => {
+  test("logs one warning with the kubeconfig context if insecure-skip-tls-verify is set", async () => {
     await using server = await startApiServer({ tls: true, crds: [pageCrd] });
     await using temporary = await createTemporaryFolder();
     const kubeconfig = join(temporary.path, "config");
@@ -66,7 +66,7 @@ suite("the process of an operator", (test) => {
     );
   });
 
-  test("runOperator without controllers exits with 1, and says so", async () => {
+  test("exits with 1 without controllers", async () => {
     const { ended, lines } = run(programOf({ url: NOWHERE }).replace("[controller]", "[]"));
     assert.is(await ended, 1);
     assert.equal(
@@ -75,7 +75,7 @@ suite("the process of an operator", (test) => {
     );
   });
 
-  test("runOperator stops with 0 at SIGTERM, before and after the start", async () => {
+  test("exits with 0 on SIGTERM, before and after the start", async () => {
     await using server = await startPageServer();
     for (const url of [NOWHERE, server.url]) {
       const { child, ended, output } = run(programOf({ url, token: server.token }));
@@ -85,24 +85,21 @@ suite("the process of an operator", (test) => {
     }
   });
 
-  test.thorough(
-    "runOperator resolves after the stop, so that the user may close what is open, and the process ends",
-    async () => {
-      await using server = await startPageServer();
-      const { child, ended, started, output } = run(
-        programOf(server, {
-          before: "const keepsAlive = setInterval(() => {}, 1_000);",
-          after: 'console.error("closed by the user");',
-        }),
-      );
-      await started();
-      child.kill("SIGTERM");
-      assert.is(await ended, 0, output());
-      assert.match(output(), "closed by the user");
-    },
-  );
+  test.thorough("runs code after runOperator() and exits with 0 on SIGTERM", async () => {
+    await using server = await startPageServer();
+    const { child, ended, started, output } = run(
+      programOf(server, {
+        before: "const keepsAlive = setInterval(() => {}, 1_000);",
+        after: 'console.error("closed by the user");',
+      }),
+    );
+    await started();
+    child.kill("SIGTERM");
+    assert.is(await ended, 0, output());
+    assert.match(output(), "closed by the user");
+  });
 
-  test("the loss of the leadership ends the process with 1, before another one may lead", async () => {
+  test("exits with 1 when it loses leadership, before the lease expires", async () => {
     await using server = await startPageServer();
     const times = "leaseDurationMs: 3_000, renewDeadlineMs: 1_000, retryPeriodMs: 200";
     const { ended, lines, started } = run(
@@ -119,7 +116,7 @@ suite("the process of an operator", (test) => {
     );
   });
 
-  test.thorough("a signal that is aborted stops the operator, and leaves the process to its owner", async () => {
+  test.thorough("stops the operator when the given signal is aborted, and keeps the process running", async () => {
     await using server = await startPageServer();
     const { ended, lines, output } = run(
       programOf(server, {
@@ -135,7 +132,7 @@ suite("the process of an operator", (test) => {
     assert.match(output(), "the owner goes on");
   });
 
-  test.thorough("a reconcile that does not end at the stop makes the exit code 1", async () => {
+  test.thorough("exits with 1 if a reconcile does not return during shutdown", async () => {
     await using server = await startPageServer();
     const path = "/apis/example.com/v1/namespaces/default/pages";
     const { child, ended, lines, output } = run(
@@ -154,10 +151,10 @@ suite("the process of an operator", (test) => {
   });
 
   for (const [what, code] of [
-    ["a floating promise that is rejected", "const lost = Promise.reject(new Error('lost by the user'));"],
-    ["a throw in a timer", "setTimeout(() => { throw new Error('lost by the user'); }, 10);"],
+    ["an unhandled rejection", "const lost = Promise.reject(new Error('lost by the user'));"],
+    ["an error thrown in a timer", "setTimeout(() => { throw new Error('lost by the user'); }, 10);"],
   ] as const)
-    test(`${what} ends the process with 1, and one line with the stack`, async () => {
+    test(`exits with 1 and one line with the stack after ${what}`, async () => {
       await using server = await startPageServer();
       const { ended, lines, output } = run(programOf(server, { before: `setTimeout(() => { ${code} }, 1_000);` }));
       assert.is(await ended, 1, output());

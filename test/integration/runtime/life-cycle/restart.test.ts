@@ -16,7 +16,7 @@ import {
 } from "../page-operator.js";
 
 suite("operator restart", (test) => {
-  test("an operator that was stopped starts again, and reconciles what changed meanwhile", async () => {
+  test("reconciles changes made while the operator was stopped", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
     await using other = createPageOperator(server);
@@ -31,12 +31,12 @@ suite("operator restart", (test) => {
     await waitFor("the reconcile ends", () => page.events.length > before);
   });
 
-  test("an operator that runs is not started twice", async () => {
+  test("rejects a second start of a running operator", async () => {
     await using page = await startPageOperator();
     assert.is(await failureOf(() => page.operator.start()), "operator is already started");
   });
 
-  test("an operator without controllers starts, and is a client and no more", async () => {
+  test("provides a client without controllers", async () => {
     await using server = await startPageServer();
     const operator = createOperator({ connection: server, controllers: [] });
     await operator.start();
@@ -46,7 +46,7 @@ suite("operator restart", (test) => {
     assert.is(await operator.stop(), true);
   });
 
-  test("event sources are made once for every start, however often there is a reconcile", async () => {
+  test("calls eventSources() once per start", async () => {
     await using server = await startPageServer();
     let made = 0;
     const eventSources = () => {
@@ -65,14 +65,14 @@ suite("operator restart", (test) => {
     assert.is(made, 2);
   });
 
-  test("stopping an operator that was never started does nothing, as often as it is asked", async () => {
+  test("ignores repeated stops of an operator that was never started", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
     assert.is(await page.operator.stop(), true);
     assert.is(await page.operator.stop(), true);
   });
 
-  test("a controller is there while the operator is started, and not before or afterwards", async () => {
+  test("provides a controller only while the operator is started", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
     const missing = 'controller "page" is not available: the operator is not started';
@@ -86,7 +86,7 @@ suite("operator restart", (test) => {
     assert.throws(() => page.operator.controller("page"), new RegExp(missing));
   });
 
-  test("a start that failed leaves nothing behind, and the next one may succeed", async () => {
+  test("reports the same reason again when a failed start is repeated", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
     assert.match(
@@ -97,13 +97,13 @@ suite("operator restart", (test) => {
   });
 });
 
-suite("CRD check", (test) => {
-  test("an operator for kinds that the cluster has as it expects them starts", async () => {
+suite("checkCrds", (test) => {
+  test("accepts an installed kind", async () => {
     await using page = await startPageOperator({ operator: { checkCrds: true } });
     assert.is((await page.operator.client.list(Page)).length, 0);
   });
 
-  test("a kind that is not installed is said at once", async () => {
+  test("fails if a kind is not installed, and names the remedy", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: { checkCrds: true } });
     const message = await failureOf(() => page.operator.start());
@@ -113,7 +113,7 @@ suite("CRD check", (test) => {
     );
   });
 
-  test("a kind of another scope or version than the cluster has is said, all of it in one error", async () => {
+  test("fails with all differences in scope and version in one error", async () => {
     await using server = await startPageServer();
     const connection = { url: server.url, token: server.token, ca: server.ca };
     await using operator = createOperator({
@@ -135,7 +135,7 @@ suite("CRD check", (test) => {
 });
 
 suite("restored API server", (test) => {
-  test("what it has now is followed, health says so, and nothing is written from what was before", async () => {
+  test("is detected with a warning, and nothing is written for objects that no longer exist", async () => {
     const settings = { tls: false, crds: [pageCrd], token: "the-same-before-and-after" };
     const before = await startApiServer(settings);
     await using page = createPageOperator(before, {

@@ -46,8 +46,8 @@ function run(server: ApiServer, args: readonly string[], env: NodeJS.ProcessEnv 
   };
 }
 
-suite("the settings of an operator's process", (test) => {
-  test("that are empty where a file is to be named end it with 1, and words may be in any case", async () => {
+suite("settings of an operator process", (test) => {
+  test("exit with 1 for an empty path, and accept enumerations in any case", async () => {
     await using server = await startPageServer();
     for (const [args, problem] of [
       [["--kubeconfig="], '--kubeconfig is "", and has to be a path'],
@@ -63,7 +63,7 @@ suite("the settings of an operator's process", (test) => {
     assert.equal(process.messages(), [], process.output());
   });
 
-  test("are listed by --help, which runs nothing", async () => {
+  test("are listed by --help, which starts nothing", async () => {
     await using server = await startPageServer();
     await using process = run(server, ["--help"]);
     assert.is(await process.ended, 0);
@@ -74,7 +74,7 @@ suite("the settings of an operator's process", (test) => {
   });
 
   test.thorough(
-    "that are wrong end it with 1 before it asks for anything, and are all told, with their lines",
+    "exit with 1 before any request if they are invalid, and list all problems with their lines",
     async () => {
       await using server = await startPageServer();
       await using folder = await createTemporaryFolder();
@@ -107,7 +107,7 @@ suite("the settings of an operator's process", (test) => {
     },
   );
 
-  test("hold over what the code says: a flag over the environment, that over the file", async () => {
+  test("take precedence in the order flag, environment, file, code", async () => {
     await using server = await startPageServer();
     await using folder = await createTemporaryFolder();
     await using admin = createPageOperator(server);
@@ -130,7 +130,7 @@ suite("the settings of an operator's process", (test) => {
     }
   });
 
-  test("are taken over when the file changes, as far as that is possible; the rest is named", async () => {
+  test("are reloaded when the file changes, except invalid values and those that need a restart", async () => {
     await using server = await startPageServer();
     await using folder = await createTemporaryFolder();
     await using admin = createPageOperator(server);

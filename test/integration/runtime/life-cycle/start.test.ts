@@ -36,7 +36,7 @@ async function temporaryFolder() {
 }
 
 suite("operator start", (test) => {
-  test("an unreachable server is named with its reason, and tried again until the time is up", async () => {
+  test("retries an unreachable server until startTimeoutMs, and names URL and reason", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, {
       connection: { url: NOWHERE },
@@ -50,7 +50,7 @@ suite("operator start", (test) => {
     assert.ok(page.logs.filter((line) => line.includes("trying again")).length >= 2, "it kept trying");
   });
 
-  test("a start may take any time, and options that cannot work are refused by their names", async () => {
+  test("accepts large timeouts, and rejects invalid options by name", async () => {
     await using server = await startPageServer();
     for (const startTimeoutMs of [2 ** 31, 20_000.5, Infinity]) {
       await using page = createPageOperator(server, { operator: { startTimeoutMs } });
@@ -78,7 +78,7 @@ suite("operator start", (test) => {
       assert.throws(() => createOperator({ controllers: [], ...options }), message);
   });
 
-  test("a server that comes up later is found", async () => {
+  test("waits for a server that becomes reachable later", async () => {
     await using first = await startApiServer({ tls: false });
     const { url, token } = first;
     await first.close();
@@ -92,7 +92,7 @@ suite("operator start", (test) => {
     assert.is(second.url, url);
   });
 
-  test("a kind without its definition is named with what to do, and works once it is installed", async () => {
+  test("waits for a missing CRD, and names the remedy", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server);
     const started = page.operator.start();
@@ -107,7 +107,7 @@ suite("operator start", (test) => {
     await untilText(page, "first");
   });
 
-  test("a definition that never comes makes the start fail with the same words", async () => {
+  test("fails after startTimeoutMs if the CRD is not installed", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
     const message = await failureOf(() => page.operator.start());
@@ -115,7 +115,7 @@ suite("operator start", (test) => {
     assert.not.match(message, "trying again");
   });
 
-  test("an operator that is stopped while it starts rejects, and leaves nothing behind", async () => {
+  test("is rejected if the operator is stopped during the start", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { connection: { url: NOWHERE } });
     const started = failureOf(() => page.operator.start());
@@ -124,7 +124,7 @@ suite("operator start", (test) => {
     assert.match(await started, "the operator was stopped");
   });
 
-  test("a kubeconfig that is missing, broken or without a context says so", async () => {
+  test("reports a kubeconfig that is missing, invalid or without a context", async () => {
     await using temporary = await temporaryFolder();
     const write = async (name: string, text: string) => {
       const file = join(temporary.folder, name);
@@ -164,7 +164,7 @@ suite("operator start", (test) => {
     assert.match(await failureOf(() => loadConnection({ env })), /KUBECONFIG names .*none, which does not exist/);
   });
 
-  test("an API server may be served below a path", async () => {
+  test("supports an API server with a URL path", async () => {
     await using temporary = await temporaryFolder();
     const paths: string[] = [];
     const server = createServer((request, response) => {
@@ -185,7 +185,7 @@ suite("operator start", (test) => {
     server.close();
   });
 
-  test("a kubeconfig that does not exist fails the start at once, and is named", async () => {
+  test("fails immediately if the kubeconfig does not exist", async () => {
     await using temporary = await temporaryFolder();
     const kubeconfig = join(temporary.folder, "none");
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
@@ -203,7 +203,7 @@ suite("operator start", (test) => {
   });
 
   for (const [place, env] of Object.entries({ "a pod": { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "a machine": {} }))
-    test(`${place} without any connection fails the start at once, and says where it looked`, async () => {
+    test(`fails immediately without any connection, in ${place}`, async () => {
       await using temporary = await temporaryFolder();
       const runtime = pathToFileURL(join(repositoryRoot, "runtime/dist/index.js")).href;
       const script = `import { createOperator } from "${runtime}";
@@ -218,7 +218,7 @@ suite("operator start", (test) => {
       assert.match(stdout, "no cluster to connect to: ");
     });
 
-  test("a token or a user that no header may have ends the start at once, and the field is named", async () => {
+  test("fails immediately if a token or user contains control characters, and names the field", async () => {
     await using temporary = await temporaryFolder();
     const kubeconfig = join(temporary.folder, "config");
     const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
@@ -241,7 +241,7 @@ suite("operator start", (test) => {
       );
   });
 
-  test("a pod without a token, or with empty files of its service account, says so", async () => {
+  test("reports a missing token or an empty file of the service account", async () => {
     await using temporary = await temporaryFolder();
     const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", HOME: temporary.folder };
     assert.match(
@@ -257,7 +257,7 @@ suite("operator start", (test) => {
     }
   });
 
-  test("an operator waits for its kubeconfig while it is written, and says so", async () => {
+  test("waits with a warning for a kubeconfig that is still empty", async () => {
     await using server = await startPageServer();
     await using temporary = await temporaryFolder();
     const kubeconfig = join(temporary.folder, "config");
@@ -275,7 +275,7 @@ suite("operator start", (test) => {
     assert.is(operator.client, client);
   });
 
-  test("a token file that changes is read again, and a rejected token at once", async () => {
+  test("reads the token file again after a rejected token (401)", async () => {
     await using server = await startPageServer();
     await using temporary = await temporaryFolder();
     const tokenFile = join(temporary.folder, "token");

@@ -61,8 +61,8 @@ function createRecorder() {
   };
 }
 
-suite("a function of the user", (test) => {
-  test("is marked while its synchronous part runs, whatever calls it", async () => {
+suite("user functions", (test) => {
+  test("are recorded with their primary and controller while their synchronous part runs", async () => {
     await using service = await startAccountService();
     await using space = await openSpace();
     using recorder = createRecorder();

@@ -12,8 +12,8 @@ function follow(name: string): Disposable & { readonly messages: Record<string, 
   return { messages, [Symbol.dispose]: () => unsubscribe(name, keep) };
 }
 
-suite("the channels of an operator", (test) => {
-  test("tell its start, each reconcile, and each primary that is gone", async () => {
+suite("diagnostics channels", (test) => {
+  test("publish the start, each reconcile, and each deleted primary", async () => {
     using started = follow("gen-operator.started");
     using reconciled = follow("gen-operator.reconcile");
     using deleted = follow("gen-operator.primary-deleted");

@@ -50,8 +50,8 @@ async function serve(probing: Partial<Probing> = {}, own?: Parameters<typeof cre
   return { ask, logger, levels, logs, [Symbol.asyncDispose]: () => endpoint.close() };
 }
 
-suite("the levels of the log, at the debug endpoint", (test) => {
-  test("are shown, and changed for one controller or for all of the operator", async () => {
+suite("debug endpoint log levels", (test) => {
+  test("returns the levels, and changes them for one controller or the operator", async () => {
     await using served = await serve();
     const { ask, logger, logs, levels } = served;
     levels.operator = "info";
@@ -74,7 +74,7 @@ suite("the levels of the log, at the debug endpoint", (test) => {
     assert.not.ok(logs.includes("unheard"));
   });
 
-  test("are not changed for a controller that is not there, to what is no level, or by a long body", async () => {
+  test("answers 404 for an unknown controller, 400 for an invalid level and 413 for a large body", async () => {
     await using served = await serve();
     const { ask } = served;
     assert.equal(
@@ -90,7 +90,7 @@ suite("the levels of the log, at the debug endpoint", (test) => {
     assert.equal(JSON.parse((await ask("/debug/log-levels")).text), { operator: "debug", controllers: {} });
   });
 
-  test("are not lower than what the logger of the user writes", async () => {
+  test("answers 409 for a level that the user-defined logger does not write", async () => {
     const lines: string[] = [];
     await using served = await serve({}, createLogger("warn", { write: (line) => void lines.push(line) }));
     const { status, text } = await served.ask("/debug/log-levels", { body: '{"level":"debug"}' });
@@ -101,7 +101,7 @@ suite("the levels of the log, at the debug endpoint", (test) => {
     assert.is((await served.ask("/debug/log-levels", { body: '{"level":"error"}' })).status, 200);
   });
 
-  test("are those of a process, and a later change of its file of settings has the last word", async () => {
+  test("applies to a process until its settings file changes", async () => {
     await using server = await startPageServer();
     await using folder = await createTemporaryFolder();
     const [file, debugTokenFile] = [join(folder.path, "config.yaml"), join(folder.path, "token")];
@@ -139,8 +139,8 @@ suite("the levels of the log, at the debug endpoint", (test) => {
   });
 });
 
-suite("what the debug endpoint records", (test) => {
-  test("is a CPU profile, as a file, of the seconds that were asked for", async () => {
+suite("debug endpoint profiles", (test) => {
+  test("returns a CPU profile of the requested duration, and answers 400 for an invalid one", async () => {
     const seconds: number[] = [];
     await using served = await serve({ recordCpuProfile: async (ms) => (seconds.push(ms / 1000), '{"nodes":[]}') });
     const { status, text, headers } = await served.ask("/debug/cpu-profile");
@@ -152,7 +152,7 @@ suite("what the debug endpoint records", (test) => {
     assert.equal(seconds, [10, 1.5]);
   });
 
-  test("is one thing at a time, and ends when the client goes away", async () => {
+  test("answers 409 during another recording, which ends when its client disconnects", async () => {
     let recording: AbortSignal | undefined;
     const recordCpuProfile: Probing["recordCpuProfile"] = (_, signal) =>
       new Promise((_resolve, reject) => {
@@ -174,7 +174,7 @@ suite("what the debug endpoint records", (test) => {
     assert.ok(served.logs.some((line) => line.includes("was aborted: the client went away")));
   });
 
-  test("is no heap snapshot without room for it; the answer says how much is missing", async () => {
+  test("answers 503 for a heap snapshot without enough memory, with the missing amount", async () => {
     let hasRoom = false;
     const readMemoryFacts = () => ({
       ...{ usedHeapBytes: 100 * MB, residentBytes: 200 * MB, freeBytes: 2_000 * MB },
@@ -190,7 +190,7 @@ suite("what the debug endpoint records", (test) => {
     assert.match(given.headers.get("content-disposition") ?? "", /\.heapsnapshot"$/);
   });
 
-  test("is a snapshot that another client may have after one that went away while it came", async () => {
+  test("releases a heap snapshot when its client disconnects", async () => {
     const streams: Readable[] = [];
     const takeHeapSnapshot = () => {
       const endless = new Readable({ read: () => void endless.push(Buffer.alloc(65_536)) });
@@ -208,7 +208,7 @@ suite("what the debug endpoint records", (test) => {
     assert.is((await served.ask("/debug/cpu-profile")).status, 200);
   });
 
-  test("is the process itself: a profile has its functions, and a snapshot its objects", async () => {
+  test("records a CPU profile and a heap snapshot of the process", async () => {
     const { recordCpuProfile } = await import("#runtime/operate/debug-endpoint.js");
     const { readMemoryFacts } = await import("#runtime/operate/debug-endpoint.js");
     await using served = await serve({

@@ -63,8 +63,8 @@ const stateOf = async (page: PageOperator) =>
     watches: { kind: string; objects: number; lastEventAgeMs: number }[];
   };
 
-suite("the debug endpoint of an operator", (test) => {
-  test("is closed unless it is asked for, and open to this machine alone", async () => {
+suite("debug endpoint", (test) => {
+  test("is disabled by default, and rejects addresses other than loopback", async () => {
     await using page = await startPageOperator();
     assert.is(lineOf(page, "info serves the debug"), "");
     assert.throws(
@@ -73,7 +73,7 @@ suite("the debug endpoint of an operator", (test) => {
     );
   });
 
-  test("asks for a token, which a file has that only its user may read, and that goes with it", async () => {
+  test("requires a token (401) from a file with mode 0600, which is deleted on shutdown", async () => {
     await using page = await startPageOperator({ operator: debug });
     const file = tokenFileOf(page);
     assert.is((await stat(file)).mode & 0o777, 0o600);
@@ -87,7 +87,7 @@ suite("the debug endpoint of an operator", (test) => {
     assert.not.ok(existsSync(dirname(file)));
   });
 
-  test("refuses web pages, names that lead here from elsewhere, other methods and other paths", async () => {
+  test("answers 403 for other hosts and origins, 405 for other methods and 404 for other paths", async () => {
     await using page = await startPageOperator({ operator: debug });
     assert.is((await ask(page, "/debug/state", { headers: { host: "evil.example:8082" } })).status, 403);
     assert.is((await ask(page, "/debug/state", { headers: { origin: "http://localhost" } })).status, 403);
@@ -104,7 +104,7 @@ suite("the debug endpoint of an operator", (test) => {
     }
   });
 
-  test("takes the token of a file, as that changes", async () => {
+  test("reads debugTokenFile for each request, and rejects short or invalid tokens at startup", async () => {
     await using server = await startPageServer();
     await using folder = await createTemporaryFolder();
     const debugTokenFile = join(folder.path, "token");
@@ -130,7 +130,7 @@ suite("the debug endpoint of an operator", (test) => {
     assert.is(tokenFileOf(page), "");
   });
 
-  test("says where a token can be that cannot be written", async () => {
+  test("fails the start if the token cannot be written, and names the folder", async () => {
     await using server = await startPageServer();
     await using folder = await createTemporaryFolder();
     const before = process.env["TMPDIR"];
@@ -147,8 +147,8 @@ suite("the debug endpoint of an operator", (test) => {
   });
 });
 
-suite("the state that the debug endpoint tells", (test) => {
-  test("has what runs and since when, what waits, who leads and what is watched", async () => {
+suite("debug endpoint state", (test) => {
+  test("lists running and queued primaries, leadership and watches", async () => {
     await using server = await startPageServer();
     let finish = () => {};
     const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
@@ -186,7 +186,7 @@ suite("the state that the debug endpoint tells", (test) => {
     finish();
   });
 
-  test("has who failed and when it is tried again, who is given up, and who is paused", async () => {
+  test("lists failed and paused primaries with their retry times", async () => {
     await using server = await startPageServer();
     const reconcile = () => {
       throw new Error("not yet");
@@ -212,7 +212,7 @@ suite("the state that the debug endpoint tells", (test) => {
     assert.is(givenUp!.count, 0);
   });
 
-  test("has no content of an object, and answers while the operator waits for its start", async () => {
+  test("contains no object content, and is served before the operator has started", async () => {
     await using server = await startPageServer();
     const desired = () => ({ metadata: { name: "one-secret" }, stringData: { password: "hunter2hunter2" } });
     const dependents = [configMapOf("secret", { resource: Secret.definition, desired })];

@@ -23,8 +23,8 @@ const eventsOf = async ({ operator }: PageOperator, reason: string) =>
 
 const options = { crds: [pageCrd] };
 
-suite("events", (test) => {
-  test("of one reason with fifty notes are one Event with a series of fifty, in three requests at most", async () => {
+suite("Events", (test) => {
+  test("with one reason and 50 notes become one Event with a series of 50, in at most 3 requests", async () => {
     await using server = await startTestApiServer(options);
     const reconcile = ({ context }: { context: { events: Events } }) => {
       for (let index = 0; index < 50; index++)
@@ -45,7 +45,7 @@ suite("events", (test) => {
     assert.is(page.requests.filter((line) => line.startsWith("GET") && /\/events\/./.test(line)).length, 0);
   });
 
-  test("tell of a dependent that the API server rejects", async () => {
+  test("report a dependent that the API server rejects with 422", async () => {
     await using server = await startTestApiServer(options);
     const desired = () => ({ metadata: { name: "Not A Name" }, data: {} });
     await using page = createPageOperator(server, { dependents: [configMapOf("text", { desired })] });
@@ -58,7 +58,7 @@ suite("events", (test) => {
     assert.match(event?.note ?? "", /Not A Name.*422|422.*Not A Name/s);
   });
 
-  test("that are yet to be counted are written when the operator stops", async () => {
+  test("with a pending count are written on shutdown", async () => {
     await using server = await startTestApiServer(options);
     let events: Events | undefined;
     const reconcile = ({ context }: { context: { events: Events } }) => {

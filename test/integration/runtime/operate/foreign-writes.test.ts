@@ -64,7 +64,7 @@ async function startSettled(server: ApiServer, options: PageOperatorOptions = {}
   return page;
 }
 
-suite("a second operator of a controller", (test) => {
+suite("second operator process", (test) => {
   for (const [how, write] of Object.entries({
     apply: (server: ApiServer) => apply(server, TEXT, "page"),
     patch: (server: ApiServer) => patch(server, TEXT, "page", { data: { text: "theirs" } }),
@@ -104,7 +104,7 @@ suite("a second operator of a controller", (test) => {
       assert.match(reports(page)[0] ?? "", /^warn Page "default\/one" was written at /);
     });
 
-  test("is reported once in ten minutes, and counted each time", async () => {
+  test("is logged once in 10 minutes, and counted for each write", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server);
     for (let count = 1; count <= 3; count++) {
@@ -116,7 +116,7 @@ suite("a second operator of a controller", (test) => {
     assert.is(reports(page).length, 1);
   });
 
-  test("is reported by the replica that leads, and not by one that stands by", async () => {
+  test("is reported by the leader and not by a standby", async () => {
     await using server = await startPageServer();
     const operator = { ...metrics, leaderElection: { namespace: "default" } };
     await using leader = await startSettled(server, { operator });
@@ -129,7 +129,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(standby), []);
   });
 
-  test("is nobody while another one writes its own pages, which a selector tells apart", async () => {
+  test("is not reported if its primaries do not match the labelSelector", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server, { labelSelector: "!team" });
     const other = createPageOperator(server, { labelSelector: "team" });
@@ -143,7 +143,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(page), []);
   });
 
-  test("is nobody whose writes came before this process led, or in the minute after", async () => {
+  test("is not reported for writes within the first minute", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);
     await page.operator.start();
@@ -158,7 +158,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(page), []);
   });
 
-  test("is nobody as long as this process writes, whatever others change of its objects", async () => {
+  test("is not reported for changes by other field managers", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server, { dependents: [configMapOf("text"), configMapOf("more")] });
     for (const text of ["second", "third"]) {
@@ -176,7 +176,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(page), []);
   });
 
-  test("is nobody when the answers to writes of this process are lost", async () => {
+  test("is not reported if responses to own writes are lost", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server);
     await setText(page, "second");
@@ -190,7 +190,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(page), []);
   });
 
-  test("is nobody who writes by a client of this process", async () => {
+  test("is not reported for writes of another client of this process", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server);
     const { client } = page.operator;
@@ -204,7 +204,7 @@ suite("a second operator of a controller", (test) => {
     assert.equal(reports(page), []);
   });
 
-  test("is nobody while a controller writes by PUT", async () => {
+  test("is not reported for own writes by PUT", async () => {
     await using server = await startPageServer();
     await using page = await startSettled(server, { dependents: [{ ...configMapOf("text"), serverSideApply: false }] });
     await setText(page, "second");

@@ -52,14 +52,14 @@ async function serve(handle?: EndpointHandler, more: Partial<HttpEndpointOptions
 const untilClosed = (client: RawClient, timeoutMs: number) =>
   waitFor("the connection is closed", () => client.isClosed(), { timeoutMs });
 
-suite("the HTTP servers of an operator", (test) => {
+suite("HTTP endpoint", (test) => {
   const targets: { readonly [target: string]: number } = {
     ...{ "//": 404, "//metrics": 404, "//a/metrics": 404, "/\\metrics": 404, "/%": 404, "/..": 404, "/:80": 404 },
     ...{ "http://[": 400, "http://a:99999/metrics": 400, metrics: 400, "*": 400, "?": 400, "mailto:a": 400 },
     ...{ "/metrics?%": 200, "/metrics#a": 200, "http://a/metrics": 200 },
   };
   for (const [target, status] of Object.entries(targets))
-    test(`answer ${status} to GET ${target}, and log no error`, async () => {
+    test(`answers ${status} to GET ${target} without logging an error`, async () => {
       await using server = await serve();
       using client = server.send(`GET ${target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
       await untilClosed(client, 5_000);
@@ -68,14 +68,14 @@ suite("the HTTP servers of an operator", (test) => {
     });
 
   const nonsense: { readonly [what: string]: readonly [text: string, status: number] } = {
-    "no HTTP": ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 is a TLS client\r\n\r\n", 400],
+    "a request that is not HTTP": ["\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 is a TLS client\r\n\r\n", 400],
     "a target with a space": ["GET /a b HTTP/1.1\r\nhost: a\r\n\r\n", 400],
-    "no host": ["GET /metrics HTTP/1.1\r\n\r\n", 400],
-    "two lengths": [`${GET}content-length: 1\r\ncontent-length: 2\r\n\r\n`, 400],
+    "a request without host": ["GET /metrics HTTP/1.1\r\n\r\n", 400],
+    "two content lengths": [`${GET}content-length: 1\r\ncontent-length: 2\r\n\r\n`, 400],
     "headers of 20 KB": [`${GET}a: ${"b".repeat(20_000)}\r\n\r\n`, 431],
   };
   for (const [what, [text, status]] of Object.entries(nonsense))
-    test(`answer ${status} to ${what}, close the connection, and log no error`, async () => {
+    test(`answers ${status} to ${what}, and closes the connection`, async () => {
       await using server = await serve();
       using client = server.send(text);
       await untilClosed(client, 5_000);
@@ -83,7 +83,7 @@ suite("the HTTP servers of an operator", (test) => {
       assert.equal(server.problems(), []);
     });
 
-  test("close a connection whose request is not complete after 5 s, whatever is missing", async () => {
+  test("closes a connection whose request is incomplete after 5 s", async () => {
     const levels = { ...createLeveledLogger(createLogger("silent")), names: [] };
     await using server = await serve(
       (_, request) => (request.method === "PUT" ? changeLevel(levels, request, undefined) : { status: 200, body: "" }),
@@ -109,7 +109,7 @@ suite("the HTTP servers of an operator", (test) => {
     assert.equal(server.problems(), []);
   });
 
-  test("refuse connections above a limit, and take them again once those before are gone or idle", async () => {
+  test("rejects connections above maxConnections until others are closed or idle", async () => {
     await using server = await serve(undefined, { maxConnections: 4 });
     const held = [1, 2, 3, 4].map(() => server.send(GET));
     await Promise.all(held.map(({ socket }) => once(socket, "ready")));
@@ -128,7 +128,7 @@ suite("the HTTP servers of an operator", (test) => {
     assert.equal(server.problems(), []);
   });
 
-  test("break off an answer that its client does not read", async () => {
+  test("aborts a response that its client does not read", async () => {
     let isDestroyed = false;
     const endless = () => {
       const body = new Readable({

@@ -39,8 +39,8 @@ const queue = '{name="page",controller="page"}';
 
 const OUTCOMES = ["created", "updated", "unchanged", "waiting", "deleted", "inactive", "left", "failed"];
 
-suite("the metrics of an operator", (test) => {
-  test("have the names of controller-runtime, and count what it does", async () => {
+suite("metrics", (test) => {
+  test("count reconciles, requests and dependents under the names of controller-runtime", async () => {
     await using page = await startPageOperator({ operator: metrics });
     await createPage(page);
     await untilText(page, "first");
@@ -76,7 +76,7 @@ suite("the metrics of an operator", (test) => {
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
   });
 
-  test("are 0 before anything has happened, so that a rate sees the first error", async () => {
+  test("start at 0", async () => {
     await using page = await startPageOperator({ operator: metrics });
     const { valueOf } = await scrape(page);
     for (const result of ["success", "error", "requeue", "requeue_after"])
@@ -97,7 +97,7 @@ suite("the metrics of an operator", (test) => {
     assert.is(valueOf('gen_operator_write_loops_total{controller="page",dependent="",kind="Page.v1.example.com"}'), 0);
   });
 
-  test("are 0 for external dependents and the dependents of named workflows, too, before anything has happened", async () => {
+  test("start at 0 for external dependents and named workflows", async () => {
     await using service = await startAccountService();
     await using page = await startPageOperator({
       dependents: [configMapOf("text"), accountOf("account", service)],
@@ -135,14 +135,14 @@ suite("the metrics of an operator", (test) => {
     }
   });
 
-  test("know a delay of the event loop before the first scrape", async () => {
+  test("include an event loop delay before the first scrape", async () => {
     await using page = await startPageOperator({ operator: metrics });
     for (const end = performance.now() + 1_500; performance.now() < end;);
     const { valueOf } = await scrape(page);
     assert.ok(valueOf("nodejs_eventloop_lag_max_seconds")! >= 0.9, String(valueOf("nodejs_eventloop_lag_max_seconds")));
   });
 
-  test("count no error of a reconcile that the deletion of its primary has ended", async () => {
+  test("count no error if a reconcile is aborted by the deletion of its primary", async () => {
     await using server = await startPageServer();
     let hasBegun = false;
     const dependents = [
@@ -172,7 +172,7 @@ suite("the metrics of an operator", (test) => {
     assert.is(valueOf('controller_runtime_reconcile_total{controller="page",result="requeue"}'), 1);
   });
 
-  test("count every request by its status, watches among them, and those without an answer", async () => {
+  test("count requests by status, including watches and requests without a response", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { operator: metrics });
     // The state of each kind comes by a watch, or by a list before it.
@@ -194,7 +194,7 @@ suite("the metrics of an operator", (test) => {
     await waitFor("a watch finds no server", async () => (await counted("<error>")) > 0);
   });
 
-  test("count the requests about the Lease", async () => {
+  test("count requests for the Lease", async () => {
     await using server = await startPageServer();
     const leaderElection = { namespace: "default", leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 50 };
     await using page = createPageOperator(server, { operator: { ...metrics, leaderElection }, dependents: [] });
@@ -217,7 +217,7 @@ suite("the metrics of an operator", (test) => {
     );
   });
 
-  test("count failures, those that end it, and retries", async () => {
+  test("count errors, terminal errors and retries", async () => {
     await using server = await startPageServer();
     let failures = 0;
     const reconcile = () => {
@@ -236,7 +236,7 @@ suite("the metrics of an operator", (test) => {
     assert.is(valueOf('gen_operator_given_up_primaries{controller="page"}'), 1);
   });
 
-  test("tell what is under way, what waits, and who leads, at the moment of the question", async () => {
+  test("report running and queued work and leadership at scrape time", async () => {
     await using server = await startPageServer();
     let finish = () => {};
     const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
@@ -261,7 +261,7 @@ suite("the metrics of an operator", (test) => {
     finish();
   });
 
-  test("count the watches that ended, by reason, and write loops", async () => {
+  test("count ended watches by reason, and write loops", async () => {
     await using server = await startPageServer();
     const desired = () => ({ metadata: { name: "one-text" }, data: { text: String(Math.random()) } });
     const dependents = [configMapOf("text", { desired })];
@@ -278,7 +278,7 @@ suite("the metrics of an operator", (test) => {
     await waitFor("a write waits", async () => (await scrape(page)).valueOf(postponed) === 1);
   });
 
-  test("are as many after many primaries as after a few: no label names an object", async () => {
+  test("have the same number of series for 5 and 200 primaries", async () => {
     await using page = await startPageOperator({ operator: metrics, dependents: [] });
     const create = async (from: number, to: number) => {
       for (let index = from; index < to; index++) await createPage(page, `page-${index}`);
@@ -291,7 +291,7 @@ suite("the metrics of an operator", (test) => {
     assert.is((await scrape(page)).series, series);
   });
 
-  test("are given only to tokens that the API server lets get the path, if that is asked for", async () => {
+  test("require an authorized token with metricsAuthentication (401, 403, 500)", async () => {
     await using server = await startPageServer();
     const kinds = { t: "authentication.k8s.io/v1", a: "authorization.k8s.io/v1" };
     const answers = { authenticated: true, allowed: true };
@@ -329,7 +329,7 @@ suite("the metrics of an operator", (test) => {
   });
 
   for (const denied of [["tokenreviews.authentication.k8s.io"], ["subjectaccessreviews.authorization.k8s.io"]])
-    test(`authenticates no scrape, and does not start, where it may not create ${denied.join()}`, async () => {
+    test(`fail the start with metricsAuthentication if creating ${denied.join()} is forbidden`, async () => {
       await using server = await startPageServer();
       const answer = (allowed: boolean) => ({
         status: 201,
@@ -355,7 +355,7 @@ suite("the metrics of an operator", (test) => {
       assert.match(error?.message ?? "", "deploy/metrics-authentication");
     });
 
-  test("asks for no right at the start where scrapes are not authenticated", async () => {
+  test("send no access reviews without metricsAuthentication", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { operator: metrics });
     await page.operator.start();

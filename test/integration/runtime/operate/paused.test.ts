@@ -25,8 +25,8 @@ const setPaused = ({ operator }: PageOperator, value: string | null) =>
 const writesOf = ({ requests }: PageOperator) =>
   requests.filter((line) => !line.startsWith("GET") && !line.includes("/pages/one 200") && !line.includes("/events"));
 
-suite("a primary that somebody has paused", (test) => {
-  test("is not written for, whatever happens, until it is resumed, and then everything is made up for", async () => {
+suite("paused primary", (test) => {
+  test("is not reconciled until it is resumed", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -56,7 +56,7 @@ suite("a primary that somebody has paused", (test) => {
     await untilText(page, "second");
   });
 
-  test("keeps its finalizer, and what it has, while it is deleted", async () => {
+  test("keeps its finalizer and dependents while it is being deleted", async () => {
     await using page = await startPageOperator({ dependents: [configMapOf("text", { deletion: "ordered" })] });
     await createPage(page);
     await untilText(page, "first");
@@ -70,7 +70,7 @@ suite("a primary that somebody has paused", (test) => {
     assert.is(await textOf(page), undefined);
   });
 
-  test("has a condition that says so beside what was known before, and loses it when it is resumed", async () => {
+  test("has the condition Paused beside Ready until it is resumed", async () => {
     await using page = await startPageOperator({ statusConditions: "managed", reconciler: { reconcile: () => {} } });
     await createPage(page);
     const conditions = async () =>
@@ -90,7 +90,7 @@ suite("a primary that somebody has paused", (test) => {
     assert.equal(await conditions(), { Ready: "True" });
   });
 
-  test("has the reconcile that is under way ended", async () => {
+  test("aborts the running reconcile", async () => {
     await using server = await startPageServer();
     const reasons: string[] = [];
     const reconcile = ({ context }: { context: { signal: AbortSignal } }) =>

@@ -23,8 +23,8 @@ async function ask(operator: PageOperator, path: string, method = "GET") {
 
 const probes = { healthProbeBindAddress: "127.0.0.1:0" };
 
-suite("the probes of an operator", (test) => {
-  test("are ok when all is well, and list every check when asked to", async () => {
+suite("probes", (test) => {
+  test("return 200, and list each check with ?verbose", async () => {
     await using page = await startPageOperator({ operator: probes });
     for (const path of ["/livez", "/readyz", "/startupz", "/healthz"])
       assert.equal(await ask(page, path), { status: 200, text: "ok" });
@@ -39,7 +39,7 @@ suite("the probes of an operator", (test) => {
     assert.equal(await ask(page, "/livez", "HEAD"), { status: 200, text: "" });
   });
 
-  test("say that it starts, and what it waits for, while it lives", async () => {
+  test("return 503 for startupz and readyz during the start, with the reason, and 200 for livez", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: probes });
     const started = page.operator.start().catch(() => {});
@@ -55,7 +55,7 @@ suite("the probes of an operator", (test) => {
     await started;
   });
 
-  test("name the watches that fail, and go on to say that the process lives", async () => {
+  test("return 503 for readyz with the failed watch, and 200 for livez", async () => {
     await using page = await startPageOperator({ operator: probes });
     page.server.faults.add({ verb: ["list", "watch"], forbid: true });
     page.server.faults.cutWatches();
@@ -67,7 +67,7 @@ suite("the probes of an operator", (test) => {
     assert.is((await ask(page, "/startupz")).status, 200);
   });
 
-  test("are ready on a replica that stands by, which says who leads", async () => {
+  test("return 200 on a standby, and name the leader", async () => {
     await using server = await startPageServer();
     const operator = { ...probes, leaderElection: { namespace: "default" } };
     await using leader = createPageOperator(server, { operator });
@@ -88,7 +88,7 @@ suite("the probes of an operator", (test) => {
     );
   });
 
-  test("are not ready while nobody leads because the Lease cannot be taken, and say why", async () => {
+  test("return 503 for readyz while the Lease cannot be acquired, with the reason", async () => {
     await using server = await startPageServer();
     const refused = server.faults.add({ verb: "create", path: "/leases", forbid: true });
     await using page = createPageOperator(server, {
@@ -104,7 +104,7 @@ suite("the probes of an operator", (test) => {
     await waitFor("it leads", async () => (await read()).includes("[+]leader-election ok: this replica is the leader"));
   });
 
-  test("say no to traffic while it stops, and are gone after it", async () => {
+  test("readyz fails during shutdown, and the endpoint is closed afterwards", async () => {
     await using server = await startPageServer();
     let finish = () => {};
     const reconciler = { reconcile: () => new Promise<void>((resolve) => (finish = resolve)) };
@@ -122,7 +122,7 @@ suite("the probes of an operator", (test) => {
     assert.is((await ask(page, "/livez")).status, 200, "a second start opens them again");
   });
 
-  test("ask the user's own checks, and wait for none of them", async () => {
+  test("run user-defined checks with a timeout", async () => {
     await using server = await startPageServer();
     const checks = {
       ready: { database: () => Promise.reject(new Error("no route to the database")) },
@@ -135,7 +135,7 @@ suite("the probes of an operator", (test) => {
     assert.match((await ask(page, "/livez")).text, /^\[\+\]fine ok\n|^\[-\]slow failed: no answer within 900 ms$/m);
   });
 
-  test("that cannot be served fail the start, and say where and why", async () => {
+  test("fail the start if their address is in use", async () => {
     await using server = await startPageServer();
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));

@@ -5,8 +5,8 @@ import { configMapOf, createPage, createPageOperator, Page, startPageServer } fr
 
 const server = shared(() => startPageServer());
 
-suite("the log of a primary", (test) => {
-  test("has its creations, its cleanup with what is deleted, the finalizer and its end at level info", async () => {
+suite("reconcile log", (test) => {
+  test("contains creations, cleanup, deletions and the finalizer at level info", async () => {
     const text = configMapOf("text", { deletion: "ordered" });
     await using page = createPageOperator(await server(), { dependents: [text] });
     await page.operator.start();
@@ -25,7 +25,7 @@ suite("the log of a primary", (test) => {
     ]);
   });
 
-  test("has the success after failures at level info", async () => {
+  test("contains the recovery after 2 failures at level info", async () => {
     let failures = 2;
     const reconcile = () => {
       if (failures-- > 0) throw new Error("not yet");
@@ -40,7 +40,7 @@ suite("the log of a primary", (test) => {
     await waitFor("the line", () => page.logs.includes("info reconciled after 2 failed attempts"));
   });
 
-  test("has what became of each dependent, and why, at level debug", async () => {
+  test("contains the outcome of each dependent with its reason at level debug", async () => {
     const bottom = configMapOf("bottom", { readyPostcondition: () => false });
     const unwanted = configMapOf("unwanted", { reconcilePrecondition: () => false });
     const dependents = [configMapOf("top"), bottom, configMapOf("after", { dependsOn: ["bottom"] }), unwanted];

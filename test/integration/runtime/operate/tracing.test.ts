@@ -26,12 +26,12 @@ const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProces
 const parentOf = ({ parentSpanContext }: ReadableSpan) => parentSpanContext?.spanId;
 const idOf = (span: ReadableSpan) => span.spanContext().spanId;
 
-suite("the traces of an operator", (test) => {
-  test("are not made, and nothing is loaded, unless the program has registered a provider", async () => {
+suite("OpenTelemetry tracing", (test) => {
+  test("is not loaded without a registered provider", async () => {
     assert.is(await loadTracing(), undefined);
   });
 
-  test("have one span for each reconcile, one for each dependent in it, and one for each request in these", async () => {
+  test("creates a span for each reconcile, with child spans for its dependents and their requests", async () => {
     trace.setGlobalTracerProvider(provider);
     await using server = await startTestApiServer({ crds: [pageCrd] });
     const dependents = [configMapOf("text"), configMapOf("more", { dependsOn: ["text"] })];
@@ -75,7 +75,7 @@ suite("the traces of an operator", (test) => {
     assert.is(own.length, 1, "what the program itself asks for belongs to no reconcile");
   });
 
-  test("tell at which paths a dependent was not as desired, and of many the first twenty, cut to a hundred characters", async () => {
+  test("records at most 20 changed paths of a dependent, cut to 100 characters", async () => {
     trace.setGlobalTracerProvider(provider);
     await using server = await startPageServer();
     const [long, many] = ["x".repeat(120), Array.from({ length: 30 }, (_, at) => `k${at}`)];
@@ -114,7 +114,7 @@ suite("the traces of an operator", (test) => {
     assert.is(pathsOf("more")[0], `data.${"x".repeat(94)}…`);
   });
 
-  test("tell what failed, and in which attempt", async () => {
+  test("records the attempt and the error of a failed reconcile", async () => {
     trace.setGlobalTracerProvider(provider);
     await using server = await startPageServer();
     let attempts = 0;

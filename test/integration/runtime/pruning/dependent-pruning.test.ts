@@ -18,8 +18,8 @@ import { HOLD, openSpace, removedSecrets, runFirst, sample, secretOf, startSecon
 const isOf = (dependent: string) => (object: KubernetesObject) =>
   object.metadata.annotations?.["gen-operator.dev/dependent"] === dependent;
 
-suite("a dependent that the workflow no longer has", (test) => {
-  test("is deleted where the workflow names it, and its kind is watched as long as it does", async () => {
+suite("pruning", (test) => {
+  test("deletes the object of a removed dependent, whose kind is watched only while removed lists it", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     {
@@ -50,7 +50,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.equal(again.requests, [], "a pass with nothing to do makes no request");
   });
 
-  test("is deleted without being named where another dependent has its kind, with one line in the log", async () => {
+  test("deletes the object of an unlisted dependent if another dependent has its kind, with one log line", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), configOf("b"), bulkOf("many")]);
     const lines: string[] = [];
@@ -65,7 +65,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.equal(lines, ['b: deleted ConfigMap "one-b"']);
   });
 
-  test("is not forgotten when an older version, which still runs, makes it anew", async () => {
+  test("deletes an object again if an older replica recreates it", async () => {
     await using space = await openSpace();
     const former = [configOf("a"), configOf("same"), secretOf("b")];
     await runFirst(space, former);
@@ -84,7 +84,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.is(await space.get(Secret, "one-b"), undefined);
   });
 
-  test("goes in the order opposite to that in which it was made", async () => {
+  test("deletes objects in reverse order of their dependencies", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("keep"), secretOf("first"), configOf("last", { dependsOn: ["first"] })]);
     await space.patch(ConfigMap, "one-last", { metadata: { finalizers: [HOLD] } });
@@ -106,14 +106,14 @@ suite("a dependent that the workflow no longer has", (test) => {
     );
   });
 
-  test("is deleted with the last of the workflow's dependents, too", async () => {
+  test("deletes the object of the only dependent of the workflow", async () => {
     await using space = await openSpace();
     await runFirst(space, [secretOf("a", { deletion: "ordered" })]);
     await using _ = await startSecond(space, [], removedSecrets("a"));
     await space.untilGone(Secret, "one-a");
   });
 
-  test("keeps its objects when it only got another name", async () => {
+  test("keeps an object that a dependent under another name claims", async () => {
     await using space = await openSpace();
     const named = (name: string) => configOf(name, { desired: () => ({ metadata: { name: "same" }, data: {} }) });
     await runFirst(space, [named("before")]);
@@ -124,7 +124,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.is((await space.get(ConfigMap, "same"))?.metadata.uid, before?.metadata.uid);
   });
 
-  test("is not deleted while one that has not said what it wants could claim it", async () => {
+  test("waits until all dependents of the kind have claimed their objects", async () => {
     await using space = await openSpace();
     const named = (name: string, rest: Parameters<typeof configOf>[1] = {}) =>
       configOf(name, { desired: () => ({ metadata: { name: "same" }, data: {} }), ...rest });
@@ -143,10 +143,10 @@ suite("a dependent that the workflow no longer has", (test) => {
   });
 });
 
-suite("the policy for a removed dependent", (test) => {
+suite("removed dependent", (test) => {
   const resource = Secret.definition;
 
-  test("delete is for what is left otherwise, with pruning: false", async () => {
+  test("deletion: ordered deletes the object even with pruning: false", async () => {
     await using space = await openSpace();
     {
       const controller = dependentController([secretOf("b")], { workflow: { pruning: false } });
@@ -168,7 +168,7 @@ suite("the policy for a removed dependent", (test) => {
     assert.ok(await space.get(Secret, "one-c"), "nobody names it");
   });
 
-  test("keep leaves it as it is", async () => {
+  test("deletion: garbageCollected keeps the object unchanged", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const before = await space.get(Secret, "one-b");
@@ -181,7 +181,7 @@ suite("the policy for a removed dependent", (test) => {
     assert.equal(running.events.at(-1)?.workflow?.removed, { b: { kind: "left" } });
   });
 
-  test("keep lets another controller take its objects over", async () => {
+  test("deletion: garbageCollected lets another controller take over the object", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const before = await space.get(Secret, "one-b");
@@ -196,7 +196,7 @@ suite("the policy for a removed dependent", (test) => {
   });
 
   test(
-    "orphan unties it, and it outlives its primary",
+    "deletion: orphan releases the object, which outlives its primary",
     async () => {
       await using space = await openSpace();
       await runFirst(space, [configOf("a"), secretOf("b")]);
@@ -218,12 +218,12 @@ suite("the policy for a removed dependent", (test) => {
   );
 });
 
-suite("an object under a former name", (test) => {
+suite("renamed object", (test) => {
   const byValue = configOf("a", {
     desired: ({ primary }) => ({ metadata: { name: primary.spec.value }, data: { value: "x" } }),
   });
 
-  test("is deleted when its successor is made, after what depends on it was changed", async () => {
+  test("is deleted after its successor is created and its dependents are updated", async () => {
     await using space = await openSpace();
     const user = secretOf("user", {
       dependsOn: ["a"],
@@ -248,7 +248,7 @@ suite("an object under a former name", (test) => {
     assert.is(running.events.length, 2, "own deletions are no events");
   });
 
-  test("is deleted with its successor in a cleanup, and found after a restart", async () => {
+  test("is deleted by a cleanup after a restart, before the finalizer is removed", async () => {
     await using space = await openSpace();
     const ordered = { ...byValue, deletion: "ordered" as const };
     {
@@ -269,7 +269,7 @@ suite("an object under a former name", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("is not looked for with pruning: false", async () => {
+  test("is kept with pruning: false", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([byValue], { workflow: { pruning: false } })]);
     await space.create(Sample, sample("first"));
@@ -281,8 +281,8 @@ suite("an object under a former name", (test) => {
   });
 });
 
-suite("what is not a dependent of this controller", (test) => {
-  test("is never touched: objects of the user, copies, and dependents of other controllers", async () => {
+suite("object of another owner", (test) => {
+  test("is not pruned if it belongs to the user, is a copy, or belongs to another controller", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const { metadata } = (await space.get(Sample, "one"))!;
@@ -311,7 +311,7 @@ suite("what is not a dependent of this controller", (test) => {
   });
 
   for (const pruning of [true, false])
-    test(`is not deleted in place of what is, ${pruning ? "with" : "without"} pruning`, async () => {
+    test(`is not deleted instead of the dependent it was copied from, ${pruning ? "with" : "without"} pruning`, async () => {
       await using space = await openSpace();
       const ordered = { deletion: "ordered", deletePostcondition: deleted } as const;
       const dependents = [configOf("a", ordered), bulkOf("many", ordered)];

@@ -28,8 +28,8 @@ const EventKind = classOf<EventObject>(builtinDefinition("v1", "Event"));
 const openSpace = spacesOf();
 const release = { onDeleteFailure: "release" } as const;
 
-suite("an external dependent that releases its primary", (test) => {
-  test("lets it go when the deletion has failed in all attempts, with a log line and an Event", async () => {
+suite("onDeleteFailure: release", (test) => {
+  test("removes the finalizer after the last failed attempt, with an Event", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let attempts = 0;
@@ -59,7 +59,7 @@ suite("an external dependent that releases its primary", (test) => {
     assert.is(event?.message, left);
   });
 
-  test("does so for each of the items of a bulk dependent", async () => {
+  test("removes the finalizer if the deletion of one bulk item fails", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const many = accountOf("many", service, {
@@ -95,7 +95,7 @@ suite("an external dependent that releases its primary", (test) => {
   });
 
   for (const isBulk of [false, true])
-    test(`does so where it is not known what to delete, of ${isBulk ? "a bulk" : "a single"} dependent`, async () => {
+    test(`removes the finalizer if fetch fails, for ${isBulk ? "a bulk" : "a single"} dependent`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const account = accountOf("account", service, {
@@ -112,7 +112,7 @@ suite("an external dependent that releases its primary", (test) => {
       assert.ok(running.logs.some((line) => line.includes("is left: out of order")));
     });
 
-  test("says by an Event that it blocks its primary, if it is not to release it", async () => {
+  test("is not the default: a failed deletion blocks the primary and records an Event", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let isBroken = true;
@@ -135,7 +135,7 @@ suite("an external dependent that releases its primary", (test) => {
     assert.is(service.accounts.size, 0);
   });
 
-  test("keeps it while an error says when to try again", async () => {
+  test("waits for a RetryAfterError before it deletes again", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let attempts = 0;
@@ -152,7 +152,7 @@ suite("an external dependent that releases its primary", (test) => {
     assert.is(attempts, 2);
   });
 
-  test("keeps it where its deletePostcondition fails, and not the deletion", async () => {
+  test("retries a failed deletePostcondition", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     let failures = 0;
@@ -176,7 +176,7 @@ suite("an external dependent that releases its primary", (test) => {
     );
   });
 
-  test("keeps it as long as the primary is there: what must not exist is deleted in the end", async () => {
+  test("retries a deletion while the primary exists", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = accountOf("account", service, {
@@ -196,11 +196,11 @@ suite("an external dependent that releases its primary", (test) => {
 
 const failures = { "it could not be forgotten": "write", "the answer to the deletion was lost": "answer" };
 
-suite("the id of an external resource that was deleted", (test) => {
+suite("id of a deleted external resource", (test) => {
   for (const [what, fails, isBulk] of Object.entries(failures).flatMap((each) =>
     [true, false].map((bulk) => [...each, bulk] as const),
   ))
-    test(`is forgotten later where ${what}, of ${isBulk ? "an item" : "a single resource"}`, async () => {
+    test(`is removed later if ${what}, for ${isBulk ? "an item" : "a single resource"}`, async () => {
       await using server = await startPageServer();
       await using service = await startAccountService();
       const isWanted = ({ primary }: { primary: Page }) => primary.spec.text === "first";
@@ -236,7 +236,7 @@ suite("the id of an external resource that was deleted", (test) => {
       assert.is(service.changes.filter((change) => change.startsWith("DELETE")).length, 1, "it is deleted once");
     });
 
-  test("that is kept under a former name as well is forgotten there later", async () => {
+  test("under a former dependent name is removed in a later reconcile", async () => {
     await using server = await startPageServer();
     await using service = await startAccountService();
     const account = namelessOf(service, {

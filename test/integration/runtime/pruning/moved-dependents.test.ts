@@ -27,8 +27,8 @@ async function objectsIn(space: Awaited<ReturnType<typeof openSpace>>) {
   );
 }
 
-suite("a dependent that has another name", (test) => {
-  test("keeps its object, with the uid, by one patch", async () => {
+suite("movedFrom", (test) => {
+  test("keeps the object with its uid in one patch", async () => {
     await using space = await openSpace();
     const web = configOf("web");
     await runFirst(space, [web]);
@@ -58,7 +58,7 @@ suite("a dependent that has another name", (test) => {
     await waitFor("two items are gone", async () => (await uidsOf()).length === 1);
   });
 
-  test("is seen by conditions under its new name before it is written", async () => {
+  test("passes the object to conditions under the new name before it is written", async () => {
     await using space = await openSpace();
     const [web, after] = [configOf("web"), configOf("after")];
     await runFirst(space, [web, after]);
@@ -75,7 +75,7 @@ suite("a dependent that has another name", (test) => {
     assert.equal(writesOf(running), ["PATCH configmaps/one-web 200"]);
   });
 
-  test("is deleted with its primary, although the names changed in between", async () => {
+  test("lets a cleanup delete objects of the former names in order", async () => {
     await using space = await openSpace();
     const ordered = { deletion: "ordered" } as const;
     const [web, after] = [configOf("web", ordered), configOf("after", { ...ordered, dependsOn: ["web"] })];
@@ -91,7 +91,7 @@ suite("a dependent that has another name", (test) => {
     assert.equal(await objectsIn(space), {});
   });
 
-  test("gets another object only when its name in desired is another one, and the old one goes after it", async () => {
+  test("deletes the old object after desired() returned a new object name", async () => {
     await using space = await openSpace();
     const web = configOf("web");
     await runFirst(space, [web]);
@@ -103,10 +103,10 @@ suite("a dependent that has another name", (test) => {
   });
 
   for (const [what, rest] of [
-    ["that is only created", { mode: "createOnly" }],
-    ["that is never updated", { operations: { update: false } }],
+    ["with mode: createOnly", { mode: "createOnly" }],
+    ["with operations.update: false", { operations: { update: false } }],
   ] as const)
-    test(`an object ${what} gets the new name, and nothing else of it changes`, async () => {
+    test(`updates only the dependent annotation of an object ${what}`, async () => {
       await using space = await openSpace();
       const web = configOf("web", rest);
       await runFirst(space, [web]);
@@ -128,7 +128,7 @@ suite("a dependent that has another name", (test) => {
       assert.is((await space.get(ConfigMap, "one-web"))?.metadata.uid, before?.metadata.uid);
     });
 
-  test("finds an external resource by the id that was kept under the former name, and keeps it anew", async () => {
+  test("finds an external resource by the id under the former name, and stores it under the new name", async () => {
     const items = { bulk: {}, desired: (args: Parameters<typeof itemsOf>[0]) => itemsOf(args) } as const;
     for (const form of [
       { state: { kind: "configMap" } },
@@ -164,7 +164,7 @@ suite("a dependent that has another name", (test) => {
     }
   });
 
-  test("a former name that is a dependent, or removed, or another one's, is refused", async () => {
+  test("rejects a former name that is in use, in removed, or listed twice", async () => {
     await using space = await openSpace();
     const start =
       (dependents: readonly KubernetesDependent[], removed = {}) =>
@@ -185,12 +185,12 @@ suite("a dependent that has another name", (test) => {
   });
 });
 
-suite("an external dependent whose ids are kept in another form", (test) => {
+suite("perItem state of external ids", (test) => {
   for (const [what, before, now] of [
-    ["together, and then apart for each item", false, true],
-    ["apart for each item, and then together", true, false],
+    ["from one object to one per item", false, true],
+    ["from one object per item to one", true, false],
   ] as const)
-    test(`keeps its resources, and leaves none: ${what}`, async () => {
+    test(`is migrated without recreating resources: ${what}`, async () => {
       await using space = await openSpace();
       await using service = await startAccountService();
       const accounts = (perItem: boolean) =>
@@ -218,13 +218,13 @@ suite("an external dependent whose ids are kept in another form", (test) => {
     });
 });
 
-suite("the first apply of a dependent", (test) => {
+suite("first apply of a dependent", (test) => {
   const of = (data: object, rest: Partial<KubernetesDependent> = {}) =>
     configOf("a", { ...rest, desired: () => ({ metadata: { name: "one-a" }, data }) });
   const before = { old: "x", both: "x" };
   const rounds = [{ both: "x" }, { both: "y", next: "x" }, { both: "y" }];
 
-  test("takes over what was written by PUT, so that nothing of it is left that is no longer desired", async () => {
+  test("takes over fields written by PUT and removes those that are no longer desired", async () => {
     await using space = await openSpace();
     await runFirst(space, [of(before, { serverSideApply: false })]);
     await space.patch(ConfigMap, "one-a", { data: { theirs: "x" } });
@@ -236,7 +236,7 @@ suite("the first apply of a dependent", (test) => {
     }
   });
 
-  test("leaves the content of an object that is only created, and taken over", async () => {
+  test("keeps the data of an adopted object with mode: createOnly", async () => {
     await using space = await openSpace();
     await runFirst(space, [of(before, { serverSideApply: false })]);
     {
@@ -251,7 +251,7 @@ suite("the first apply of a dependent", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`takes over what another controller wrote by ${serverSideApply ? "apply" : "PUT"}`, async () => {
+    test(`takes over fields that another controller wrote by ${serverSideApply ? "apply" : "PUT"}`, async () => {
       await using space = await openSpace();
       await runFirst(space, [of(before, { serverSideApply })]);
       const former = dependentController([], {

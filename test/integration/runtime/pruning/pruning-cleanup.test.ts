@@ -11,9 +11,9 @@ import {
 import { ConfigMap, Sample, Secret } from "../../josdk/sample-kind.js";
 import { HOLD, openSpace, removedSecrets, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
 
-suite("a dependent that the workflow no longer has", (test) => {
+suite("cleanup of removed dependents", (test) => {
   test(
-    "that was tied by annotations goes before its primary does, one with an owner is left to the collector",
+    "deletes objects linked by annotations before the finalizer is removed, and leaves owned ones to the collector",
     async () => {
       await using space = await openSpace();
       await runFirst(space, [secretOf("ordered", { deletion: "ordered" }), configOf("owned"), configOf("stays")]);
@@ -37,7 +37,7 @@ suite("a dependent that the workflow no longer has", (test) => {
   );
 });
 
-suite("a dependent that the garbage collector deletes now", (test) => {
+suite("switch from ordered to garbageCollected", (test) => {
   const keep = secretOf("keep", { deletion: "ordered" });
   const ordered = { deletion: "ordered", dependsOn: ["keep"] } as const;
   const other = { desired: () => ({ metadata: { name: "other" }, data: {} }) };
@@ -66,15 +66,15 @@ suite("a dependent that the garbage collector deletes now", (test) => {
       [keep, configOf("x", needsKeep)],
     ],
     "without pruning": [[keep, single], [keep, configOf("x", needsKeep)], { pruning: false }],
-    "with a watch that does not show the object": [
+    "with a selector that does not match the object": [
       [configOf("x", { deletion: "ordered" })],
       [configOf("y"), configOf("x", { labelSelector: "tier=x" })],
     ],
-    "in an operator that needs no finalizer": [[configOf("x", { deletion: "ordered" })], [configOf("x")]],
+    "in a workflow that needs no finalizer": [[configOf("x", { deletion: "ordered" })], [configOf("x")]],
   } as const;
 
   for (const [how, [before, now, workflow = {}]] of Object.entries(versions))
-    test(`${how} loses what annotations tie before its primary goes`, async () => {
+    test(`deletes linked objects before the finalizer is removed ${how}`, async () => {
       await using space = await openSpace();
       await runFirst(space, before, first);
       assert.is((await space.list(ConfigMap)).length, 1);
@@ -90,7 +90,7 @@ suite("a dependent that the garbage collector deletes now", (test) => {
       assert.is(deletions.length, before.length);
     });
 
-  test("keeps what it never deletes, and leaves to the collector what the primary owns", async () => {
+  test("keeps objects with operations.delete: false, and leaves owned ones to the collector", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("never", { deletion: "ordered" }), configOf("owned"), bulkOf("items")], first);
     await space.delete(Sample, "one");

@@ -41,8 +41,8 @@ async function runFirst(server: ApiServer, rest: Partial<KubernetesDependent> = 
   await page.quiet();
 }
 
-suite("pruning without the rights for it", (test) => {
-  test("fails the reconcile where the workflow says that it is removed, until the rights are there", async () => {
+suite("pruning without permissions", (test) => {
+  test("fails the reconcile until the removed kind can be listed", async () => {
     await using server = await startPageServer();
     await runFirst(server);
     const fault = server.faults.add(closed);
@@ -62,7 +62,7 @@ suite("pruning without the rights for it", (test) => {
     await waitFor("it is gone", async () => (await page.operator.client.get(Secret, SECRET)) === undefined);
   });
 
-  test("keeps the primary until it is known that nothing is left, or the workflow says to keep it", async () => {
+  test("keeps the finalizer until the removed kind can be listed, or its deletion is garbageCollected", async () => {
     await using server = await startPageServer();
     await runFirst(server, { deletion: "ordered" });
     server.faults.add(closed);
@@ -82,7 +82,7 @@ suite("pruning without the rights for it", (test) => {
     assert.ok(await page.operator.client.get(Secret, SECRET));
   });
 
-  test("takes a kind that is not served any more for gone", async () => {
+  test("ignores a removed kind that is no longer served", async () => {
     await using server = await startPageServer();
     const resource = { ...Page.definition, group: "gone.example.com", apiVersion: "gone.example.com/v1" };
     const old = { resource: { ...resource, kind: "Old", plural: "olds" }, deletion: "ordered" } as const;

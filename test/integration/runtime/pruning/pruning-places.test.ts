@@ -22,8 +22,8 @@ const labelled = (name: string, rest: Partial<KubernetesDependent> = {}) =>
     ...(rest as object),
   });
 
-suite("a removed dependent under the name of one that is", (test) => {
-  test("loses what it left in its former namespace", async () => {
+suite("removed dependent with the name of another dependent", (test) => {
+  test("is pruned in its former namespace", async () => {
     await using space = await openSpace();
     const { client, namespace } = space;
     const other = `${namespace}-other`;
@@ -41,7 +41,7 @@ suite("a removed dependent under the name of one that is", (test) => {
       assert.ok(await client.get(ConfigMap, { name, namespace: other }), name);
   });
 
-  test("loses what its selector does not select", async () => {
+  test("is pruned if it does not match the labelSelector", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a", { deletion: "ordered" }), configOf("before")]);
     const moved = labelled("now", {
@@ -61,7 +61,7 @@ suite("a removed dependent under the name of one that is", (test) => {
     assert.is(await space.get(ConfigMap, "labelled"), undefined);
   });
 
-  test("keeps what that one may want: it is inactive, or of a workflow that did not run", async () => {
+  test("is kept while the dependent of its name is inactive, or its workflow was not invoked", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), configOf("b")]);
     const inactive = configOf("a", { labelSelector: "tier=x", activationCondition: () => false });
@@ -74,7 +74,7 @@ suite("a removed dependent under the name of one that is", (test) => {
   });
 });
 
-suite("a dependent whose watch does not show its object", (test) => {
+suite("adoption of an object outside the selector", (test) => {
   const [collected, ordered] = [{ deletion: "garbageCollected" }, { deletion: "ordered" }] as const;
   const of = (dependent: KubernetesDependent, rest: Partial<ControllerDefinition> = {}) =>
     ({ ...dependentController([dependent]), finalizer: "example.com/other", ...rest }) as const;
@@ -82,8 +82,8 @@ suite("a dependent whose watch does not show its object", (test) => {
     [collected, ordered],
     [ordered, collected],
   ] as const) {
-    const what = `${before.deletion} before and is ${after.deletion} now`;
-    test(`takes it over from another controller, where it was ${what}`, async () => {
+    const what = `${before.deletion} to ${after.deletion}`;
+    test(`takes it over from another controller when deletion changes from ${what}`, async () => {
       await using space = await openSpace();
       await runFirst(space, [configOf("a", before)]);
       const was = await space.get(ConfigMap, "one-a");
@@ -101,7 +101,7 @@ suite("a dependent whose watch does not show its object", (test) => {
     });
   }
 
-  test("takes it over where it has another selector and another deletion", async () => {
+  test("keeps the uid when labelSelector and deletion of the dependent change", async () => {
     await using space = await openSpace();
     const desired = () => ({ metadata: { name: "labelled" }, data: { value: "old" } });
     await runFirst(space, [configOf("a", { ...collected, desired })]);

@@ -52,7 +52,7 @@ const obstacles = {
     const fault = server.faults.add({ verb: ["create", "patch"], path: "/second", forbid: true });
     return async () => fault.remove();
   },
-  "a name that is taken": async (_: ApiServer, { operator }: PageOperator, kind: typeof ConfigMap) => {
+  "an existing object": async (_: ApiServer, { operator }: PageOperator, kind: typeof ConfigMap) => {
     await operator.client.create(kind, { metadata: at("second") });
     return () => operator.client.delete(kind, at("second"));
   },
@@ -63,8 +63,8 @@ function refuse(server: ApiServer, answer: { status: number; reason: string }) {
   return async () => fault.remove();
 }
 
-suite("an object under a former name", (test) => {
-  test("of an item that is not wanted any more goes with the other, whoever waits", async () => {
+suite("renamed object", (test) => {
+  test("of an item is deleted with the item while other dependents wait", async () => {
     await using server = await startPageServer();
     const items = named({
       bulk: {},
@@ -86,7 +86,7 @@ suite("an object under a former name", (test) => {
   });
 
   for (const [name, begin] of Object.entries(obstacles))
-    test(`stays while its successor meets ${name}`, async () => {
+    test(`is kept while its successor fails with ${name}`, async () => {
       await using server = await startPageServer();
       await using page = await startVersion(server, [named()]);
       await createPage(page);
@@ -100,7 +100,7 @@ suite("an object under a former name", (test) => {
       assert.ok(await exists(page, "second"));
     });
 
-  test("stays until its successor is ready", async () => {
+  test("is kept until its successor is ready", async () => {
     await using server = await startPageServer();
     await using page = await startVersion(server, [named({ readyPostcondition: isOpen })]);
     await createPage(page);
@@ -113,7 +113,7 @@ suite("an object under a former name", (test) => {
     await untilGone(page, "first");
   });
 
-  test("stays until what depends on it has run", async () => {
+  test("is kept until the dependents of its successor are reconciled", async () => {
     await using server = await startPageServer();
     const between = configMapOf("between", { dependsOn: ["named"] });
     const desired = () => ({ metadata: { name: "second-user" }, data: {} });
@@ -132,7 +132,7 @@ suite("an object under a former name", (test) => {
     await untilGone(page, "first");
   });
 
-  test("stays while an item of its bulk dependent is not ready", async () => {
+  test("is kept while an item of its bulk dependent is not ready", async () => {
     await using server = await startPageServer();
     const items = configMapOf("items", {
       bulk: {},
@@ -151,7 +151,7 @@ suite("an object under a former name", (test) => {
     assert.ok(await exists(page, "same"));
   });
 
-  test("stays for another dependent that wants it, and cannot have it yet", async () => {
+  test("is kept for another dependent that claims it and cannot be written yet", async () => {
     await using server = await startPageServer();
     await using page = await startVersion(server, [named()]);
     await createPage(page);
@@ -174,7 +174,7 @@ suite("an object under a former name", (test) => {
   });
 });
 
-suite("a removed dependent", (test) => {
+suite("removed dependent", (test) => {
   const removed = { old: { resource: ConfigMap.definition, deletion: "ordered" } } as const;
   const successor = (rest: Partial<KubernetesDependent> = {}) =>
     configMapOf("next", {
@@ -191,7 +191,7 @@ suite("a removed dependent", (test) => {
   }
 
   for (const [name, begin] of Object.entries(obstacles))
-    test(`stays while what takes its place meets ${name}, of whichever kind that is`, async () => {
+    test(`is kept while its successor of another kind fails with ${name}`, async () => {
       await using server = await startPageServer();
       await runFirst(server);
       await using page = createPageOperator(server, { dependents: [successor()], workflow: { removed } });
@@ -204,7 +204,7 @@ suite("a removed dependent", (test) => {
       assert.ok(await exists(page, "second", Secret));
     });
 
-  test("stays in its former kind until it is ready in another one", async () => {
+  test("is kept in its former kind until its successor in another kind is ready", async () => {
     await using server = await startPageServer();
     const keep = configMapOf("keep");
     {
@@ -222,7 +222,7 @@ suite("a removed dependent", (test) => {
     assert.ok(await exists(page, "one-keep"));
   });
 
-  test("stays while anything waits or is not ready, and says so", async () => {
+  test("is kept while any dependent waits or is not ready, and names those", async () => {
     await using server = await startPageServer();
     await runFirst(server);
     const gate = configMapOf("gate", { readyPostcondition: isOpen });

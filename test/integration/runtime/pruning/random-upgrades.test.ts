@@ -208,9 +208,9 @@ async function expectAsDesired(versions: Versions, when: string): Promise<void> 
   if (differences.length > 0) throw new Error(`${when}: ${differences.join("\n")}`);
 }
 
-suite("the last of several versions of an operator", (test) => {
+suite("random upgrades", (test) => {
   test.thorough(
-    "leaves what it wants, and nothing else",
+    "leave exactly the objects that the last version desires",
     async () => {
       const runLane = (lane: number) =>
         fc.assert(

@@ -14,14 +14,14 @@ function controllerOf(name: string, rest: Partial<ControllerDefinition> = {}): C
   return { name, workflow, reconciler: { reconcile: () => {} }, statusConditions: "managed", ...rest };
 }
 
-suite("two controllers that keep conditions of one primary", (test) => {
+suite("conditionPrefix", (test) => {
   for (const [how, serverSideApply, isApart] of [
     ["by apply", true, false],
     ["by patches", false, false],
     ["by apply, in two operators", true, true],
     ["by patches, in two operators", false, true],
   ] as const)
-    test(`have conditions of their own, and are at rest, with a prefix ${how}`, async () => {
+    test(`keeps the conditions of two controllers apart, with one status write each, ${how}`, async () => {
       const { namespace, other: _, ...connection } = await openSpace();
       const ref = { name: "one", namespace };
       const settings = { serverSideApply, namespaces: [namespace] };
@@ -49,7 +49,7 @@ suite("two controllers that keep conditions of one primary", (test) => {
       assert.is(requests.filter((request) => /^(PATCH|PUT) .*\/status /.test(request)).length, 2);
     });
 
-  test("are refused without a prefix, or if a dependent has the type of the other's prefix", () => {
+  test("is required for two controllers, and must not match a dependent of the other", () => {
     const shared = (one: ControllerDefinition, other: ControllerDefinition) => () => checkControllers([one, other]);
     assert.throws(
       shared(controllerOf("page"), controllerOf("audit")),
@@ -64,7 +64,7 @@ suite("two controllers that keep conditions of one primary", (test) => {
     shared(controllerOf("page"), controllerOf("audit", { statusConditions: undefined }))();
   });
 
-  test("are not refused if their selectors or namespaces differ, as they may have no primary in common", () => {
+  test("is not required if selectors or namespaces of the controllers differ", () => {
     for (const [mine, theirs] of [
       [{ labelSelector: "shard=a" }, { labelSelector: "shard=b" }],
       [{ namespaces: ["a"] }, { namespaces: ["b"] }],

@@ -80,8 +80,8 @@ const explicitReconciler: PageOperatorOptions["reconciler"] = {
   },
 };
 
-suite("operator with lasting errors", (test) => {
-  test("a namespace that is taken away leaves the others alone, and is taken up when it is given back", async () => {
+suite("lasting errors", (test) => {
+  test("in one namespace do not affect others, and are logged once until the watch is restored", async () => {
     await using server = await startPageServer();
     await using page = await startOperatorIn(server, ["ours", "theirs"]);
     const [ours, theirs] = ["ours", "theirs"].map((namespace) => ({ name: "one", namespace })) as [
@@ -107,7 +107,7 @@ suite("operator with lasting errors", (test) => {
     assert.equal(againOf(page), ['info Page.v1.example.com in namespace "theirs": watch restored']);
   });
 
-  test("a right to write that is missing fails the reconciles it is needed for, until it is there", async () => {
+  test("of missing write permission fail reconciles until it is granted", async () => {
     await using page = await startPageOperator();
     const fault = page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
     await createPage(page);
@@ -125,7 +125,7 @@ suite("operator with lasting errors", (test) => {
 
   const hintsOf = ({ logs }: PageOperator) => logs.filter((line) => line.includes("updateErrorStatus"));
 
-  test("a failed workflow that keeps reconcile from being called is explained once, with the way to a status", async () => {
+  test("of a workflow log one hint that reconcile() is not called", async () => {
     await using page = await startPageOperator();
     const fault = page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
     for (const name of ["one", "two"]) await createPage(page, name);
@@ -141,12 +141,12 @@ suite("operator with lasting errors", (test) => {
   });
 
   const withoutHint: readonly [string, PageOperatorOptions][] = [
-    ["the reconciler has updateErrorStatus", { reconciler: { ...textReconciler, updateErrorStatus: () => undefined } }],
-    ["reconcile gets the errors of the workflow", { workflow: { exceptions: "result" } }],
-    ["the reconciler runs the workflow", { workflow: { invocation: "explicit" }, reconciler: explicitReconciler }],
+    ["updateErrorStatus() exists", { reconciler: { ...textReconciler, updateErrorStatus: () => undefined } }],
+    ["exceptions: result is set", { workflow: { exceptions: "result" } }],
+    ["the reconciler invokes the workflow", { workflow: { invocation: "explicit" }, reconciler: explicitReconciler }],
   ];
   for (const [title, options] of withoutHint)
-    test(`a failed workflow gives no hint where ${title}`, async () => {
+    test(`of a workflow log no hint if ${title}`, async () => {
       await using page = await startPageOperator(options);
       page.server.faults.add({ verb: "patch", path: "/configmaps/", forbid: true });
       await createPage(page);
@@ -154,7 +154,7 @@ suite("operator with lasting errors", (test) => {
       assert.equal(hintsOf(page), []);
     });
 
-  test("a definition that goes while the operator runs is said once, and taken up when it is back", async () => {
+  test("of a deleted CRD are logged once, and the watch is restored when it is recreated", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilStatus(page, "first");
@@ -179,7 +179,7 @@ suite("operator with lasting errors", (test) => {
     assert.equal([problemOf(page), againOf(page)], [undefined, ["info Page.v1.example.com: watch restored"]]);
   });
 
-  test("a controller that may not watch its primaries at the start does not hold up the others, and says so", async () => {
+  test("of one controller at startup do not block another controller", async () => {
     await using server = await startPageServer();
     const fault = server.faults.add({ verb: ["list", "watch"], path: "/secrets", namespace: "closed", forbid: true });
     const pages = {
@@ -219,7 +219,7 @@ suite("operator with lasting errors", (test) => {
     assert.equal(warningsOf(page, "not allowed"), [line]);
   });
 
-  test("a token that expires is said once, and the next one is used without a restart", async () => {
+  test("of an expired token are logged once, and a new token is used without a restart", async () => {
     await using server = await startPageServer();
     const folder = await mkdtemp(join(tmpdir(), "gen-operator-errors-"));
     const config = {
@@ -252,7 +252,7 @@ suite("operator with lasting errors", (test) => {
     await rm(folder, { recursive: true });
   });
 
-  test("a status that the server refuses is said with its reason, and written when it is right", async () => {
+  test("of a rejected status name its field, and the status is written once it is valid", async () => {
     await using server = await startPageServer();
     let observedGeneration: unknown = "a word";
     const reconciler = { reconcile: () => updateStatus({ observedGeneration }) };
@@ -271,7 +271,7 @@ suite("operator with lasting errors", (test) => {
     assert.is(page.events.at(-1)?.error, undefined);
   });
 
-  test("a status of a kind that has no status subresource in the cluster is said to need one", async () => {
+  test("of a missing status subresource name the remedy", async () => {
     await using server = await startApiServer({ tls: false, crds: [pageCrdWithoutStatus()] });
     await using page = createPageOperator(server, { dependents: [] });
     await page.operator.start();
@@ -295,7 +295,7 @@ suite("operator with lasting errors", (test) => {
         connection: { url, token },
       });
 
-    test(`a status that is not stored, as only the cluster knows the subresource, is an error: ${how}`, async () => {
+    test(`of a status subresource that only the cluster has fail the reconcile: ${how}`, async () => {
       await using server = await startPageServer();
       await using page = connected(server, { reconcile: () => updateStatus({ text: "seen" }) });
       await page.operator.start();
@@ -306,7 +306,7 @@ suite("operator with lasting errors", (test) => {
       assert.match((error as Error).message, problem);
     });
 
-    test(`without a status subresource a resource and its status are stored in one reconcile: ${how}`, async () => {
+    test(`do not occur if a resource without status subresource and its status are written together: ${how}`, async () => {
       await using server = await startApiServer({ tls: false, crds: [pageCrdWithoutStatus()] });
       await using page = connected(server, {
         reconcile: ({ primary }) => {
@@ -324,7 +324,7 @@ suite("operator with lasting errors", (test) => {
     });
   }
 
-  test("a conflict is tried again on what is there now", async () => {
+  test("of optimistic locking (409) are retried with the latest object", async () => {
     await using server = await startPageServer();
     let conflicts = 2;
     const reconciler = {

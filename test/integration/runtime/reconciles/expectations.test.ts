@@ -6,9 +6,9 @@ import { ConfigMap, createPage, createPageOperator, Page, startPageServer } from
 
 type Args = { readonly primary: Page; readonly context: Context<Page> };
 
-suite("expectations of an operator", (test) => {
+suite("expectations", (test) => {
   // JOSDK ExpectationIT: the timeout comes first, the state later.
-  test("a timeout causes the reconcile that sees it, and a change the one that sees it fulfilled", async () => {
+  test("trigger a reconcile at their timeout, and are fulfilled by a later change", async () => {
     await using server = await startPageServer();
     const results: (ExpectationResult | undefined)[] = [];
     const reconciler = {
@@ -44,7 +44,7 @@ suite("expectations of an operator", (test) => {
   });
 
   // JOSDK PeriodicCleanerExpectationIT.
-  test("what is expected of a primary that is gone is forgotten, and does not reconcile one of its name", async () => {
+  test("are dropped with their primary", async () => {
     await using server = await startPageServer();
     const current: (string | undefined)[] = [];
     const reconciler = {
@@ -64,7 +64,7 @@ suite("expectations of an operator", (test) => {
     assert.equal(current, [undefined, undefined]);
   });
 
-  test("what a reconcile expects of a primary that went meanwhile is nothing that the next one of its name has", async () => {
+  test("set for a deleted primary do not apply to its successor", async () => {
     await using server = await startPageServer();
     const current: (string | undefined)[] = [];
     const reconciler = {

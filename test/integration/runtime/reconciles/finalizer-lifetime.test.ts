@@ -68,8 +68,8 @@ function serviceOf(calls: string[]): DependentDefinition {
   } as unknown as DependentDefinition;
 }
 
-suite("finalizer of a primary", (test) => {
-  test("is absent while no dependent that needs it is enabled", async () => {
+suite("finalizer", (test) => {
+  test("is absent while no dependent needs it", async () => {
     const space = await openSpace();
     await using page = createPageOperator(space, { dependents: [childOf(space), configMapOf("text")] });
     await page.operator.start();
@@ -112,7 +112,7 @@ suite("finalizer of a primary", (test) => {
       assert.equal(await finalizersOf(page), []);
     });
 
-  test("stays until an object of which another client took the label off is deleted", async () => {
+  test("is kept until an object that lost its label is deleted", async () => {
     const space = await openSpace();
     await using page = createPageOperator(space, { dependents: [childOf(space)] });
     await page.operator.start();
@@ -131,7 +131,7 @@ suite("finalizer of a primary", (test) => {
     await until(next, []);
   });
 
-  test("stays while another finalizer holds the object", async () => {
+  test("is kept while a foreign finalizer delays the deletion of the object", async () => {
     const space = await openSpace();
     await using page = createPageOperator(space, { dependents: [childOf(space)] });
     await page.operator.start();
@@ -191,7 +191,7 @@ suite("finalizer of a primary", (test) => {
     assert.equal(calls, ["create", "delete"]);
   });
 
-  test("is removed after the dependent left the workflow, by an operator that needs none", async () => {
+  test("is removed after the object of a removed dependent is deleted", async () => {
     const space = await openSpace();
     {
       await using before = createPageOperator(space, { dependents: [childOf(space)] });
@@ -207,7 +207,7 @@ suite("finalizer of a primary", (test) => {
     assert.is(await childIn(page, space), undefined);
   });
 
-  test("takes the place of former finalizers after a reconcile in which all is ready", async () => {
+  test("replaces formerFinalizers after a reconcile in which all dependents are ready", async () => {
     const space = await openSpace();
     let isReady = false;
     const child = childOf(space, { reconcilePrecondition: undefined, readyPostcondition: () => isReady });
@@ -225,7 +225,7 @@ suite("finalizer of a primary", (test) => {
   });
 
   for (const finalizer of [undefined, "deletion"])
-    test(`is cleaned up for while only a former one is there, finalizer: ${finalizer ?? "the default"}`, async () => {
+    test(`is cleaned up by a former finalizer, finalizer: ${finalizer ?? "the default"}`, async () => {
       const space = await openSpace();
       const dependents = [childOf(space, { reconcilePrecondition: undefined })];
       {

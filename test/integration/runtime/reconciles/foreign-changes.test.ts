@@ -55,9 +55,9 @@ function conditionOf(type: string, status: StatusCondition["status"]): StatusCon
   return { type, status, reason: "Theirs", message: "theirs", lastTransitionTime: "2026-01-02T03:04:05Z" };
 }
 
-suite("the status of a primary", (test) => {
+suite("status of a primary", (test) => {
   for (const serverSideApply of [true, false])
-    test(`is put right at once where somebody overwrites Ready: ${serverSideApply ? "apply" : "patches"}`, async () => {
+    test(`is restored in one reconcile after another client overwrites Ready: ${serverSideApply ? "apply" : "patches"}`, async () => {
       await using server = await startPageServer();
       await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: idle });
       const before = await startReady(page);
@@ -81,7 +81,7 @@ suite("the status of a primary", (test) => {
       assert.equal(failuresOf(page.events), []);
     });
 
-  test("is put right at once where somebody overwrites a field of the reconciler", async () => {
+  test("is restored in one reconcile after another client overwrites a field of the reconciler", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, managed);
     await startReady(page);
@@ -98,7 +98,7 @@ suite("the status of a primary", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`of others is theirs: ${serverSideApply ? "apply" : "patches"}`, async () => {
+    test(`is not restored for fields and conditions of other managers: ${serverSideApply ? "apply" : "patches"}`, async () => {
       await using server = await startPageServer();
       await using page = createPageOperator(server, { ...managed, serverSideApply, reconciler: idle });
       const { conditions } = await startReady(page);
@@ -111,7 +111,7 @@ suite("the status of a primary", (test) => {
       assert.equal(page.requests.slice(length), []);
     });
 
-  test("makes no reconcile where somebody writes another part while the own write is under way", async () => {
+  test("triggers no reconcile if another client writes another field during an own write", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { ...managed, reconciler: idle });
     await page.operator.start();
@@ -125,7 +125,7 @@ suite("the status of a primary", (test) => {
     assert.is(page.events.length, 1);
   });
 
-  test("that somebody overwrote while no operator ran is put right by the next start", async () => {
+  test("is restored at startup after another client overwrote it", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, managed);
     await startReady(page);
@@ -139,8 +139,8 @@ suite("the status of a primary", (test) => {
   });
 });
 
-suite("the metadata of a primary", (test) => {
-  test("are put right at once where somebody overwrites what the reconciler wrote, and are theirs otherwise", async () => {
+suite("metadata of a primary", (test) => {
+  test("is restored after another client overwrites own labels, and keeps foreign ones", async () => {
     await using server = await startPageServer();
     const labels = { ours: "a", more: "b" };
     const reconciler = { reconcile: () => ({ resource: { metadata: { labels } } }), cleanup: () => {} };
@@ -169,8 +169,8 @@ suite("the metadata of a primary", (test) => {
   });
 });
 
-suite("an own write of a status that lands late", (test) => {
-  test("counts as that of somebody else, although it takes no field over", async () => {
+suite("in-flight status write", (test) => {
+  test("that lands after a restart is overwritten with the current status", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { ...managed, operator: { stopTimeoutMs: 50 } });
     await startReady(page);
@@ -194,7 +194,7 @@ suite("an own write of a status that lands late", (test) => {
   });
 });
 
-suite("a status that somebody overwrites each time", (test) => {
+suite("repeatedly overwritten status", (test) => {
   const cases: [string, PageOperatorOptions, (status: Status) => Status | undefined, string][] = [
     [
       "the condition Ready",
@@ -210,7 +210,7 @@ suite("a status that somebody overwrites each time", (test) => {
     ],
   ];
   for (const [title, options, answer, path] of cases)
-    test(`is written three times, then after growing pauses: ${title}`, async () => {
+    test(`is written 3 times, then with increasing backoff: ${title}`, async () => {
       await using server = await startPageServer();
       const { url, token } = server;
       const client = new ApiClient(createConnection({ url, token }));

@@ -35,10 +35,10 @@ const one = ({ namespace = "" }: PageOperator) => ({ name: "one", namespace });
 const setMetadata = (page: PageOperator, member: Member, values: { readonly [key: string]: string | null }) =>
   page.operator.client.mergePatch(Page, one(page), { metadata: { [member]: values } } as never);
 
-suite("inputs of a controller", (test) => {
+suite("inputs", (test) => {
   for (const member of ["labels", "annotations"] as const)
     for (const inputs of [[`metadata.${member}['${TIER}']`], [`metadata.${member}`]] as Inputs[])
-      test(`${inputs[0]}: a changed, added or removed key is reconciled`, async () => {
+      test(`${inputs[0]} reconciles a changed, removed or added key`, async () => {
         const settings = { dependents: [tierOf(member)], reconciler: idle, inputs };
         await using page = await start(settings);
         await createPage(page, "one", { [member]: { [TIER]: "gold" } });
@@ -54,7 +54,7 @@ suite("inputs of a controller", (test) => {
         assert.equal(failuresOf(page.events), []);
       });
 
-  test("changes of keys that are no inputs cause no reconcile", async () => {
+  test("ignore changes of other keys", async () => {
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
     await using page = await start({ dependents: [tierOf("labels")], reconciler: idle, inputs });
     await createPage(page, "one", { labels: { [TIER]: "gold" } });
@@ -69,7 +69,7 @@ suite("inputs of a controller", (test) => {
     assert.is(page.events.length, length + 1, "only the edit of the spec");
   });
 
-  test("owners of the primary are an input", async () => {
+  test("include owner references", async () => {
     const owners = configMapsWith<Page>(({ metadata }) => ({ text: `${metadata.ownerReferences?.length ?? 0}` }));
     const inputs: Inputs = ["metadata.ownerReferences"];
     await using page = await start({ dependents: [owners("owners")], reconciler: idle, inputs });
@@ -82,7 +82,7 @@ suite("inputs of a controller", (test) => {
     await untilText(page, "1", "one-owners");
   });
 
-  test("a change during a reconcile is reconciled after it, also if an own write has brought it before its event", async () => {
+  test("reconcile a change made during a reconcile", async () => {
     let release: () => void = () => {};
     let isHeld = false;
     const reconciler: Reconciler<Page, object, object> = {
@@ -106,7 +106,7 @@ suite("inputs of a controller", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`annotations that the controller writes cause no loop: ${serverSideApply ? "apply" : "patches"}`, async () => {
+    test(`ignore annotations that the controller writes: ${serverSideApply ? "apply" : "patches"}`, async () => {
       let count = 0;
       const reconciler: Reconciler<Page, object, object> = {
         reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
@@ -121,7 +121,7 @@ suite("inputs of a controller", (test) => {
       assert.is(page.events.length, 2);
     });
 
-  test("what the controller applied is no input when another client writes the status: two controllers do not call each other", async () => {
+  test("ignore own annotations when another client writes the status", async () => {
     let count = 0;
     const reconciler: Reconciler<Page, object, object> = {
       reconcile: () => patchResource({ metadata: { annotations: { "example.com/count": `${++count}` } } }),
@@ -137,7 +137,7 @@ suite("inputs of a controller", (test) => {
     assert.is(page.events.length, 1);
   });
 
-  test("the annotation of kubectl apply is no input, unless it is named", async () => {
+  test("ignore the annotation of kubectl apply unless it is listed", async () => {
     const applied = "kubectl.kubernetes.io/last-applied-configuration";
     for (const [inputs, more] of [
       [["metadata.annotations"], 0],
@@ -153,7 +153,7 @@ suite("inputs of a controller", (test) => {
     }
   });
 
-  test("without inputs, a change of metadata alone is not reconciled", async () => {
+  test("are empty by default, so that metadata changes are ignored", async () => {
     await using page = await start({ dependents: [tierOf("labels")], reconciler: idle });
     await createPage(page, "one", { labels: { [TIER]: "gold" } });
     await untilText(page, "gold", "one-tier");
@@ -162,7 +162,7 @@ suite("inputs of a controller", (test) => {
     assert.is(await textOf(page, "one-tier"), "gold");
   });
 
-  test("a change that was made while the operator was away is reconciled at its start", async () => {
+  test("reconcile a change at startup that was made while the operator was stopped", async () => {
     const space = await openSpace();
     const settings = { dependents: [tierOf("labels")], reconciler: idle, inputs: ["metadata.labels"] as Inputs };
     {
@@ -178,7 +178,7 @@ suite("inputs of a controller", (test) => {
     await untilText(page, "silver", "one-tier");
   });
 
-  test("thirty changes of an input, each of which changes the dependent, are no write loop", async () => {
+  test("allow 30 successive changes without a write loop", async () => {
     const inputs: Inputs = [`metadata.labels['${TIER}']`];
     await using page = await start({ dependents: [tierOf("labels")], reconciler: idle, inputs });
     await createPage(page, "one", { labels: { [TIER]: "t" } });
@@ -188,7 +188,7 @@ suite("inputs of a controller", (test) => {
     }
   });
 
-  test("a tool is told once of each read that is no input, and what functions get is as without a tool", async () => {
+  test("publish each unlisted read once on the channel gen-operator.unlisted-read", async () => {
     const told: unknown[] = [];
     const listen = (message: unknown) => void told.push(message);
     const clones: unknown[] = [];

@@ -18,8 +18,8 @@ const unobserved = {
   informers: () => [],
 };
 
-suite("what another client has to mend", (test) => {
-  test("an object in the way is looked at with one GET, and the dependent is made as soon as it is gone", async () => {
+suite("conflicting existing object", (test) => {
+  test("is checked with one GET per retry, and the dependent is created after its deletion", async () => {
     await using space = await openSpace();
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs" } });
     await using running = await space.start([
@@ -36,7 +36,7 @@ suite("what another client has to mend", (test) => {
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
   });
 
-  test("an object in the way that comes to belong to the primary is updated", async () => {
+  test("is updated once another client adds the owner reference", async () => {
     await using space = await openSpace();
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs" } });
     await using running = await space.start([
@@ -53,9 +53,9 @@ suite("what another client has to mend", (test) => {
   });
 });
 
-suite("a namespace that is being deleted", (test) => {
+suite("terminating namespace", (test) => {
   test(
-    "is information: no warning, no error in the metrics, nothing given up, and few requests",
+    "causes no warnings, error metrics or exhausted retries",
     async () => {
       await using space = await openSpace();
       const { client } = space;
@@ -93,7 +93,7 @@ suite("a namespace that is being deleted", (test) => {
     SLOW,
   );
 
-  test("that holds a dependent of a primary elsewhere is information as well, and is looked at again", async () => {
+  test("of a dependent is no warning for a primary in another namespace, which is retried", async () => {
     await using space = await openSpace();
     const { client } = space;
     const other = `${space.namespace}-ending`;

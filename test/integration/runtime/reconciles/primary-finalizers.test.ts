@@ -17,8 +17,8 @@ import {
 import { newName, refOf, server } from "../writes/ways-to-write.js";
 import { FINALIZER, knownIn, startWrittenKinds, type WrittenKinds } from "../writes/written-kinds.js";
 
-suite("finalizers", (test) => {
-  test("nothing that needs it is made for a primary whose finalizer an admission policy takes off, and the error says so", async () => {
+suite("finalizer operations", (test) => {
+  test("fail if an admission policy removes the finalizer, and create no dependents that need it", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text", { deletion: "ordered" })];
     for (const serverSideApply of [true, false]) {
@@ -46,7 +46,7 @@ suite("finalizers", (test) => {
     finalizer = FINALIZER,
   ) => object?.metadata.finalizers?.includes(finalizer) === true;
 
-  test("one is added, and removed, and nobody is told (addsFinalizer, removesFinalizer)", async () => {
+  test("add and remove a finalizer without events (addsFinalizer, removesFinalizer)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     const added = await kinds.operations.addFinalizer(page);
@@ -58,7 +58,7 @@ suite("finalizers", (test) => {
     assert.equal(kinds.pages.changes, []);
   });
 
-  test("it is not added twice, nor to what is being deleted, nor removed where it is not", async () => {
+  test("write nothing if the finalizer exists, is missing, or the object is terminating", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
     assert.is((await kinds.operations.addFinalizer(page))?.kind, "unchanged");
@@ -72,7 +72,7 @@ suite("finalizers", (test) => {
     assert.equal(kinds.writes, []);
   });
 
-  test("it is added by server-side apply (addsFinalizerWithSSA)", async () => {
+  test("add a finalizer by server-side apply (addsFinalizerWithSSA)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     assert.is((await kinds.operations.applyFinalizer(page, { mode: "cacheOnly" })).kind, "updated");
@@ -81,7 +81,7 @@ suite("finalizers", (test) => {
     assert.is(kinds.pages.changes.length, 1);
   });
 
-  test("an apply of the primary that does not mention the finalizer keeps it", async () => {
+  test("keep the finalizer when an apply omits it", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     await kinds.operations.applyFinalizer(page);
@@ -94,7 +94,7 @@ suite("finalizers", (test) => {
     assert.not(has(bare.object));
   });
 
-  test("those of others stay, also ones that were added meanwhile (retriesAddingFinalizerWithoutSSA)", async () => {
+  test("keep finalizers of other controllers that are added concurrently (retriesAddingFinalizerWithoutSSA)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     await kinds.foreign.mergePatch(Page, page.metadata, { metadata: { finalizers: ["example.com/theirs"] } });
@@ -104,7 +104,7 @@ suite("finalizers", (test) => {
     assert.equal(kinds.writes, ["PATCH 422", "PATCH 200"]);
   });
 
-  test("each operation looks at what the one before it made, though all are given the primary of the reconcile", async () => {
+  test("use the latest object although they are called with the primary of the reconcile", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     const finalizers = async () => (await kinds.foreign.get(Page, page.metadata))!.metadata.finalizers ?? [];
@@ -118,7 +118,7 @@ suite("finalizers", (test) => {
     assert.equal(new Set(kinds.writes), new Set(["PATCH 200"]));
   });
 
-  test("a removal is made anew on what is there (retriesFinalizerRemovalWithFreshResource)", async () => {
+  test("remove a finalizer and keep foreign ones (retriesFinalizerRemovalWithFreshResource)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds, { finalizers: [FINALIZER, "example.com/theirs"] });
     const { faults } = await server();
@@ -129,7 +129,7 @@ suite("finalizers", (test) => {
     assert.equal(removed?.object.metadata.finalizers, ["example.com/theirs"]);
   });
 
-  test("a removal from what is gone ends well (nullResourceIsGracefullyHandledOnFinalizerRemovalRetry)", async () => {
+  test("succeed if the object is already gone (nullResourceIsGracefullyHandledOnFinalizerRemovalRetry)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
     await kinds.foreign.mergePatch(Page, page.metadata, { metadata: { finalizers: null } });
@@ -140,7 +140,7 @@ suite("finalizers", (test) => {
     assert.ok(has(await kinds.foreign.get(Page, page.metadata)));
   });
 
-  test("the last finalizer lets an object go, which is told, and it does not come back", async () => {
+  test("emit one deletion when the last finalizer is removed", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds, { finalizers: [FINALIZER] });
     await kinds.foreign.delete(Page, page.metadata);
@@ -154,7 +154,7 @@ suite("finalizers", (test) => {
     assert.not(kinds.pages.view.has(keyOf(page.metadata)));
   });
 
-  test("after ten conflicts it is given up, and said so", async () => {
+  test("fail after 10 conflicts", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     const { faults } = await server();
@@ -169,7 +169,7 @@ suite("finalizers", (test) => {
     assert.is(fault.hits, 10);
   });
 
-  test("other errors are not tried again here", async () => {
+  test("do not retry 403", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     const { faults } = await server();
@@ -180,7 +180,7 @@ suite("finalizers", (test) => {
     assert.is(fault.hits, 1);
   });
 
-  test("an answer that is lost is no reason to do it twice", async () => {
+  test("write once if the response is lost", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     const { faults } = await server();
@@ -189,7 +189,7 @@ suite("finalizers", (test) => {
     assert.equal(kinds.writes, ["PATCH lost"]);
   });
 
-  test("any change may be made anew until it fits (conflictRetryingPatchPrimary)", async () => {
+  test("retry any change on conflict with the latest object (conflictRetryingPatchPrimary)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const page = await createPageIn(kinds);
     await kinds.foreign.mergePatch(Page, page.metadata, { spec: { more: "1" } });

@@ -22,8 +22,8 @@ import {
 const ONE = { name: "one", namespace: "default" };
 const CHILD = "/configmaps/one-text";
 
-suite("operator with failing requests", (test) => {
-  test("429 is tried again after the time that the server asks for, within the same reconcile", async () => {
+suite("failing requests", (test) => {
+  test("are retried after the Retry-After of 429 within the same reconcile", async () => {
     await using page = await startPageOperator();
     const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 1 };
     page.server.faults.add({ verb: "patch", path: CHILD, times: 1, answer: busy });
@@ -35,7 +35,7 @@ suite("operator with failing requests", (test) => {
     assert.is(page.events[0]?.error, undefined);
   });
 
-  test("429 that may be tried again after no time at all waits longer each time", async () => {
+  test("are retried with backoff after 429 with Retry-After: 0", async () => {
     await using page = await startPageOperator();
     const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 0 };
     page.server.faults.add({ verb: "patch", path: CHILD, times: 3, answer: busy });
@@ -46,7 +46,7 @@ suite("operator with failing requests", (test) => {
   });
 
   for (const status of [502, 503, 504])
-    test(`${status} is tried again at once`, async () => {
+    test(`are retried within the same reconcile after ${status}`, async () => {
       await using page = await startPageOperator();
       const fault = page.server.faults.add({ verb: "patch", path: CHILD, times: 2, answer: { status } });
       await createPage(page);
@@ -61,7 +61,7 @@ suite("operator with failing requests", (test) => {
     { status: 409, reason: "Conflict" },
     { status: 302, reason: "Found" },
   ])
-    test(`${status} fails the reconcile, which is tried again`, async () => {
+    test(`fail the reconcile with ${status}, and its retry succeeds`, async () => {
       await using page = await startPageOperator();
       await createPage(page);
       await untilText(page, "first");
@@ -79,7 +79,7 @@ suite("operator with failing requests", (test) => {
       assert.ok(failed!.retryAfterMs! >= 100 && failed!.retryAfterMs! <= 120);
     });
 
-  test("a connection that breaks is used no more, and the request is repeated", async () => {
+  test("are retried on another connection after a disconnect", async () => {
     await using page = await startPageOperator();
     page.server.faults.add({ verb: "patch", path: CHILD, times: 2, disconnect: true });
     await createPage(page);
@@ -88,7 +88,7 @@ suite("operator with failing requests", (test) => {
     assert.is(page.events[0]?.error, undefined);
   });
 
-  test("a creation of which the answer is lost ends well", async () => {
+  test("recover if the response to a creation is lost", async () => {
     await using page = await startPageOperator();
     page.server.faults.add({ verb: "patch", path: CHILD, times: 1, loseAnswer: true });
     await createPage(page);
@@ -96,7 +96,7 @@ suite("operator with failing requests", (test) => {
     await untilText(page, "first");
   });
 
-  test("an update of which the answer is lost ends well", async () => {
+  test("recover if the response to an update is lost", async () => {
     await using page = await startPageOperator();
     await createPage(page);
     await untilText(page, "first");
@@ -108,7 +108,7 @@ suite("operator with failing requests", (test) => {
     assert.equal(failuresOf(page.events), []);
   });
 
-  test("a change of the spec that an answer brings ahead of its event is reconciled", async () => {
+  test("do not hide a spec change that a write response contains before its watch event", async () => {
     await using server = await startPageServer();
     let release = () => {};
     let calls = 0;
@@ -138,7 +138,7 @@ suite("operator with failing requests", (test) => {
     assert.is(page.events.length, 2);
   });
 
-  test("changes during a reconcile, however many, make one more", async () => {
+  test("coalesce 4 changes during a reconcile into one more reconcile", async () => {
     await using server = await startPageServer();
     let release = () => {};
     let calls = 0;
@@ -160,7 +160,7 @@ suite("operator with failing requests", (test) => {
     assert.is(calls, 2);
   });
 
-  test("a reconcile that keeps failing is given up after its attempts, which health shows, and taken up by the next change", async () => {
+  test("exhaust the retries, which health reports, until the next change", async () => {
     await using server = await startPageServer();
     let fails = true;
     const reconciler = {
@@ -193,7 +193,7 @@ suite("operator with failing requests", (test) => {
     assert.is(page.operator.health().controllers["page"]?.givenUp.count, 0);
   });
 
-  test("the rate of reconciles is limited, and nothing is lost", async () => {
+  test("respect the rate limit without losing the last change", async () => {
     await using page = await startPageOperator({ rateLimit: { maxReconciliations: 2, withinMs: 600 } });
     await createPage(page);
     const startedAt = Date.now();
@@ -210,8 +210,8 @@ suite("operator with failing requests", (test) => {
   });
 });
 
-suite("a server that asks for patience", (test) => {
-  test("a request fails at once if it is to wait longer than a minute, and nobody is to wait longer than five", async () => {
+suite("Retry-After", (test) => {
+  test("fails the request at once if it exceeds 1 minute, and is capped at 5 minutes", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3_600 };
@@ -222,7 +222,7 @@ suite("a server that asks for patience", (test) => {
     assert.is((error as ApiError).retryAfterMs, 300_000);
   });
 
-  test("reconciles of others go on while a primary is to come again in an hour", async () => {
+  test("of an hour does not block other primaries", async () => {
     await using page = await startPageOperator({ maxConcurrentReconciles: 1 });
     const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3_600 };
     page.server.faults.add({ verb: "patch", path: "/configmaps/one-", answer });
@@ -232,7 +232,7 @@ suite("a server that asks for patience", (test) => {
     await untilText(page, "first", "two-text");
   });
 
-  test("requests that wait hold no connection that others need", async () => {
+  test("does not keep connections that other requests need", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3 };
@@ -245,7 +245,7 @@ suite("a server that asks for patience", (test) => {
     await Promise.all(waiting);
   });
 
-  test("a wait of seconds is said once, with the request and the reason", async () => {
+  test("of 6 s is logged once with request and reason", async () => {
     await using server = await startPageServer();
     const lines: string[] = [];
     const warn = (_: object, message: string) => void lines.push(message);
@@ -260,7 +260,7 @@ suite("a server that asks for patience", (test) => {
     assert.is(await ended, undefined);
   });
 
-  test("a kind whose storage is only being set up is waited for, within the same reconcile", async () => {
+  test("is respected within one reconcile while the storage of a kind initializes", async () => {
     await using server = await startPageServer();
     const message = "storage is (re)initializing";
     const answer = { status: 429, reason: "TooManyRequests", message, retryAfterSeconds: 1 };
@@ -278,10 +278,10 @@ suite("a server that asks for patience", (test) => {
   });
 });
 
-suite("a fence", (test) => {
+suite("fence", (test) => {
   const metadata = ONE;
 
-  test("is asked before every attempt of what changes something, and before nothing else", async () => {
+  test("is called before each attempt of a write, and not before reads", async () => {
     await using server = await startPageServer();
     const asked: string[] = [];
     await using client = createClient(server, { fence: ({ method }) => void asked.push(method) });
@@ -296,7 +296,7 @@ suite("a fence", (test) => {
   });
 
   for (const name of ["Error", "ConnectionError"])
-    test(`that throws ${name} stops the request before it leaves, for good, and no other`, async () => {
+    test(`that throws ${name} rejects the retry without sending it, and no later request`, async () => {
       await using server = await startPageServer();
       const refusal = Object.assign(new Error("the lease is lost"), { name });
       let attempts = 0;

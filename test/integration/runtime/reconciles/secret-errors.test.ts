@@ -10,7 +10,7 @@ import { configMapOf, createPage, createPageOperator, Page, Secret, startPageSer
 
 const ONE = { name: "one", namespace: "default" };
 
-suite("an error about a Secret", (test) => {
+suite("errors about Secrets", (test) => {
   const object = { metadata: ONE, data: { password: "aHVudGVyMg==" } };
   const quoting = "admission webhook denied the request: password hunter2 is too short";
   const body = JSON.stringify({
@@ -36,7 +36,7 @@ suite("an error about a Secret", (test) => {
   };
 
   for (const [verb, call] of Object.entries(calls))
-    test(`keeps the field and the reason, and no value: ${verb}`, async () => {
+    test(`contain field and reason without the value: ${verb}`, async () => {
       await using server = await startPageServer();
       await using client = createClient(server);
       server.faults.add({ verb, answer: { status: 422, body, contentType: "application/json" } });
@@ -48,7 +48,7 @@ suite("an error about a Secret", (test) => {
     });
 
   for (const serverSideApply of [true, false])
-    test(`of a dependent reaches neither log, status nor Events with the value: ${serverSideApply ? "apply" : "POST"}`, async () => {
+    test(`of a dependent contain no value in log, status and Events: ${serverSideApply ? "apply" : "POST"}`, async () => {
       await using server = await startPageServer();
       const secret = configMapOf("secret", {
         ...{ resource: Secret.definition, serverSideApply },
@@ -74,7 +74,7 @@ suite("an error about a Secret", (test) => {
         for (const value of ["hunter2", "aHVudGVyMg=="]) assert.not.match(JSON.stringify(said), value);
     });
 
-  test("is made without the value, also as plain text or as a reason", async () => {
+  test("contain no value from a plain text response or a reason", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     const plain = { status: 502, body: quoting, contentType: "text/plain" };
@@ -86,7 +86,7 @@ suite("an error about a Secret", (test) => {
     }
   });
 
-  test("still says who lacks which permission", async () => {
+  test("name the missing permission", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     server.faults.add({ path: "/secrets", forbid: true });
@@ -94,7 +94,7 @@ suite("an error about a Secret", (test) => {
     assert.match(message, /403 Forbidden: secrets "one" is forbidden: User ".*" cannot get resource "secrets"/);
   });
 
-  test("still says which quota is exceeded", async () => {
+  test("name the exceeded quota", async () => {
     await using server = await startPageServer();
     await using client = createClient(server);
     const quota = "requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2";

@@ -24,22 +24,22 @@ const notesOf = async ({ operator }: StartedPageOperator) =>
 const untilStalled = (page: StartedPageOperator) =>
   waitFor("an Event Stalled", async () => (await notesOf(page))[0], { timeoutMs: 10_000 });
 
-suite("an Event Stalled", (test) => {
-  test("names the dependent that does not get ready, and what waits for it", async () => {
+suite("Stalled Event", (test) => {
+  test("names the dependent that is not ready and the one that waits for it", async () => {
     const first = configMapOf("first", { readyPostcondition: () => false });
     await using page = await start({ dependents: [first, configMapOf("second", { dependsOn: ["first"] })] });
     await createPage(page, "one");
     assert.match(await untilStalled(page), /^default\/one has not been ready for \d+ s: .*second: waits for first/);
   });
 
-  test("names an object in the way", async () => {
+  test("names a conflicting existing object", async () => {
     await using page = await start({ dependents: [configMapOf("text")] });
     await apiRequestOrThrow(page.server, `POST ${CONFIG_MAPS}`, { body: { metadata: { name: "one-text" } } });
     await createPage(page, "one");
     assert.match(await untilStalled(page), 'ConfigMap "default/one-text" already exists');
   });
 
-  test("names what a function of the user throws in each attempt", async () => {
+  test("names the error of a user function", async () => {
     const reconcile = () => {
       throw new Error("the service is away");
     };
@@ -49,7 +49,7 @@ suite("an Event Stalled", (test) => {
   });
 
   for (const isDeleted of [true, false])
-    test(`names the object that another client holds, of a primary that ${isDeleted ? "is being deleted" : "lives"}`, async () => {
+    test(`names an object with a foreign finalizer, of a primary that ${isDeleted ? "is being deleted" : "exists"}`, async () => {
       const deletePostcondition = ({ live }: { live?: unknown }) => live === undefined;
       const held = configMapOf("text", { deletion: "ordered", deletePostcondition: deletePostcondition as never });
       await using page = await start({ dependents: [held] });
@@ -68,7 +68,7 @@ suite("an Event Stalled", (test) => {
       assert.match(await untilStalled(page), text);
     });
 
-  test("is not recorded about what is ready, nor with stalledAfterMs: 0", async () => {
+  test("is not recorded for a ready primary or with stalledAfterMs: 0", async () => {
     for (const options of [
       { dependents: [configMapOf("text")] },
       { dependents: [configMapOf("text", { readyPostcondition: () => false })], stalledAfterMs: 0 },

@@ -45,8 +45,8 @@ async function untilConditions(page: PageOperator, expected: readonly string[]):
 const label = (page: PageOperator) =>
   page.operator.client.mergePatch(ConfigMap, { ...one(page), name: "one-first" }, { metadata: { labels: { a: "b" } } });
 
-suite("the reasons of a reconcile", (test) => {
-  test("name the kind and the key of what changed, and its dependent where several share a watch", async () => {
+suite("reconcile reasons", (test) => {
+  test("contain kind and key of the changed object, and the dependent it belongs to", async () => {
     await using page = await startInSpace(await openSpace(), {
       dependents: [configMapOf("first"), configMapOf("second")],
     });
@@ -69,9 +69,9 @@ suite("the reasons of a reconcile", (test) => {
   });
 });
 
-suite("status conditions of an operator", (test) => {
+suite("status conditions", (test) => {
   for (const serverSideApply of [true, false])
-    test(`they follow the workflow, ${serverSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
+    test(`follow the workflow beside the status of the reconciler, ${serverSideApply ? "with server-side apply" : "with patches"}`, async () => {
       const space = await openSpace();
       const reconciler = {
         // Without server-side apply a status is stated as a whole.
@@ -119,12 +119,12 @@ suite("status conditions of an operator", (test) => {
   const isStatusWrite = (request: string) => request.startsWith("PATCH") && request.includes("/status");
 
   const statusOf: Record<string, (primary: Page) => object> = {
-    "states the whole": ({ status, spec }) => ({ ...status, text: spec.text }),
-    "states only its own fields": ({ spec }) => ({ text: spec.text }),
+    "contains the whole status": ({ status, spec }) => ({ ...status, text: spec.text }),
+    "contains only its own fields": ({ spec }) => ({ text: spec.text }),
   };
   for (const [way, serverSideApply] of Object.entries({ "an apply": true, "a patch": false }))
     for (const [title, status] of Object.entries(statusOf))
-      test(`${way} writes them with a status of the reconciler that ${title}`, async () => {
+      test(`are written by ${way} in one request with a status of the reconciler that ${title}`, async () => {
         const space = await openSpace();
         const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: status(primary) }) };
         const options = { dependents: [], statusConditions: "managed" as const, serverSideApply, reconciler };
@@ -155,7 +155,7 @@ suite("status conditions of an operator", (test) => {
 
   for (const serverSideApply of [true, false]) {
     const by = serverSideApply ? "by server-side apply" : "by patches";
-    test(`one request writes them with the status that updateErrorStatus returns, ${by}`, async () => {
+    test(`are written in one request with the status of updateErrorStatus(), ${by}`, async () => {
       const space = await openSpace();
       const reconciler = {
         reconcile() {
@@ -173,7 +173,7 @@ suite("status conditions of an operator", (test) => {
       assert.is((await page.operator.client.get(Page, one(page)))?.status?.text, "failed first");
     });
 
-    test(`are written by themselves where the status of the reconciler is rejected, or stays as it is, ${by}`, async () => {
+    test(`are written alone if the status of the reconciler is rejected or unchanged, ${by}`, async () => {
       const space = await openSpace();
       const reconciler = {
         reconcile: ({ primary: { spec, status } }: { primary: Page }) => ({
@@ -200,7 +200,7 @@ suite("status conditions of an operator", (test) => {
     });
   }
 
-  test("a reconciler that fails shows, and is forgotten when it succeeds", async () => {
+  test("report an error of the reconciler until it succeeds", async () => {
     const space = await openSpace();
     let isFailing = true;
     const reconciler = {
@@ -216,7 +216,7 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
   });
 
-  test("keep their times where the reconciler states a status without them", async () => {
+  test("keep lastTransitionTime if the reconciler returns a status without conditions", async () => {
     const space = await openSpace();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
     const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
@@ -238,7 +238,7 @@ suite("status conditions of an operator", (test) => {
     assert.is((await page.operator.client.get(Page, one(page)))?.status?.conditions?.[0]?.lastTransitionTime, since);
   });
 
-  test("stay where they are beside a status that is stated without them, and nothing is written twice", async () => {
+  test("are kept without another write if the reconciler returns a status without conditions", async () => {
     const space = await openSpace();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
     const options = { dependents: [], statusConditions: "managed" as const, serverSideApply: false, reconciler };
@@ -261,7 +261,7 @@ suite("status conditions of an operator", (test) => {
     assert.equal(await conditionsOf(page), ready);
   });
 
-  test("are false for a primary that is being deleted, and that a finalizer of others holds", async () => {
+  test("are False for a terminating primary with a foreign finalizer", async () => {
     const space = await openSpace();
     const dependents = [configMapOf("text", { deletion: "ordered" })];
     await using page = createPageOperator(space, { dependents, statusConditions: "managed" });
@@ -279,14 +279,14 @@ suite("status conditions of an operator", (test) => {
   const wanted = { metadata: { name: "one-a" }, data: {} };
   const because = { precondition: "its reconcilePrecondition is false", item: "desired() does not return it" };
   const held: readonly [string, Parameters<typeof configMapOf>[1], string, object?][] = [
-    ["an unwanted object", { reconcilePrecondition: isFirst }, `a: is being deleted, because ${because.precondition}`],
+    ["an excluded object", { reconcilePrecondition: isFirst }, `a: is being deleted, because ${because.precondition}`],
     [
-      "an unwanted item",
+      "an excluded item",
       { bulk: {}, desired: (args) => (isFirst(args) ? { key: wanted } : {}) },
       `a: item "key": is being deleted, because ${because.item}`,
     ],
     [
-      "an object under a former name",
+      "a renamed object",
       { desired: (args) => (isFirst(args) ? wanted : { ...wanted, metadata: { name: "one-b" } }) },
       "waiting for objects to be deleted",
     ],
@@ -298,7 +298,7 @@ suite("status conditions of an operator", (test) => {
     ],
   ];
   for (const [what, dependent, message, second] of held)
-    test(`are false while ${what} is held, and true when it is gone`, async () => {
+    test(`are False while ${what} has a foreign finalizer, and True after its deletion`, async () => {
       const space = await openSpace();
       const options = {
         dependents: [configMapOf("a", { deletion: "ordered", ...dependent })],
@@ -326,7 +326,7 @@ suite("status conditions of an operator", (test) => {
       await untilConditions(page, ready);
     });
 
-  test("nothing is said of a workflow that the reconciler did not run", async () => {
+  test("report NotRun if the reconciler did not invoke the workflow", async () => {
     const space = await openSpace();
     const reconciler = {
       async reconcile({
@@ -362,7 +362,7 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, unknown);
   });
 
-  test("what somebody else wrote into the conditions stays", async () => {
+  test("keep conditions of other field managers", async () => {
     const space = await openSpace();
     await using page = createPageOperator(space, {
       dependents: [],
@@ -393,7 +393,7 @@ suite("status conditions of an operator", (test) => {
     ]);
   });
 
-  test("a kind whose conditions nobody can share is refused", async () => {
+  test("are rejected for a kind without a list map status.conditions", async () => {
     const space = await openSpace();
     const definition = { ...Page.definition, schema: {} };
     const page = createPageOperator(space, { dependents: [] });
@@ -411,8 +411,8 @@ suite("status conditions of an operator", (test) => {
   });
 });
 
-suite("the conditions of a controller with another name", (test) => {
-  test("replace those that it kept under the former one", async () => {
+suite("conditions of a renamed controller", (test) => {
+  test("replace those written under its former name", async () => {
     const space = await openSpace();
     const options = { dependents: [first, second], statusConditions: "managed" } as const;
     {

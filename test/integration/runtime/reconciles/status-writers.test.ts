@@ -84,8 +84,8 @@ const apply = async (fieldManager: string, name: string, status: object) =>
     body: { apiVersion: "example.com/v1", kind: "Page", metadata: { name, namespace: "default" }, status },
   });
 
-suite("conditions beside the status of a reconciler that applies it", (test) => {
-  test("one request writes both, or the conditions alone, and a status that is not returned again stays", async () => {
+suite("conditions beside an applied status", (test) => {
+  test("are written with it in one request or alone, and keep a status that is not returned again", async () => {
     const reconciler = {
       reconcile: ({ primary }: Arguments) =>
         primary.status?.text === primary.spec.text ? noUpdate() : { status: { text: primary.spec.text } },
@@ -108,7 +108,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.is(statusWrites(page, asReady).length, 1);
   });
 
-  test("a status that is repeated for its conditions never undoes one that was written since", async () => {
+  test("never revert a status that another replica wrote in the meantime", async () => {
     let steps = 0;
     let meanwhile = () => Promise.resolve();
     const reconciler = {
@@ -139,7 +139,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.ok(steps > 1);
   });
 
-  test("the conditions that a version of the runtime wrote under a name of their own stay as they are, until something changes", async () => {
+  test("under the field manager of an earlier version are kept until a condition changes", async () => {
     const reconciler = { reconcile: ({ primary }: Arguments) => ({ status: { text: primary.spec.text } }) };
     let conditions: readonly StatusCondition[] = [];
     {
@@ -170,7 +170,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.is(statusWrites(page, length).length, 1);
   });
 
-  test("conditions of a first failure, and of a success after it, are written with the fewest requests", async () => {
+  test("of a failure are written in one request, and those of the first success in two", async () => {
     let isFailing = true;
     const reconciler = {
       reconcile: ({ primary }: Arguments) => {
@@ -197,7 +197,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.is(statusWrites(page, length).length, 2);
   });
 
-  test("a status that the functions of the user apply keeps them, and is written once", async () => {
+  test("are kept when user functions apply the status, with 3 writes for 3 changes", async () => {
     const reconciler = {
       async reconcile({ primary, context }: Arguments) {
         const { name, namespace } = primary.metadata;
@@ -223,7 +223,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.is(statusWrites(page, length).length, 3, statusWrites(page, length).join("\n"));
   });
 
-  test("conditions that cannot be stored do not keep the status of the reconciler from being written", async () => {
+  test("that are rejected do not prevent the status of the reconciler from being written", async () => {
     const crd = structuredClone(pageCrd) as unknown as {
       spec: { versions: { schema: { openAPIV3Schema: { properties: { status: { properties: Conditions } } } } }[] };
     };
@@ -241,7 +241,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     );
   });
 
-  test("they are written while the status of the reconciler is in a write loop", async () => {
+  test("are written while the status of the reconciler is in a write loop", async () => {
     let texts = 0;
     const reconciler = { reconcile: () => ({ status: { text: `text ${texts++}` }, rescheduleAfterMs: 20 }) };
     await using page = await start({ reconciler });
@@ -256,7 +256,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     await waitFor("the dependent is ready", isReady);
   });
 
-  test("what a former name stated of the status, and the present one does not, goes with its conditions", async () => {
+  test("replace status fields of a former controller name that are no longer desired", async () => {
     const states = (more: object) => ({
       reconcile: ({ primary }: Arguments) => ({ status: { text: primary.spec.text, ...more } }),
     });
@@ -272,7 +272,7 @@ suite("conditions beside the status of a reconciler that applies it", (test) => 
     assert.equal(await managersOf("renamed"), ["renamed"]);
   });
 
-  test("a status of a former name that is not stated yet stays, and its conditions follow", async () => {
+  test("keep status fields of a former controller name until the reconciler returns a status", async () => {
     {
       await using page = await start({});
       await createPage(page, "silent");

@@ -63,9 +63,9 @@ const NOT_SELECTED =
 const LEFT =
   /Page "default\/one" was deleted without a cleanup, as its finalizer .* was removed by another client; delete what is left: ConfigMap "kube-public\/one-child"/;
 
-suite("primary that is not selected", (test) => {
+suite("unselected primary", (test) => {
   for (const isRestarted of [false, true])
-    test(`is reported while it is being deleted and holds the finalizer${isRestarted ? ", after a start" : ""}`, async () => {
+    test(`is reported while it is terminating with the finalizer${isRestarted ? ", after a restart" : ""}`, async () => {
       await using server = await startPageServer();
       {
         await using page = await start(server, selected);
@@ -100,7 +100,7 @@ suite("primary that is not selected", (test) => {
     await untilReported(page, "NotSelected", NOT_SELECTED);
   });
 
-  test("is looked for by one list at the start, and only with a selector and a finalizer", async () => {
+  test("is searched with one list at startup, only with a labelSelector and a finalizer", async () => {
     await using server = await startPageServer();
     const lists = async (options: PageOperatorOptions) => {
       await using page = await start(server, options);
@@ -113,7 +113,7 @@ suite("primary that is not selected", (test) => {
     assert.is(await lists({ ...selected, cleanupPolicy: "sweep" }), usual);
   });
 
-  test("is cleaned up by the controller with cleanUpUnselected once it is being deleted", async () => {
+  test("is cleaned up with cleanUpUnselected once it is being deleted", async () => {
     await using server = await startPageServer();
     await using page = await start(server, { ...selected, cleanUpUnselected: true });
     await createIn(page);
@@ -126,7 +126,7 @@ suite("primary that is not selected", (test) => {
     assert.is(await childIn(page), undefined);
   });
 
-  test("is cleaned up after a start, and is not reported", async () => {
+  test("is cleaned up with cleanUpUnselected after a restart, and is not reported", async () => {
     await using server = await startPageServer();
     {
       await using page = await start(server, selected);
@@ -142,10 +142,10 @@ suite("primary that is not selected", (test) => {
   });
 });
 
-suite("primary whose finalizer another client removed", (test) => {
+suite("primary without finalizer", (test) => {
   for (const isRestarted of [false, true])
     for (const settings of [{}, selected])
-      test(`is reported with the objects that are left${isRestarted ? ", after a start" : ""}${"labelSelector" in settings ? ", with a selector" : ""}`, async () => {
+      test(`is reported with its remaining objects${isRestarted ? ", after a restart" : ""}${"labelSelector" in settings ? ", with a labelSelector" : ""}`, async () => {
         await using server = await startPageServer();
         const strip = async () => {
           await remove(server);
@@ -169,7 +169,7 @@ suite("primary whose finalizer another client removed", (test) => {
         await waitFor("nothing is stuck", () => stuckIn(page).count === 0);
       });
 
-  test("costs no request if its cleanup has ended", async () => {
+  test("causes no requests after its cleanup has completed", async () => {
     await using server = await startPageServer();
     const held = configMapOf("child", {
       ...{ namespace: "kube-public", deletion: "ordered" },

@@ -41,8 +41,8 @@ function traceCalls<Method extends string>(
   return traced;
 }
 
-suite("the way from an event to a write", (test) => {
-  test("leads through the files that the page about the architecture names, in this order", async () => {
+suite("path from a watch event to a write", (test) => {
+  test("passes through the files in architecture.md in order", async () => {
     const limit = Error.stackTraceLimit;
     using _restored = { [Symbol.dispose]: () => void (Error.stackTraceLimit = limit) };
     Error.stackTraceLimit = 200;

@@ -32,8 +32,8 @@ function idleSource(rest: Partial<EventSource> & { name: string }): EventSource 
   };
 }
 
-suite("faults of the user", (test) => {
-  test("a function that changes its primary fails, in the very first reconcile as well", async () => {
+suite("user errors", (test) => {
+  test("of a function that modifies its primary fail the first reconcile", async () => {
     await using server = await startPageServer();
     const desired = ({ primary }: { primary: Page }) => {
       primary.spec.text = "changed";
@@ -48,7 +48,7 @@ suite("faults of the user", (test) => {
     assert.match(String(page.events[0]?.error), "Cannot assign to read only property 'text'");
   });
 
-  test("an index of the primaries that throws, or returns nothing, loses no event", async () => {
+  test("of a primary index that throws or returns nothing lose no event", async () => {
     await using server = await startPageServer();
     const indexes = {
       throwing: (page: Page) => {
@@ -68,7 +68,7 @@ suite("faults of the user", (test) => {
     assert.is(server.requests.filter(({ verb, path }) => verb === "watch" && path.endsWith("/pages")).length, 1);
   });
 
-  test("a source whose stop throws at once, or is no promise, is stopped like any other", async () => {
+  test("of stop() in an event source do not prevent a stop or restart", async () => {
     await using server = await startPageServer();
     const sources = [
       idleSource({
@@ -90,7 +90,7 @@ suite("faults of the user", (test) => {
     assert.is(await page.operator.stop(), true);
   });
 
-  test("a source whose health cannot be read is unhealthy, and everything else is told", async () => {
+  test("of the health of an event source mark only that source as unhealthy", async () => {
     await using server = await startPageServer();
     const source = Object.defineProperty(idleSource({ name: "opaque" }), "health", {
       get: () => {
@@ -105,7 +105,7 @@ suite("faults of the user", (test) => {
     assert.equal(sources["opaque"], { status: "unhealthy", reason: "health failed: ask me later" });
   });
 
-  test("a source that cannot follow a change of namespaces does not keep the others from it", async () => {
+  test("of setNamespaces() in one event source do not prevent other sources from following", async () => {
     await using server = await startPageServer();
     const source = idleSource({
       name: "stubborn",
@@ -124,7 +124,7 @@ suite("faults of the user", (test) => {
     await untilText(page, "first");
   });
 
-  test("no namespaces at all are refused, and everything stays as it was", async () => {
+  test("of setNamespaces([]) are rejected, and the namespaces are kept", async () => {
     await using page = await startPageOperator({ namespaces: ["default"] });
     const controller = page.operator.controller("page");
     const error = await controller.setNamespaces([]).then(
@@ -135,7 +135,7 @@ suite("faults of the user", (test) => {
     assert.equal(controller.namespaces, ["default"]);
   });
 
-  test("a start that fails because of a source says which it is", async () => {
+  test("of start() in an event source fail the start with its name", async () => {
     await using server = await startPageServer();
     const source = idleSource({
       name: "broken",
@@ -151,7 +151,7 @@ suite("faults of the user", (test) => {
     assert.is(error, 'event source "broken" of controller "page" could not be started: no webhook');
   });
 
-  test("one source for two controllers is refused", async () => {
+  test("of one event source in two controllers fail the start", async () => {
     await using server = await startPageServer();
     const shared = informerSource({ name: "configs", resource: ConfigMap, mapper: () => ["default/one"] });
     const controllerOf = (name: string) => ({
@@ -174,12 +174,12 @@ suite("faults of the user", (test) => {
   });
 
   for (const [what, thrown] of [
-    ["an error that causes itself", cyclicError()],
+    ["an error that is its own cause", cyclicError()],
     ["an object without a prototype", Object.create(null)],
-    ["an error of no errors", new AggregateError([], "nothing worked")],
-    ["nothing", undefined],
+    ["an AggregateError without errors", new AggregateError([], "nothing worked")],
+    ["undefined", undefined],
   ] as const)
-    test(`a reconciler that throws ${what} is tried again`, async () => {
+    test(`of a reconciler that throws ${what} are retried`, async () => {
       await using server = await startPageServer();
       let fails = true;
       const reconciler = {
@@ -195,7 +195,7 @@ suite("faults of the user", (test) => {
       await waitFor("it succeeds", () => page.events.at(-1) !== undefined && !("error" in page.events.at(-1)!));
     });
 
-  test("an observer of requests that throws fails no request", async () => {
+  test("of a request observer fail no request", async () => {
     await using server = await startPageServer();
     const onRequest = () => {
       throw new Error("no metrics");
@@ -208,7 +208,7 @@ suite("faults of the user", (test) => {
     assert.equal(failuresOf(page.events), []);
   });
 
-  test("a server that answers 404 in HTML has not lost its objects", async () => {
+  test("do not include a 404 with an HTML body, which deletes no primary", async () => {
     await using server = await startPageServer();
     const deleted: string[] = [];
     const reconciler = {
@@ -231,7 +231,7 @@ suite("faults of the user", (test) => {
     assert.equal(deleted, []);
   });
 
-  test("a list without items is empty", async () => {
+  test("do not include a list with items: null, which is empty", async () => {
     await using server = await startPageServer();
     const unsupported = { verb: "watch", path: "/pages", times: 1, answer: { status: 400, reason: "BadRequest" } };
     server.faults.add(unsupported);

@@ -51,8 +51,8 @@ async function unhandledWith(
 const configs = (rest: object) => informerSource({ name: "configs", resource: ConfigMap, ...rest });
 const health = ({ operator }: PageOperator, source: string) => operator.controller("page").health()[source]!;
 
-suite("promises of the user that nobody awaits", (test) => {
-  test("observers may be asynchronous and fail", async () => {
+suite("rejected promises of user functions", (test) => {
+  test("from observers are logged", async () => {
     const unhandled = await unhandledWith({ operator: { observer: rejects, onRequest: rejects } }, (page) => {
       for (const what of ["reconciles", "requests"])
         assert.ok(page.logs.includes(`error the observer of ${what} failed: too late`), page.logs.join("\n"));
@@ -66,7 +66,7 @@ suite("promises of the user that nobody awaits", (test) => {
     ["the generic filter", { mapper: () => ["default/one"], filters: { generic: rejects } }],
     ['the index "i"', { indexes: { i: rejects } }],
   ] as const)
-    test(`${what} of an event source has to be synchronous, and its source says so`, async () => {
+    test(`from ${what} of an event source mark it as unhealthy`, async () => {
       const options = { ...NAMESPACES, eventSources: () => [configs(source)] };
       const unhandled = await unhandledWith(options, async (page) => {
         const { status, reason } = health(page, "configs");
@@ -77,7 +77,7 @@ suite("promises of the user that nobody awaits", (test) => {
       assert.is(unhandled, 0);
     });
 
-  test("filters and indexes of primaries have to be synchronous, and events pass", async () => {
+  test("from filters and indexes of primaries are reported, and events pass the filter", async () => {
     const options = { filters: { generic: rejects }, indexes: { i: rejects } };
     const unhandled = await unhandledWith(options, (page) => {
       assert.match(page.logs.join("\n"), "error a filter failed, and the event passes: it returned a promise");
@@ -86,7 +86,7 @@ suite("promises of the user that nobody awaits", (test) => {
     assert.is(unhandled, 0);
   });
 
-  test("retries and limiters of rates have to be synchronous", async () => {
+  test("from retry and rateLimit stay handled, and the primary is reconciled", async () => {
     let fails = true;
     const reconciler = {
       reconcile: () => {
@@ -102,7 +102,7 @@ suite("promises of the user that nobody awaits", (test) => {
     assert.is(unhandled, 0);
   });
 
-  test("what an event source of the user's own is told may be dealt with later, and fail", async () => {
+  test("from onPrimaryChange() of an event source mark it as unhealthy", async () => {
     const source: EventSource = {
       name: "own",
       health: { status: "healthy" },
@@ -121,7 +121,7 @@ suite("promises of the user that nobody awaits", (test) => {
     assert.is(unhandled, 0);
   });
 
-  test("event sources are made at once, and an error names their controller", async () => {
+  test("from eventSources() fail the start with the name of the controller", async () => {
     await using server = await startPageServer();
     const throws = () => {
       throw new Error("no sources today");
@@ -141,7 +141,7 @@ suite("promises of the user that nobody awaits", (test) => {
     }
   });
 
-  test("an interval has to be a number, or the usual one is taken", async () => {
+  test("from intervalOf(), as well as invalid numbers, mark the source as unhealthy", async () => {
     const polled = (intervalOf: () => number) =>
       perPrimaryPollingSource({ name: "visits", idOf: () => "", intervalMs: 60_000, intervalOf, fetch: () => [] });
     for (const intervalOf of [rejects, () => Number.NaN, () => -5]) {
@@ -153,9 +153,9 @@ suite("promises of the user that nobody awaits", (test) => {
   });
 });
 
-suite("what fails far from the user's code", (test) => {
+suite("invalid results of user functions", (test) => {
   for (const keys of [[undefined], [5], [{ name: "one" }], 5, null] as const)
-    test(`a mapper that returns ${JSON.stringify(keys)} breaks no watch`, async () => {
+    test(`from a mapper (${JSON.stringify(keys)}) do not end the watch`, async () => {
       const source = configs({ mapper: () => keys });
       await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, async (page) => {
         await page.operator.client.create(ConfigMap, { metadata: { name: "after", namespace: "default" } });
@@ -165,7 +165,7 @@ suite("what fails far from the user's code", (test) => {
       });
     });
 
-  test("a primaryToSecondary that names nothing fails no reconcile", async () => {
+  test("from primaryToSecondary() fail no reconcile", async () => {
     const source = configs({ primaryToSecondary: () => [undefined] });
     await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, (page) => {
       assert.equal(failuresOf(page.events), []);
@@ -173,7 +173,7 @@ suite("what fails far from the user's code", (test) => {
     });
   });
 
-  test("whoever names a primary by something that is no key is told so", async () => {
+  test("as keys for notify() are rejected", async () => {
     const source = inboundSource({ name: "pings" });
     await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, () =>
       assert.throws(
@@ -183,7 +183,7 @@ suite("what fails far from the user's code", (test) => {
     );
   });
 
-  test("a logger that throws, or is asynchronous and fails, changes nothing", async () => {
+  test("from a logger that throws or rejects are ignored with one process warning each", async () => {
     const warnings: string[] = [];
     const note = ({ message }: Error) => void warnings.push(message);
     process.on("warning", note);
@@ -212,7 +212,7 @@ suite("what fails far from the user's code", (test) => {
     ]);
   });
 
-  test("an error that cannot be read is tried again like any other", async () => {
+  test("such as errors without a readable message are retried", async () => {
     const unreadable = Object.defineProperty(new Error(), "message", {
       get: () => {
         throw new Error("no message");

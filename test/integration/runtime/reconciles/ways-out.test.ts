@@ -98,7 +98,7 @@ const CASES: { readonly [state: string]: Case } = {
     enter: (kubectl) => kubectl.patch(PAGE, { spec: { text: "no label value!" } }),
     leave: (kubectl) => kubectl.patch(PAGE, { spec: { text: "label-value" } }),
   },
-  "an object in the way": {
+  "a conflicting existing object": {
     event: "Stalled",
     condition: "Failed",
     isCreated: false,
@@ -108,13 +108,13 @@ const CASES: { readonly [state: string]: Case } = {
     },
     leave: (kubectl) => kubectl.delete(CHILD),
   },
-  "a dependent that does not get ready": {
+  "a dependent that is not ready": {
     event: "Stalled",
     condition: "NotReady",
     options: { dependents: [configMapOf("text", { readyPostcondition: isReadyOnceThere as never })] },
     leave: (kubectl) => kubectl.patch(CHILD, { data: { done: "yes" } }),
   },
-  "an object that ref names, and that is not there": {
+  "a missing referenced object": {
     event: "Stalled",
     condition: "NotReady",
     options: {
@@ -125,7 +125,7 @@ const CASES: { readonly [state: string]: Case } = {
     },
     leave: (kubectl) => kubectl.create({ metadata: { name: "settings" } }),
   },
-  "an object that another client holds": {
+  "an object with a foreign finalizer": {
     event: "Stalled",
     condition: "Deleting",
     enter: async (kubectl) => {
@@ -134,21 +134,21 @@ const CASES: { readonly [state: string]: Case } = {
     },
     leave: (kubectl) => kubectl.patch(CHILD, { metadata: { finalizers: null } }),
   },
-  "a run that waits for the end of the one before": {
+  "a run that waits for the previous run": {
     event: "Stalled",
     condition: "Waiting",
     options: { dependents: [createdOnce] },
     enter: (kubectl) => kubectl.patch(PAGE, { spec: { text: "second" } }),
     leave: (kubectl) => kubectl.delete(CHILD),
   },
-  "a run that was deleted before its end": {
+  "a run whose object was deleted before it finished": {
     event: "Stalled",
     condition: "NotReady",
     options: { dependents: [createdOnce] },
     enter: (kubectl) => kubectl.delete(CHILD),
     leave: (kubectl) => kubectl.patch(PAGE, { spec: { text: "second" } }),
   },
-  "a pause": {
+  "a paused primary": {
     event: "Paused",
     enter: async (kubectl, page) => {
       await kubectl.patch(PAGE, { metadata: { annotations: { "gen-operator.dev/paused": "true" } } });
@@ -160,7 +160,7 @@ const CASES: { readonly [state: string]: Case } = {
       await kubectl.patch(PAGE, { metadata: { annotations: { "gen-operator.dev/paused": null } } });
     },
   },
-  "a cleanup that fails": {
+  "a failing cleanup": {
     event: "CleanupFailed",
     condition: "Failed",
     options: { reconciler: { reconcile: () => {}, cleanup: failing } },
@@ -168,7 +168,7 @@ const CASES: { readonly [state: string]: Case } = {
     enter: (kubectl) => kubectl.delete(PAGE),
     leave: removeFinalizer,
   },
-  "a deleted primary that is not selected": {
+  "a terminating primary that is not selected": {
     event: "NotSelected",
     options: {
       ...{ labelSelector: "shard=a", dependents: [configMapOf("text", { deletion: "ordered" })] },
@@ -183,10 +183,10 @@ const CASES: { readonly [state: string]: Case } = {
   },
 };
 
-suite("a way out", (test) => {
+suite("documented remedy", (test) => {
   for (const [state, one] of Object.entries(CASES))
     test(
-      `leads out of ${state}, which has the Event ${one.event}`,
+      `resolves ${state}, which the Event ${one.event} reports`,
       async () => {
         await using server = await startPageServer();
         const settings = { statusConditions: "managed", stalledAfterMs: 500 } as const;

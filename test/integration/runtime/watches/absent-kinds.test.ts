@@ -83,9 +83,9 @@ async function readyz({ logs }: PageOperator) {
   return { status: response.status, text: await response.text() };
 }
 
-suite("an event source of a kind that the cluster does not serve", (test) => {
+suite("event source of a kind that is not served", (test) => {
   test(
-    "has no objects and says why, stops nothing, and brings its objects once the kind is installed",
+    "reports no objects and the reason without blocking, and delivers objects once the CRD is installed",
     async () => {
       await using started = await start({
         eventSources: routes(),
@@ -125,7 +125,7 @@ suite("an event source of a kind that the cluster does not serve", (test) => {
   );
 
   test(
-    "is not watched where it has the condition crdPresent, but as soon as and as long as the kind is installed",
+    "with crdPresent is watched only while the CRD is installed",
     async () => {
       await using started = await start({
         eventSources: routes(crdPresent),
@@ -150,7 +150,7 @@ suite("an event source of a kind that the cluster does not serve", (test) => {
     SLOW,
   );
 
-  test("may wait for another kind, or for its absence", async () => {
+  test("depends on the presence or absence of another kind", async () => {
     const configMaps = (name: string, activationCondition: SourceCondition) =>
       informerSource({
         ...{ name, resource: ConfigMap, mapper: () => [] },
@@ -169,7 +169,7 @@ suite("an event source of a kind that the cluster does not serve", (test) => {
   });
 });
 
-suite("a dependent of a kind that the cluster does not serve", (test) => {
+suite("dependent of a kind that is not served", (test) => {
   const route = (rest: object = {}) =>
     configMapOf("route", {
       resource: Route.definition,
@@ -178,7 +178,7 @@ suite("a dependent of a kind that the cluster does not serve", (test) => {
     });
 
   test(
-    "fails by its name, and holds up nothing else",
+    "fails alone, and is created once the CRD is installed",
     async () => {
       await using started = await start({ dependents: [configMapOf("text"), route()] });
       const { page, server } = started;
@@ -197,7 +197,7 @@ suite("a dependent of a kind that the cluster does not serve", (test) => {
     SLOW,
   );
 
-  test("gives way to another one, which gives way when the kind is installed", async () => {
+  test("is replaced by a fallback with not(crdPresent) until the CRD is installed", async () => {
     const other = configMapOf("other", { reconcilePrecondition: not(crdPresent(Route)) });
     await using started = await start({ dependents: [route({ activationCondition: crdPresent }), other] });
     const { page, server } = started;

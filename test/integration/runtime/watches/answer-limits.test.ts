@@ -60,8 +60,8 @@ const pagesWith =
     response.end(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":${metadata},"items":${items}}`);
   };
 
-suite("the limits of answers", (test) => {
-  test("refuse a body by its announced length, once, in an error that names request and limit", async () => {
+suite("response limits", (test) => {
+  test("reject a response by its content-length without a retry, and name request and limit", async () => {
     await using server = await startScripted((response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": 600 * MIB });
       sendForever(response, Buffer.alloc(MIB, " "));
@@ -77,7 +77,7 @@ suite("the limits of answers", (test) => {
   });
 
   for (const status of [200, 404, 500])
-    test(`refuse a body with status ${status} that never ends, once`, async () => {
+    test(`reject an endless response with status ${status} without a retry`, async () => {
       await using server = await startScripted(
         (response) => sendForever(response.writeHead(status), Buffer.alloc(MIB, "{")),
         { maxResponseBytes: 3 * MIB },
@@ -90,7 +90,7 @@ suite("the limits of answers", (test) => {
       }
     });
 
-  test("take a body that is as long as it may be", async () => {
+  test("accept a response of exactly maxResponseBytes", async () => {
     const body = JSON.stringify({ metadata: { ...ref } });
     await using server = await startScripted((response) => response.end(body), { maxResponseBytes: body.length });
     assert.is((await server.client.get(ConfigMap, ref))?.metadata.name, "a");
@@ -99,13 +99,13 @@ suite("the limits of answers", (test) => {
   const endless: {
     readonly [what: string]: readonly [next: (token: string) => string, message: RegExp, pages: number];
   } = {
-    "whose token comes again at once": [() => "same", /a continue token that an earlier page had, after 1 pages/, 2],
-    "whose tokens go round": [
+    "whose continue token is repeated": [() => "same", /a continue token that an earlier page had, after 1 pages/, 2],
+    "whose continue tokens form a cycle": [
       (token) => String((Number(token) + 1) % 5),
       /a continue token that an earlier page had, after 5 pages: the list would never end/,
       6,
     ],
-    "whose tokens never end": [
+    "whose continue tokens never end": [
       (token) => String(Number(token) + 1),
       /with a continue token after 10000 pages, the limit of the client for one list/,
       10_000,
@@ -114,7 +114,7 @@ suite("the limits of answers", (test) => {
   for (const [what, [next, message, pages]] of Object.entries(endless)) {
     const declare = pages > 1_000 ? test.thorough : test;
     declare(
-      `end a list ${what}, in an error that names the request`,
+      `fail a list ${what}, and name the request`,
       async () => {
         await using server = await startScripted(pagesWith(next));
         const failure = await failureOf(() => server.client.list(ConfigMap, { namespace: "default" }));
@@ -126,7 +126,7 @@ suite("the limits of answers", (test) => {
     );
   }
 
-  test("end the list of an operator whose token comes again, which begins anew", async () => {
+  test("fail the list of an informer with a repeated continue token, and relist", async () => {
     let isGood = false;
     await using server = await startScripted((response, url) => {
       if (url.searchParams.has("sendInitialEvents")) return response.writeHead(400).end("{}");
@@ -149,7 +149,7 @@ suite("the limits of answers", (test) => {
     assert.match(failures[0] ?? "", /a continue token that an earlier page had/);
   });
 
-  test("end a watch with an event that never ends, in an error that names request and limit", async () => {
+  test("fail a watch with an endless event, and name request and limit", async () => {
     await using server = await startScripted(
       (response) => sendForever(response.writeHead(200), Buffer.alloc(64 * 1024, " ")),
       { maxEventBytes: 2 * MIB },
@@ -163,7 +163,7 @@ suite("the limits of answers", (test) => {
     assert.is(server.asked.length, 1);
   });
 
-  test("end the watch of an operator with an event that never ends, and take the events of the next one", async () => {
+  test("fail the watch of an informer with an endless event, and restart it", async () => {
     const bookmark = { metadata: { resourceVersion: "1", annotations: { "k8s.io/initial-events-end": "true" } } };
     const line = `${JSON.stringify({ type: "BOOKMARK", object: { apiVersion: "v1", kind: "ConfigMap", ...bookmark } })}\n`;
     const failures: string[] = [];
@@ -185,7 +185,7 @@ suite("the limits of answers", (test) => {
   });
 
   test.thorough(
-    "take a list of 100,000 objects in pages of 1 MB",
+    "accept a list of 100,000 objects in pages of 1 MB",
     async () => {
       const one = JSON.stringify({
         metadata: { name: "a", namespace: "default" },
@@ -202,7 +202,7 @@ suite("the limits of answers", (test) => {
   );
 
   for (const option of ["maxResponseBytes", "maxEventBytes"])
-    test(`${option} has to be a whole number of 1 at least`, () => {
+    test(`reject 0 for ${option}`, () => {
       assert.throws(() => new ApiClient(createConnection({ url: "http://a" }), { [option]: 0 }), new RegExp(option));
     });
 });

@@ -51,7 +51,7 @@ const aboutObjects: { [method: string]: Call } = {
 };
 const create: Call = (client, signal, ref) => client.create(ConfigMap, { metadata: ref }, { signal });
 
-suite("the signal of a call", (test) => {
+suite("AbortSignal of a call", (test) => {
   const calls: { [method: string]: Call } = {
     ...aboutObjects,
     create,
@@ -60,7 +60,7 @@ suite("the signal of a call", (test) => {
     servedVersions: (client, signal) => client.servedVersions(Deployment.definition, { signal }),
   };
   for (const [method, call] of Object.entries(calls))
-    test(`ends ${method} with its reason`, async () => {
+    test(`aborts ${method} with its reason`, async () => {
       await using started = await start();
       const { server, client } = started;
       const hanging = server.faults.add({ hang: true });
@@ -72,7 +72,7 @@ suite("the signal of a call", (test) => {
     });
 });
 
-suite("a call about one object", (test) => {
+suite("call for one object", (test) => {
   const { signal } = new AbortController();
   const refs: [Partial<ObjectRef>, RegExp][] = [
     [{ name: "", namespace: "default" }, /^\w+ "default\/" states no name, which its kind needs$/],
@@ -85,7 +85,7 @@ suite("a call about one object", (test) => {
     [{ name: "one", namespace: "default/pods" }, /has "default\/pods" for its namespace, /],
   ];
 
-  test("is refused before it is sent if its reference states no name, or not the namespace that its kind needs", async () => {
+  test("is rejected without a request if name or namespace are missing or invalid", async () => {
     await using started = await start();
     await started.client.create(ConfigMap, { metadata: ONE });
     const { client, requests } = started;
@@ -98,7 +98,7 @@ suite("a call about one object", (test) => {
     assert.equal(requests, []);
   });
 
-  test("of a kind that the server does not have is an error, and not the absence of the object", async () => {
+  test("fails for an unknown resource instead of reporting a missing object", async () => {
     await using started = await start();
     const Misspelt = classOf({ ...ConfigMap.definition, plural: "configmap" });
     const error = await errorOf(started.client.get(Misspelt, ONE));
@@ -109,8 +109,8 @@ suite("a call about one object", (test) => {
   });
 });
 
-suite("a list", (test) => {
-  test("has the objects that a field selector selects", async () => {
+suite("list", (test) => {
+  test("filters by fieldSelector", async () => {
     await using started = await start();
     const { client } = started;
     for (const metadata of [ONE, TWO]) await client.create(ConfigMap, { metadata });
@@ -121,7 +121,7 @@ suite("a list", (test) => {
   });
 });
 
-suite("the client of a scripted server", (test) => {
+suite("client of a scripted server", (test) => {
   /** Starts a server that gives these answers in turn, and a client of it. */
   async function startAnswering(...answers: { status?: number; body: string }[]) {
     const server = await startScripted((_, response) => {
@@ -140,7 +140,7 @@ suite("the client of a scripted server", (test) => {
   });
   const expired = { status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}' };
 
-  test("lists from the beginning, without pages, if the token of a later page expired, and does so once", async () => {
+  test("lists once more without pages after 410 Gone for a continue token", async () => {
     await using again = await startAnswering(page("gone", "a"), expired, page("one"));
     assert.equal(
       (await again.client.list(ConfigMap)).map(({ metadata }) => metadata.name),
@@ -155,7 +155,7 @@ suite("the client of a scripted server", (test) => {
     assert.match((await errorOf(first.client.list(ConfigMap))).message, /^list configmaps failed: 410 Expired/);
   });
 
-  test("yields no event of a watch after the abort of its signal", async () => {
+  test("yields no watch event after its signal is aborted", async () => {
     const events = ["a", "b"].map((name) => `${JSON.stringify({ type: "ADDED", object: { metadata: { name } } })}\n`);
     await using answering = await startAnswering({ body: events.join("") });
     const leaving = new AbortController();
@@ -184,7 +184,7 @@ suite("the client of a scripted server", (test) => {
     '{"type":"ADDED"}': { watch },
   };
   for (const [body, calls] of Object.entries(unusable))
-    test(`names the request whose answer is ${body || "empty"}, and quotes nothing`, async () => {
+    test(`names the request of an unusable response (${body || "empty"}) without quoting it`, async () => {
       for (const call of Object.values(calls)) {
         await using answering = await startAnswering({ body: `${body}\n` });
         const { name, message, cause } = await errorOf(call(answering.client, never, ONE));
@@ -197,8 +197,8 @@ suite("the client of a scripted server", (test) => {
     });
 });
 
-suite("a watch", (test) => {
-  test("begins with what exists, and goes on with what happens to what its selectors select", async () => {
+suite("watch", (test) => {
+  test("yields existing objects and then changes that match its selectors", async () => {
     await using started = await start();
     const { client } = started;
     await client.create(Secret, { metadata: ONE });
@@ -211,7 +211,7 @@ suite("a watch", (test) => {
     assert.equal(await take(events, 2), ["MODIFIED one 2", "DELETED one 2"]);
   });
 
-  test("begins after the version that is stated, and follows one object by a field selector", async () => {
+  test("starts after a resourceVersion, and follows one object by fieldSelector", async () => {
     await using started = await start();
     const { client } = started;
     const { metadata } = await client.create(ConfigMap, { metadata: ONE });
@@ -222,7 +222,7 @@ suite("a watch", (test) => {
     assert.equal(await take(client.watch(ConfigMap, options), 1), ["MODIFIED one 2"]);
   });
 
-  test("ends without an error when its signal is aborted, before and while it waits", async () => {
+  test("ends without an error when its signal is aborted", async () => {
     await using started = await start();
     const { client } = started;
     const leaving = new AbortController();
@@ -233,7 +233,7 @@ suite("a watch", (test) => {
     assert.equal(await take(client.watch(ConfigMap, { signal: leaving.signal }), 1), []);
   });
 
-  test("ends when the server ends it, and throws when the connection breaks or its version is too old", async () => {
+  test("ends with the server, and throws after a disconnect or 410", async () => {
     await using started = await start();
     const { server, client } = started;
     await client.create(ConfigMap, { metadata: ONE });
@@ -255,7 +255,7 @@ suite("a watch", (test) => {
     assert.match((await errorOf(follow(() => {}, "1"))).message, /failed: 410 Expired: too old resource version/);
   });
 
-  test("holds the server back while nobody takes its events, and loses none", async () => {
+  test("delivers all events to a slow consumer", async () => {
     await using started = await start();
     const { client } = started;
     const text = "x".repeat(100_000);
@@ -271,11 +271,11 @@ suite("a watch", (test) => {
   });
 });
 
-suite("the scale of an object", (test) => {
+suite("scale subresource", (test) => {
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "a", image: "a" }] } };
   const spec = { replicas: 1, selector: { matchLabels: { a: "b" } }, template };
 
-  test("is read, patched and applied, whatever the kind", async () => {
+  test("is read, patched and applied, with 409 on a conflict", async () => {
     await using started = await start();
     const { client } = started;
     assert.is(await client.getScale(Deployment, ONE), undefined);
@@ -290,7 +290,7 @@ suite("the scale of an object", (test) => {
     assert.match(conflict.message, /^scaling of Deployment "default\/one" failed: 409 Conflict: .*autoscaler/);
   });
 
-  test("takes nothing but an integer of 0 or more, and no apply for a custom kind, which the API server does not carry out", async () => {
+  test("rejects invalid replicas, and an apply for custom resources, without a request", async () => {
     await using started = await start();
     const { client, requests } = started;
     for (const replicas of [NaN, -1, 1.5, "2" as unknown as number]) {

@@ -19,8 +19,8 @@ import { createConnection } from "#runtime/client/connection.js";
 
 const ref = { name: "a", namespace: "default" };
 
-suite("a disturbed watch", (test) => {
-  test("that tells an object's change after its deletion does not bring it back", async () => {
+suite("disturbed watch", (test) => {
+  test("does not restore an object when an update arrives after its deletion", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -33,7 +33,7 @@ suite("a disturbed watch", (test) => {
     assert.not(followed.cache.has("default/a"));
   });
 
-  test("that tells an object's deletion after its creation anew does not delete it", async () => {
+  test("does not delete a recreated object when the old deletion arrives late", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -46,7 +46,7 @@ suite("a disturbed watch", (test) => {
     await untilText(followed, "a", "two");
   });
 
-  test("that tells everything twice tells of each state once", async () => {
+  test("emits each change once if events are duplicated", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     const told: string[] = [];
@@ -62,7 +62,7 @@ suite("a disturbed watch", (test) => {
     assert.equal(told.slice(told.indexOf(added)), [added, "updated default/a", "deleted default/a", "added default/b"]);
   });
 
-  test("that is dead is replaced, and nothing is missed", async () => {
+  test("is replaced if it is silent, without missed changes", async () => {
     await using server = await startPageServer();
     await using followed = follow(server, { quietMs: 50 });
     await write(followed, "a", "one");
@@ -72,7 +72,7 @@ suite("a disturbed watch", (test) => {
     await untilText(followed, "a", "two");
   });
 
-  test("that begins in the past or under another clock comes to the present", async () => {
+  test("recovers from stale responses, a shifted clock, compaction and a restart", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -87,7 +87,7 @@ suite("a disturbed watch", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`that is dead does not keep what is gone from being created anew, nor what took a name from being refused, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`does not block recreation or ownership checks while silent, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using server = await startPageServer();
       const dependents = ["a", "b"].map((name) => configMapOf(name, { serverSideApply }));
       await using page = createPageOperator(server, { dependents });
@@ -107,7 +107,7 @@ suite("a disturbed watch", (test) => {
       assert.equal([theirs?.data, theirs?.metadata.labels], [{ theirs: "theirs" }, undefined]);
     });
 
-  test("makes no operator reconcile a primary that is deleted", async () => {
+  test("leaves no state for a deleted primary if events are reordered", async () => {
     await using server = await startPageServer({ simulate: true });
     await using page = createPageOperator(server, {
       dependents: [],

@@ -73,8 +73,8 @@ const namesOf = (objects: readonly unknown[]) => objects.map((object) => (object
 const watchesOf = (server: ApiServer, path: string) =>
   server.requests.filter((request) => request.verb === "watch" && request.path.endsWith(path)).length;
 
-suite("event sources on an API server", (test) => {
-  test("controllers that watch the same objects share one watch, which ends with the last of them", async () => {
+suite("event sources", (test) => {
+  test("share one watch between controllers, which ends with the last of them", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const create = () => informerSource({ name: "configs", resource: ConfigMap, mapper: pageLink });
@@ -97,7 +97,7 @@ suite("event sources on an API server", (test) => {
     assert.is(parts.informers.activity().length, 0);
   });
 
-  test("the server selects by fields and labels, and sends the rest to nobody [27, 37]", async () => {
+  test("filter by fieldSelector and labelSelector on the server [27, 37]", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const mapper = () => ["default/one"];
@@ -125,7 +125,7 @@ suite("event sources on an API server", (test) => {
     await waitFor("it is gone", () => labelled.list().length === 0);
   });
 
-  test("of a kind whose metadata is enough nothing else is sent or kept", async () => {
+  test("store only metadata with cache: metadata", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     await parts.client.create(ConfigMap, config("before"));
@@ -142,7 +142,7 @@ suite("event sources on an API server", (test) => {
     }
   });
 
-  test("a kind without a class is watched by its name alone [22, 31]", async () => {
+  test("watch an untyped kind [22, 31]", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const { controller, told, untilTold } = await parts.start([]);
@@ -158,7 +158,7 @@ suite("event sources on an API server", (test) => {
     assert.equal(controller.names(), []);
   });
 
-  test("a kind that the server does not have fails the reconcile that registers it, and is watched once it is there", async () => {
+  test("reject registration of a kind that is not served, and watch it once it is", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using parts = createOperatorParts(server);
     const Other = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
@@ -173,7 +173,7 @@ suite("event sources on an API server", (test) => {
     assert.is(source.health.status, "healthy");
   });
 
-  test("objects of another cluster concern primaries of this one [34]", async () => {
+  test("map objects of another cluster to primaries [34]", async () => {
     await using server = await startPageServer();
     await using remote = await startApiServer({ tls: false });
     await using parts = createOperatorParts(server);
@@ -195,7 +195,7 @@ suite("event sources on an API server", (test) => {
     assert.is(parts.informers.activity().length, 0);
   });
 
-  test("two sources of one kind are each told [45], and a change of references tells whom it was about, too [71]", async () => {
+  test("notify each source of a kind, and primaries removed from the references, too [45] [71]", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const ofNames = ({ data = {} }: DataObject): ObjectKey[] => Object.keys(data).map((name) => `default/${name}`);
@@ -213,7 +213,7 @@ suite("event sources on an API server", (test) => {
     assert.equal(told.sort(), expected);
   });
 
-  test("namespaces change while it runs, for primaries and what follows them [13]", async () => {
+  test("follow namespace changes of primaries and secondaries [13]", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     for (const name of ["a", "b"]) {
@@ -238,7 +238,7 @@ suite("event sources on an API server", (test) => {
     assert.equal(told, ["updated b/one"]);
   });
 
-  test("the current namespace is that of the connection, whichever the controller watches", async () => {
+  test("resolve the namespace current from the connection", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server, "home");
     const mapper = ({ metadata }: KubernetesObject) => [`${metadata.namespace}/one`];
@@ -254,7 +254,7 @@ suite("event sources on an API server", (test) => {
     await assert.rejects(without.start([homeless]), "it watches the namespace of its connection, and ");
   });
 
-  test("a namespace without rights is named when it is asked for, and everything stays as it was, where that blocks", async () => {
+  test("reject a namespace change without permission if watchFailurePolicy is block, and keep the namespaces", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const { controller } = await parts.start([], { namespaces: ["a"], watchFailurePolicy: "block" });
@@ -268,8 +268,8 @@ suite("event sources on an API server", (test) => {
   });
 });
 
-suite("failures of watches", (test) => {
-  test("a namespace that is taken away is named once, leaves the others alone, and is watched again when it is given back", async () => {
+suite("watch failures", (test) => {
+  test("in one namespace are logged once, and the watch is restored when permission returns", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const { controller, untilTold } = await parts.start([], { namespaces: ["ours", "theirs"] });
@@ -290,7 +290,7 @@ suite("failures of watches", (test) => {
     await untilTold("added theirs/one");
   });
 
-  test("when a kind is not served any more, its objects are gone; when it is back, it is watched again", async () => {
+  test("after a CRD is deleted remove its objects, and the watch is restored when it is recreated", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const { controller, untilTold } = await parts.start([]);
@@ -316,7 +316,7 @@ suite("failures of watches", (test) => {
     assert.equal(parts.lines.at(-1), "info: Page.v1.example.com: watch restored");
   });
 
-  test("a token that is refused is said once, and the watch goes on with the next one", async () => {
+  test("after 401 are logged once, and the watch is restored with accepted credentials", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const { controller, untilTold } = await parts.start([]);
@@ -331,7 +331,7 @@ suite("failures of watches", (test) => {
     await untilTold("added default/one");
   });
 
-  test("a primary that came after its object hears of the deletion of that, also of one that nobody saw", async () => {
+  test("do not hide the deletion of an object that existed before its primary", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     const configs = informerSource({
@@ -358,7 +358,7 @@ suite("failures of watches", (test) => {
     assert.equal(configs.secondariesOf(primary), []);
   });
 
-  test("a poll that hangs makes its source unhealthy, and what the next one brings is an event", async () => {
+  test("of a hanging poll mark the source as unhealthy until the next poll", async () => {
     await using server = await startPageServer();
     await using parts = createOperatorParts(server);
     let polls = 0;

@@ -61,8 +61,8 @@ async function startOperator(server: ApiServer, form: Form) {
 const isListOfConfigMaps = ({ verb, path }: RequestRecord) => verb === "list" && path.endsWith("/configmaps");
 const versionsOf = (objects: readonly KubernetesObject[]) => objects.map(({ metadata }) => metadata.resourceVersion);
 
-suite("forms of event sources", (test) => {
-  test("a source that keeps metadata alone tells additions, changes and deletions", async () => {
+suite("partial caches", (test) => {
+  test("emit additions, changes and deletions with cache: metadata", async () => {
     await using server = await startPageServer();
     await using operator = await startOperator(server, "metadata");
     const created = await operator.create("a");
@@ -75,7 +75,7 @@ suite("forms of event sources", (test) => {
     await operator.untilSeen((objects) => objects.length === 0);
   });
 
-  test("a source that keeps some fields tells all changes, and has those fields and the metadata", async () => {
+  test("emit all changes, and store only the given paths and metadata", async () => {
     await using server = await startPageServer();
     await using operator = await startOperator(server, { paths: ["data.text"] });
     const created = await operator.create("a");
@@ -89,7 +89,7 @@ suite("forms of event sources", (test) => {
     await operator.untilSeen((objects) => objects.length === 0);
   });
 
-  test("a path into the metadata leaves only what identifies an object, its age and its owners", async () => {
+  test("store only identity, age, owners and the given paths of metadata", async () => {
     await using server = await startPageServer();
     await using operator = await startOperator(server, { paths: ["data.text", "metadata.labels.tier"] });
     const { metadata } = await operator.create("a");
@@ -98,7 +98,7 @@ suite("forms of event sources", (test) => {
     assert.equal(found?.metadata, kept);
   });
 
-  test("what is there before the start is kept in the same form, also where the server has only lists", async () => {
+  test("apply to initial lists and to servers without WatchList", async () => {
     const refusesWatchList: FaultRule = { verb: "watch", path: "/configmaps", times: 1, answer: { status: 400 } };
     for (const faults of [[], [refusesWatchList]]) {
       await using server = await startApiServer({ crds: [pageCrd], faults });
@@ -112,7 +112,7 @@ suite("forms of event sources", (test) => {
     }
   });
 
-  test("what is kept in part is not written, for nothing can be compared with it", async () => {
+  test("reject writes of partially cached objects", async () => {
     await using server = await startPageServer();
     await using operator = await startOperator(server, { paths: ["data.text"] });
     await operator.create("a");

@@ -10,7 +10,7 @@ import { ConfigMap, Secret, startPageServer } from "../page-operator.js";
 import { follow, write, untilText, startProxy } from "./followed-cache.js";
 
 suite("list-watch", (test) => {
-  test("the state comes first, then every change", async () => {
+  test("delivers the initial state and then each change", async () => {
     await using server = await startPageServer();
     await using first = follow(server);
     await write(first, "a", "one");
@@ -23,7 +23,7 @@ suite("list-watch", (test) => {
     await waitFor("it is gone", () => !second.cache.has("default/a"));
   });
 
-  test("a watch that breaks in the middle of a line goes on where it was", async () => {
+  test("resumes after a watch breaks within a line, without a relist", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -37,7 +37,7 @@ suite("list-watch", (test) => {
     assert.is(followed.replacements(), 1, "the whole state was read once");
   });
 
-  test("a watch that the server ends goes on where it was, without a word", async () => {
+  test("resumes after the server ends a watch, without a relist or an error", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -49,7 +49,7 @@ suite("list-watch", (test) => {
     assert.is(followed.replacements(), 1);
   });
 
-  test("a version that is too old leads to the whole state, without a word", async () => {
+  test("relists after 410 Gone without an error, and decodes only changed objects", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -74,7 +74,7 @@ suite("list-watch", (test) => {
     );
   });
 
-  test("410 as a status of the answer leads to the whole state, too", async () => {
+  test("relists after a 410 status", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -86,7 +86,7 @@ suite("list-watch", (test) => {
     await untilText(followed, "a", "two");
   });
 
-  test("a busy or broken server is asked again until it answers", async () => {
+  test("retries 500 and respects the Retry-After of 429", async () => {
     await using server = await startPageServer();
     server.faults.add({
       verb: "watch",
@@ -105,7 +105,7 @@ suite("list-watch", (test) => {
     assert.match(followed.failures[0]!, "500 InternalError: no etcd");
   });
 
-  test("a server that restarts is found again", async () => {
+  test("reconnects after a restart of the API server", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -115,7 +115,7 @@ suite("list-watch", (test) => {
     await untilText(followed, "a", "two");
   });
 
-  test("refused credentials are said and asked for again", async () => {
+  test("reports 401 and retries until credentials are accepted", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -128,7 +128,7 @@ suite("list-watch", (test) => {
     await untilText(followed, "a", "two");
   });
 
-  test("a quiet watch is left alone, whatever is written in other kinds", async () => {
+  test("keeps a quiet watch while other kinds change", async () => {
     await using server = await startPageServer();
     await using followed = follow(server, { quietMs: 50 });
     await write(followed, "a", "one");
@@ -144,7 +144,7 @@ suite("list-watch", (test) => {
     assert.is(followed.replacements(), 1);
   });
 
-  test("a connection that is dead without a word is noticed and said, and the watch goes on where it was", async () => {
+  test("reports an unresponsive connection, and resumes without a relist", async () => {
     await using server = await startPageServer();
     await using proxy = await startProxy(server.url);
     await using writer = follow(server);
@@ -160,7 +160,7 @@ suite("list-watch", (test) => {
     assert.is(followed.replacements(), 1);
   });
 
-  test("a server that cannot be reached is said with the cause", async () => {
+  test("reports an unreachable server with the cause", async () => {
     await using server = await startPageServer();
     await using followed = follow(server);
     await write(followed, "a", "one");
@@ -171,7 +171,7 @@ suite("list-watch", (test) => {
     assert.not(followed.failures.some((failure) => failure.includes("does not answer")));
   });
 
-  test("a logger that fails keeps nobody from the state", async () => {
+  test("continues if the logger throws", async () => {
     await using server = await startPageServer();
     await using writer = follow(server);
     await write(writer, "a", "one");

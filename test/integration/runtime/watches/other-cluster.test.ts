@@ -85,9 +85,9 @@ async function reconcilesUntil(page: PageOperator, text: string): Promise<number
   return page.events.length;
 }
 
-suite("another cluster", (test) => {
+suite("event source of another cluster", (test) => {
   for (const [way, write] of Object.entries(ways))
-    test(`${way} is visible to the next read, and its event makes no reconcile`, async () => {
+    test(`returns a write by ${way} to the next read, and filters its event`, async () => {
       await using home = await startPageServer();
       await using edge = await startPageServer();
       const read: unknown[] = [];
@@ -115,7 +115,7 @@ suite("another cluster", (test) => {
       assert.is(await reconcilesUntil(page, "second"), 4);
     });
 
-  test("what others change there during a write is told", async () => {
+  test("delivers a change that another client makes during a write", async () => {
     await using home = await startPageServer();
     await using edge = await startPageServer();
     let isDisturbed = false;
@@ -134,7 +134,7 @@ suite("another cluster", (test) => {
     assert.is(await reconcilesUntil(page, "second"), 3);
   });
 
-  test("objects of one name on both are told apart", async () => {
+  test("distinguishes objects with the same name in both clusters", async () => {
     await using home = await startPageServer();
     await using edge = await startPageServer();
     const seen: unknown[] = [];
@@ -162,7 +162,7 @@ suite("another cluster", (test) => {
     ]);
   });
 
-  test("while it is away the operator is unhealthy, and goes on when it is back", async () => {
+  test("makes the operator unhealthy while the cluster is unreachable, and recovers", async () => {
     await using home = await startPageServer();
     await using edge = await startPageServer();
     const away = edge.faults.add({ disconnect: true });

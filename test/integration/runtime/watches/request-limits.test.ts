@@ -23,8 +23,8 @@ async function startMuteServer() {
   };
 }
 
-suite("the requests of a client", (test) => {
-  test("fail when the server takes longer for an answer than it may", async () => {
+suite("client limits", (test) => {
+  test("fail a request after requestTimeoutMs", async () => {
     await using server = await startMuteServer();
     const client = new ApiClient(createConnection({ url: server.url }), { maxAttempts: 1, requestTimeoutMs: 300 });
     const startedAt = performance.now();
@@ -34,7 +34,7 @@ suite("the requests of a client", (test) => {
     await client.close();
   });
 
-  test("are as many at once as there may be connections", async () => {
+  test("allow at most maxConnections concurrent requests", async () => {
     await using server = await startMuteServer();
     const client = new ApiClient(createConnection({ url: server.url }), { maxConnections: 2 });
     const page = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one" } };

@@ -15,7 +15,7 @@ import {
 
 suite("list-watch on a scripted server", (test) => {
   for (const status of [400, 422])
-    test(`a server that answers ${status} to a WatchList is listed page by page`, async () => {
+    test(`lists in pages if a WatchList is answered with ${status}`, async () => {
       await using server = await startScripted((request, response) => {
         if (isWatchList(request)) response.writeHead(status).end("{}");
         else if (isWatch(request)) response.writeHead(200).write(line("ADDED", configMap("c", "12", "watched")));
@@ -32,7 +32,7 @@ suite("list-watch on a scripted server", (test) => {
       assert.ok(resumed);
     });
 
-  test("a list whose token expires on the way begins again, without pages, and forgets what it brought", async () => {
+  test("relists without pages if the continue token expires, and drops the partial list", async () => {
     await using server = await startScripted((request, response) => {
       if (isWatchList(request)) response.writeHead(400).end("{}");
       else if (isWatch(request)) response.writeHead(200).flushHeaders();
@@ -48,7 +48,7 @@ suite("list-watch on a scripted server", (test) => {
   });
 
   for (const items of [[], [configMap("a", "8", "a")]])
-    test(`a server without the bookmark after ${items.length} initial events is listed`, async () => {
+    test(`lists if the bookmark is missing after ${items.length} initial events`, async () => {
       await using server = await startScripted((request, response) => {
         if (isWatch(request)) {
           response.writeHead(200).flushHeaders();
@@ -60,7 +60,7 @@ suite("list-watch on a scripted server", (test) => {
       assert.is([...followed.cache.keys()].length, items.length);
     });
 
-  test("a server that takes connections but never answers is reported", async () => {
+  test("reports a server that accepts connections but never responds", async () => {
     await using server = await startScripted(() => {});
     await using followed = follow(server, { initialTimeoutMs: 100 });
     await waitFor("the failure is reported", () => followed.failures.length > 0);
@@ -68,7 +68,7 @@ suite("list-watch on a scripted server", (test) => {
     assert.match(followed.failures[0]!, "nothing arrived");
   });
 
-  test("a watch that does not bring what the server has is replaced, and one that receives bookmarks is not", async () => {
+  test("replaces a stale watch, and keeps one that receives bookmarks", async () => {
     let isReplaced = false;
     await using server = await startScripted((request, response) => {
       const { url = "" } = request;
@@ -97,7 +97,7 @@ suite("list-watch on a scripted server", (test) => {
     );
   });
 
-  test("a server that could not send the state in a watch is asked to again at the next time", async () => {
+  test("tries a WatchList again at the next relist after it was incomplete", async () => {
     let watchLists = 0;
     await using server = await startScripted((request, response) => {
       if (isWatchList(request) && ++watchLists === 1) response.writeHead(200).end();
@@ -111,7 +111,7 @@ suite("list-watch on a scripted server", (test) => {
     assert.ok(watchLists >= 2);
   });
 
-  test("after an interruption the watch goes on from the last bookmark", async () => {
+  test("resumes from the last bookmark", async () => {
     await using server = await startScripted((request, response) => {
       response.writeHead(200);
       if (isWatchList(request)) response.write(endOfInitialEvents("5"));
@@ -123,7 +123,7 @@ suite("list-watch on a scripted server", (test) => {
     assert.is(followed.replacements(), 1);
   });
 
-  test("an ERROR event that is not 410 is reported, and the watch goes on", async () => {
+  test("reports an ERROR event other than 410, and restarts the watch", async () => {
     let watches = 0;
     await using server = await startScripted((request, response) => {
       response.writeHead(200);
@@ -138,7 +138,7 @@ suite("list-watch on a scripted server", (test) => {
     assert.match(followed.failures[0]!, "etcd is gone");
   });
 
-  test("a line that is no event is reported, and the watch goes on", async () => {
+  test("reports a line that is not an event, and restarts the watch", async () => {
     let watches = 0;
     await using server = await startScripted((request, response) => {
       response.writeHead(200);

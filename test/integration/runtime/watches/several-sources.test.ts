@@ -45,12 +45,12 @@ suite("several event sources of one kind", (test) => {
   for (const [what, rest] of [
     ["the same watch", {}],
     ["another selector", { labelSelector: "page" }],
-    ["the metadata alone", { cache: "metadata" }],
-    ["some paths", { cache: { paths: ["data.text"] } }],
+    ["cache: metadata", { cache: "metadata" }],
+    ["cached paths", { cache: { paths: ["data.text"] } }],
     ["one namespace", { namespaces: ["default"] }],
     ["bounded caches", { maxCachedObjects: 1 }],
   ] as const)
-    test(`a write through one is no event of another that has ${what}; what others do is`, async () => {
+    test(`filter own writes through one source in another with ${what}, but not foreign changes`, async () => {
       await using server = await startPageServer();
       await using page = createPageOperator(server, {
         reconciler: applies,
@@ -66,7 +66,7 @@ suite("several event sources of one kind", (test) => {
       await waitFor("that is reconciled", () => page.events.length > 2);
     });
 
-  test("a selector that an own write no longer fits tells the deletion", async () => {
+  test("emit a deletion if an own write no longer matches a selector", async () => {
     await using server = await startPageServer();
     const reconcile = async ({ primary, context }: { primary: Page; context: Context<Page> }) => {
       const labels = { page: "one", ...(primary.spec.text === "first" ? { chosen: "yes" } : {}) };
@@ -88,7 +88,7 @@ suite("several event sources of one kind", (test) => {
     assert.is(await reconcilesUntil(page, "second"), 3);
   });
 
-  test("writes and deletions of a dependent are no events of a source of its kind", async () => {
+  test("filter writes and deletions of a dependent", async () => {
     await using server = await startPageServer();
     const dependent = configMapOf("text", {
       reconcilePrecondition: ({ primary }: { primary: Page }) => primary.spec.text !== "none",
@@ -109,7 +109,7 @@ suite("several event sources of one kind", (test) => {
     assert.is(await page.operator.client.get(ConfigMap, ONE), undefined);
   });
 
-  test("a status of the primary is no event of a source of the primary's kind", async () => {
+  test("filter the status of the primary in a source of its kind", async () => {
     await using server = await startPageServer();
     const peers = () => informerSource({ name: "peers", resource: Page, mapper: () => ["default/one"] });
     await using page = createPageOperator(server, { dependents: [], eventSources: () => [peers()] });
@@ -125,7 +125,7 @@ suite("several event sources of one kind", (test) => {
     );
   });
 
-  test("a primary that names an object through another source has its events", async () => {
+  test("deliver events of objects that primaryToSecondary finds through another source", async () => {
     await using server = await startPageServer();
     const links = source("links", { labelSelector: "page" });
     // The page has a link, and the link names the target.
@@ -157,7 +157,7 @@ suite("several event sources of one kind", (test) => {
   });
 });
 
-suite("primaries that a controller writes", (test) => {
+suite("primaries written by their controller", (test) => {
   const untilStatus = ({ operator }: PageOperator, name: string, text: string) =>
     waitFor(`${name} says ${text}`, async () => {
       const found = await operator.client.get(Page, { name, namespace: "default" });
@@ -165,7 +165,7 @@ suite("primaries that a controller writes", (test) => {
     });
 
   for (const serverSideApply of [true, false])
-    test(`are reconciled if they are dependents of others, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
+    test(`are reconciled if they are dependents of other primaries, ${serverSideApply ? "with apply" : "with PUT"}`, async () => {
       await using server = await startPageServer();
       const child = configMapOf("child", {
         ...{ resource: Page.definition, serverSideApply, deletion: "ordered" },
@@ -214,10 +214,10 @@ suite("primaries that a controller writes", (test) => {
   const seen = configMapOf("seen", { mode: "readOnly", ref: { name: () => "shared" } });
 
   for (const [way, dependents, reconciler] of [
-    ["names", [shared, seen], shows(({ secondary }) => secondary.seen?.data?.["text"])],
+    ["references", [shared, seen], shows(({ secondary }) => secondary.seen?.data?.["text"])],
     ["is mapped to", [shared], shows(({ context }) => context.secondary(ConfigMap, { source: "b" })?.data?.["text"])],
   ] as const)
-    test(`tell each other: one that ${way} a dependent of another sees it, its changes and its deletion`, async () => {
+    test(`are enqueued when a dependent of another primary changes: one that ${way} it`, async () => {
       await using server = await startPageServer();
       const eventSources = () => [source("b", { labelSelector: "page" })];
       await using page = createPageOperator(server, { dependents, reconciler, eventSources });
@@ -238,7 +238,7 @@ suite("primaries that a controller writes", (test) => {
       assert.is(ofOne.length, 3, "what its own reconcile wrote is no event for it");
     });
 
-  test("tell each other: one that follows the status of another sees what the runtime writes there", async () => {
+  test("are enqueued when the runtime writes the status of another primary they map", async () => {
     await using server = await startPageServer();
     const peers = () => informerSource({ name: "peers", resource: Page, mapper: () => ["default/two"] });
     const reconcile = ({ primary, context }: { primary: Page; context: Context<Page> }) => {
@@ -261,7 +261,7 @@ suite("primaries that a controller writes", (test) => {
     await untilStatus(page, "two", "second");
   });
 
-  test("are reconciled if another reconcile writes them, and not again if it is their own", async () => {
+  test("are enqueued by another reconcile that writes them, but not by their own", async () => {
     await using server = await startPageServer();
     const reconcile = async ({ primary, context }: { primary: Page; context: Context<Page> }) => {
       const { name, namespace } = primary.metadata;

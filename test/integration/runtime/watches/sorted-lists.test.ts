@@ -13,8 +13,8 @@ const lettersOf = (objects: readonly KubernetesObject[]) =>
   objects.flatMap(({ metadata }) => (isOfTests({ metadata }) ? metadata.name : [])).join("");
 const sorted = (letters: string) => [...letters].sort().join("");
 
-suite("lists that functions of the user read", (test) => {
-  test("are sorted by key, whatever was deleted and created again, and after a restart", async () => {
+suite("lists of cached objects", (test) => {
+  test("are sorted by key after deletions, recreations and a restart", async () => {
     await using space = await openSpace();
     const { namespace } = space;
     const mapped: string[] = [];

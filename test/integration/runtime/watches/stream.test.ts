@@ -47,7 +47,7 @@ const PIECE = Buffer.alloc(64 * 1024, "x");
 const PIECES = 100;
 
 suite("stream", (test) => {
-  test("no piece comes while the one before is worked on, and none is lost", async () => {
+  test("delivers each chunk after the previous one is processed, without loss", async () => {
     let bytes = 0;
     let isBusy = false;
     await streamFrom(
@@ -70,7 +70,7 @@ suite("stream", (test) => {
     assert.is(bytes, PIECES * PIECE.length);
   });
 
-  test("a server is held back by a consumer that takes its time", async () => {
+  test("applies backpressure to the server while the consumer is busy", async () => {
     let goOn = () => {};
     let written = 0;
     const abort = new AbortController();
@@ -98,14 +98,14 @@ suite("stream", (test) => {
     goOn();
   });
 
-  test("what goes wrong in the rest of a piece ends the stream and reaches the caller", async () => {
+  test("rejects if the consumer rejects", async () => {
     const ended = streamFrom((response) => response.write("x"), {
       consumer: { onData: () => Promise.reject(new Error("no event")) },
     });
     assert.is(await ended.then(() => "", messageOf), "no event");
   });
 
-  test("a connection that breaks while a piece is worked on fails once that is known", async () => {
+  test("rejects if the connection breaks while a chunk is processed", async () => {
     let finish: (() => void) | undefined;
     const ended = streamFrom((response) => void response.write("x", () => setImmediate(() => response.destroy())), {
       consumer: { onData: () => new Promise<void>((resolve) => (finish = resolve)) },
@@ -151,8 +151,8 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
   return names;
 }
 
-suite("list-watch with much to do", (test) => {
-  test("events come in their order, and others have their turn in between", async () => {
+suite("list-watch with 20,000 events", (test) => {
+  test("delivers events in order, and yields to the event loop", async () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
     const names = await followMany({ onEvent: (seen, abort) => seen === EVENTS && abort.abort(new Error("seen")) });
@@ -165,7 +165,7 @@ suite("list-watch with much to do", (test) => {
     assert.ok(turns > 1, "nobody else had a turn");
   });
 
-  test("nothing comes any more after the end, even in the middle of a piece", async () => {
+  test("delivers no event after it is aborted", async () => {
     const names = await followMany({
       onEvent(seen, abort) {
         if (seen === 1_000) setImmediate(() => abort.abort(new Error("enough")));

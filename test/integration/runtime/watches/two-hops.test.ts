@@ -73,8 +73,8 @@ const settings = (options?: { isQuiet?: boolean }) => ({
   eventSources: () => sources(options),
 });
 
-suite("objects that a primary names through another secondary", (test) => {
-  test("are its own, in whichever order they come, and their changes are reconciled", async () => {
+suite("secondaries referenced by other secondaries", (test) => {
+  test("are found in any order of creation, and their changes are reconciled while they are referenced", async () => {
     await using page = await start(settings());
     await createPage(page);
     await untilText(page, "none", "one-copy");
@@ -95,7 +95,7 @@ suite("objects that a primary names through another secondary", (test) => {
     assert.equal(failuresOf(page.events), []);
   });
 
-  test("are found again although a filter rejects the change that names them", async () => {
+  test("are found although a filter rejects the change of the reference", async () => {
     await using page = await start(settings({ isQuiet: true }));
     await createSecret(page, "s1", "p1");
     await createSecret(page, "s2", "q1");
@@ -109,7 +109,7 @@ suite("objects that a primary names through another secondary", (test) => {
     await untilText(page, encoded("q2"), "one-copy");
   });
 
-  test("belong to every primary that names them", async () => {
+  test("are shared by all primaries that reference them", async () => {
     await using page = await start(settings());
     await createSecret(page, "s1", "p1");
     await createUser(page, "s1");
@@ -121,7 +121,7 @@ suite("objects that a primary names through another secondary", (test) => {
     await untilText(page, encoded("p2"), "one-copy");
   });
 
-  test("are found after a restart, in which the user named another one", async () => {
+  test("are found after a restart during which the reference changed", async () => {
     const space = await openSpace();
     {
       await using page = createPageOperator(space, settings());
@@ -144,7 +144,7 @@ suite("objects that a primary names through another secondary", (test) => {
     await untilText(page, encoded("q2"), "one-copy");
   });
 
-  test("may be named by a dependent, which another client completes", async () => {
+  test("are found through a dependent that another client completes", async () => {
     const user = configMapsWith<Page>(({ spec }) => ({ text: spec.text }))("user");
     const secrets = informerSource({
       name: "secrets",
@@ -167,7 +167,7 @@ suite("objects that a primary names through another secondary", (test) => {
     await untilText(page, encoded("p2"), "one-copy");
   });
 
-  test("may be named by what the source itself has, and by a further hop", async () => {
+  test("are found through a further hop of the same source", async () => {
     const chain = informerSource({
       name: "chain",
       resource: Secret,

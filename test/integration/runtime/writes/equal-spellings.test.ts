@@ -19,12 +19,12 @@ const cases: readonly { readonly title: string; readonly kind: [string, string];
     desired: { data: { a: "aGVsbG8gd29ybGQsIGhl\nbGxvIHdvcmxk\n" } },
   },
   {
-    title: "base64 of a ConfigMap with line breaks",
+    title: "base64 in binaryData with line breaks",
     kind: ["v1", "ConfigMap"],
     desired: { binaryData: { a: "aGVs\r\nbG8=" } },
   },
   {
-    title: "fields of a Service that the API server chooses",
+    title: "Service fields that the API server assigns",
     kind: ["v1", "Service"],
     desired: {
       spec: {
@@ -42,7 +42,7 @@ const cases: readonly { readonly title: string; readonly kind: [string, string];
     desired: { spec: { selector: { matchLabels: labels }, template }, status: { replicas: 3, availableReplicas: 3 } },
   },
   {
-    title: "a quantity and an empty account",
+    title: "a quantity and an empty serviceAccountName",
     kind: ["apps/v1", "Deployment"],
     desired: {
       spec: {
@@ -58,7 +58,7 @@ const cases: readonly { readonly title: string; readonly kind: [string, string];
     },
   },
   {
-    title: "the largest int64, and others that JavaScript rounds",
+    title: "int64 values that JavaScript rounds",
     kind: ["apps/v1", "Deployment"],
     desired: {
       spec: {
@@ -75,16 +75,16 @@ const cases: readonly { readonly title: string; readonly kind: [string, string];
     },
   },
   {
-    title: "a time with another zone",
+    title: "a time in another zone",
     kind: ["coordination.k8s.io/v1", "Lease"],
     desired: { spec: { renewTime: "2026-01-01T02:00:00.000000+02:00" } },
   },
 ];
 
-suite("equal values in another spelling", (test) => {
+suite("server-side normalization", (test) => {
   for (const { title, kind, desired } of cases)
     for (const way of ["apply", "put"] as const)
-      test(`are written once, without a warning, also after a restart: ${title}, ${way}`, async () => {
+      test(`causes no second write and no warning, also after a restart: ${title}, ${way}`, async () => {
         await using writing = await start(builtinDefinition(...kind));
         assert.is((await writing[way](desired)).kind, "created");
         const warnings = [...writing.logs];
@@ -100,7 +100,7 @@ suite("equal values in another spelling", (test) => {
         );
       });
 
-  test("are written if another manager changed what is chosen", async () => {
+  test("does not hide a default that another manager changed", async () => {
     await using writing = await start(builtinDefinition("apps/v1", "Deployment"));
     const desired = { spec: { selector: { matchLabels: labels }, template, minReadySeconds: 0 } };
     for (const way of ["apply", "put"] as const) {

@@ -63,7 +63,7 @@ async function createOld(
 
 suite("formerFieldManagers", (test) => {
   for (const way of ["apply", "post"] as const) {
-    test(`removes what the former manager holds and desired lacks, at the first write: ${way}`, async () => {
+    test(`removes fields of the former manager that are not desired, in the first write: ${way}`, async () => {
       await using writing = await start(ConfigMap, formerFieldManagers);
       await createOld(writing, way);
       await writing.apply(desired);
@@ -75,7 +75,7 @@ suite("formerFieldManagers", (test) => {
       assert.is((await writing.apply(desired)).kind, "unchanged");
     });
 
-    test(`leaves all of it without the name, and removes it once it is named: ${way}`, async () => {
+    test(`is required to remove fields of another manager: ${way}`, async () => {
       await using writing = await start(ConfigMap);
       await createOld(writing, way);
       await writing.apply(desired);
@@ -89,7 +89,7 @@ suite("formerFieldManagers", (test) => {
     });
   }
 
-  test("removes metadata that the former manager holds by PUT, and causes no further write", async () => {
+  test("removes metadata of the former manager by PUT, without another write", async () => {
     await using writing = await start(ConfigMap, formerFieldManagers);
     await createOld(writing, "post");
     await writing.put(desired);
@@ -98,7 +98,7 @@ suite("formerFieldManagers", (test) => {
     assert.equal(writing.requests, []);
   });
 
-  test("keeps what another manager holds as well", async () => {
+  test("keeps fields that another manager also owns", async () => {
     await using writing = await start(ConfigMap, formerFieldManagers);
     await createOld(writing, "apply");
     await writing.others({ apply: { data: { more: "old" } } }, "helm");
@@ -106,7 +106,7 @@ suite("formerFieldManagers", (test) => {
     assert.equal(stateOf(await writing.live()), { ...TAKEN, data: { more: "old", text: "new" } });
   });
 
-  test("takes over again what the former manager writes later", async () => {
+  test("removes fields that the former manager adds later", async () => {
     await using writing = await start(ConfigMap, formerFieldManagers);
     await createOld(writing, "apply");
     await writing.apply(desired);
@@ -115,7 +115,7 @@ suite("formerFieldManagers", (test) => {
     assert.equal(stateOf(await writing.live()), TAKEN);
   });
 
-  test("keeps released fields and what was written through a subresource", async () => {
+  test("keeps released fields and fields written through a subresource", async () => {
     await using writing = await start(Deployment, formerFieldManagers);
     const labels = { app: "x" };
     const spec = {
@@ -141,16 +141,16 @@ suite("formerFieldManagers", (test) => {
 
 suite("formerFieldManagers of an operator", (test) => {
   const ways: { readonly [way: string]: Parameters<typeof configMapOf>[1] } = {
-    "a dependent that is garbage-collected": {},
-    "a dependent that is linked by annotations": { deletion: "ordered" },
-    "the items of a bulk dependent": {
+    "a garbage-collected dependent": {},
+    "a dependent linked by annotations": { deletion: "ordered" },
+    "bulk items": {
       bulk: {},
       desired: ({ primary }) => ({ a: { metadata: { name: "one-text" }, data: { text: primary.spec.text } } }),
     },
-    "a dependent with a field manager of its own": { fieldManager: "remote" },
+    "a dependent with a fieldManager": { fieldManager: "remote" },
   };
   for (const [way, options] of Object.entries(ways))
-    test(`takes ${way} over after a restart, and writes nothing more`, async () => {
+    test(`removes fields of a former manager from ${way} after a restart, without another write`, async () => {
       await using server = await startPageServer();
       const start = async (settings: PageOperatorOptions = {}) => {
         const page = createPageOperator(server, {

@@ -43,13 +43,13 @@ async function recordTexts({ url, token }: ApiServer): Promise<AsyncDisposable &
 const LATE_MS = 1_500;
 const RETRY = { initialIntervalMs: 50, maxIntervalMs: 100, maxRetries: -1 };
 
-suite("a write that was given up", (test) => {
+suite("aborted write", (test) => {
   const cases: [string, PageOperatorOptions][] = [
     ["by server-side apply", { dependents: [configMapOf("text", { timeoutMs: 300 })] }],
     ["by PUT", { dependents: [configMapOf("text", { timeoutMs: 300, serverSideApply: false })] }],
   ];
   for (const [title, options] of cases)
-    test(`${title} counts as a foreign change when it lands after a newer one, and is put right`, async () => {
+    test(`${title} is overwritten if it lands after a newer write`, async () => {
       await using server = await startPageServer();
       await using recorded = await recordTexts(server);
       await using page = createPageOperator(server, { retry: RETRY, ...options });
@@ -70,7 +70,7 @@ suite("a write that was given up", (test) => {
       assert.is(recorded.texts.at(-1), "third", recorded.texts.join(", "));
     });
 
-  test("of a status is cancelled when the operator stops", async () => {
+  test("of a status is canceled when the operator stops", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: () => updateStatus({ text: "late" }) };
     await using page = createPageOperator(server, { dependents: [], reconciler, operator: { stopTimeoutMs: 200 } });
@@ -83,7 +83,7 @@ suite("a write that was given up", (test) => {
     assert.ok(page.events[0]?.error !== undefined);
   });
 
-  test("keeps its primary from being reconciled beside it for as long as it is under way", async () => {
+  test("prevents another reconcile of its primary while create() is still running", async () => {
     await using server = await startPageServer();
     const created: string[] = [];
     let underWay = 0;
@@ -116,7 +116,7 @@ suite("a write that was given up", (test) => {
   });
 });
 
-suite("a creation that lands when its primary is being deleted", (test) => {
+suite("creation that lands during deletion", (test) => {
   const untilGone = ({ operator }: PageOperator) =>
     waitFor(
       "the page is gone",
@@ -124,11 +124,11 @@ suite("a creation that lands when its primary is being deleted", (test) => {
     );
 
   const ways: [string, Parameters<typeof configMapOf>[1]][] = [
-    ["with its step, by apply", { timeoutMs: 300 }],
-    ["with its reconcile, by POST", { serverSideApply: false }],
+    ["by apply, aborted with its step", { timeoutMs: 300 }],
+    ["by POST, aborted with its reconcile", { serverSideApply: false }],
   ];
   for (const [way, rest] of ways)
-    test(`after it was given up ${way}, is undone before the primary goes`, async () => {
+    test(`is deleted before the finalizer is removed: ${way}`, async () => {
       await using server = await startPageServer();
       const dependents = [configMapOf("text", { deletion: "ordered", ...rest })];
       await using page = createPageOperator(server, { retry: RETRY, dependents });
@@ -144,7 +144,7 @@ suite("a creation that lands when its primary is being deleted", (test) => {
       assert.is(await textOf(page), undefined);
     });
 
-  test("after somebody else's object of its name came and went, is undone before the primary goes", async () => {
+  test("is deleted before the finalizer is removed, after a foreign object used its name", async () => {
     await using server = await startPageServer();
     const dependents = [configMapOf("text", { deletion: "ordered", timeoutMs: 300 })];
     await using page = createPageOperator(server, { retry: RETRY, dependents });
@@ -164,7 +164,7 @@ suite("a creation that lands when its primary is being deleted", (test) => {
     await waitFor("it was deleted", async () => (await textOf(page)) === undefined);
   });
 
-  test("holds up no primary whose dependents the garbage collector deletes", async () => {
+  test("does not delay a primary whose dependents are garbage-collected", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile() {}, cleanup() {} };
     await using page = createPageOperator(server, { retry: RETRY, reconciler });
@@ -178,9 +178,9 @@ suite("a creation that lands when its primary is being deleted", (test) => {
   });
 });
 
-suite("a creation whose answer is lost", (test) => {
+suite("creation with a lost response", (test) => {
   for (const serverSideApply of [true, false])
-    test(`goes with its primary, although no watch has shown it: ${serverSideApply ? "apply" : "POST"}`, async () => {
+    test(`is deleted with its primary, although no watch event arrived: ${serverSideApply ? "apply" : "POST"}`, async () => {
       await using server = await startPageServer();
       const dependents = [configMapOf("text", { deletion: "ordered", serverSideApply })];
       await using page = createPageOperator(server, { dependents, retry: { ...RETRY, initialIntervalMs: 5_000 } });

@@ -99,8 +99,8 @@ const deploymentOf = (pod: object, spec: object = {}) => ({
   },
 });
 
-suite("an apply after managed fields were stripped", (test) => {
-  test("removes what is no longer desired, in one change", async () => {
+suite("apply after managedFields were cleared", (test) => {
+  test("removes a field that is no longer desired in one update", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
     await writing.others(stripped);
@@ -112,7 +112,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.equal((await writing.live())["data"], { b: "1" }, "nobody else owns what is desired");
   });
 
-  test("removes what is no longer desired where desired reads the live object", async () => {
+  test("removes a field that is no longer desired if desired() reads the live object", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
     await writing.others(stripped);
@@ -120,7 +120,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.equal((await writing.live())["data"], { a: "1" });
   });
 
-  test("removes what is no longer desired if another manager applied the object first", async () => {
+  test("removes a field that is no longer desired after another manager applied first", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: link, data: { a: "1", gone: "2", theirs: "3" } });
     await writing.others(stripped);
@@ -131,7 +131,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.equal((await writing.live())["data"], { b: "1", theirs: "3" });
   });
 
-  test("removes what an earlier version of the operator applied beside before-first-apply", async () => {
+  test("removes fields that an earlier version applied beside before-first-apply", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: link, data: { a: "1", gone: "2" } });
     await writing.others(stripped);
@@ -141,7 +141,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.is(writing.logs.filter((line) => line.includes("data.gone")).length, 1, writing.logs.join("\n"));
   });
 
-  test("keeps replicas, members of metadata, finalizers and owners", async () => {
+  test("keeps replicas, foreign metadata, finalizers and owner references", async () => {
     await using writing = await start(Deployment);
     await writing.apply(deploymentOf({ hostNetwork: true }));
     const template = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z" } } };
@@ -162,7 +162,7 @@ suite("an apply after managed fields were stripped", (test) => {
     await writing.others({ mergePatch: { metadata: { finalizers: null } } });
   });
 
-  test("keeps an object as it is that the controller did not write", async () => {
+  test("keeps an object that the controller did not write", async () => {
     await using writing = await start(ConfigMap);
     await writing.others({ apply: { data: { a: "1", theirs: "2" } } });
     await writing.others(stripped);
@@ -170,7 +170,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.equal((await writing.live())["data"], { a: "1", theirs: "2" });
   });
 
-  test("keeps what the API server does not let go, with a warning", async () => {
+  test("keeps an immutable field, with a warning", async () => {
     await using writing = await start(PersistentVolumeClaim);
     const resources = { requests: { storage: "1Gi" } };
     const claim = { metadata: link, spec: { accessModes: ["ReadWriteOnce"], resources } };
@@ -184,7 +184,7 @@ suite("an apply after managed fields were stripped", (test) => {
     assert.is((await writing.apply(claim)).kind, "unchanged");
   });
 
-  test("changes nothing of what the API server chose", async () => {
+  test("keeps fields that the API server assigned", async () => {
     await using writing = await start(Service);
     const service = { metadata: link, spec: { type: "NodePort", ports: [{ name: "http", port: 80 }] } };
     await writing.apply(service);
@@ -196,8 +196,8 @@ suite("an apply after managed fields were stripped", (test) => {
   });
 });
 
-suite("a field that an apply gives up", (test) => {
-  test("stays without a line in the log that says otherwise if another manager owns it, too", async () => {
+suite("field that is no longer applied", (test) => {
+  test("is kept without a log line if another manager owns it", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ data: { a: "1", shared: "2" } });
     await writing.others({ apply: { data: { shared: "2" } } });
@@ -209,7 +209,7 @@ suite("a field that an apply gives up", (test) => {
     );
   });
 
-  test("goes by one request", async () => {
+  test("is removed in one request", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ data: { a: "1", b: "2" } });
     await writing.apply({ data: { a: "1" } });
@@ -217,14 +217,14 @@ suite("a field that an apply gives up", (test) => {
   });
 });
 
-suite("a list whose type changes", (test) => {
+suite("list type change", (test) => {
   const items = (...names: string[]) => ({ spec: { items: names.map((name) => ({ name })) } });
 
   for (const [title, compiled] of [
     ["while the operator runs", "atomic"],
-    ["before the operator is compiled for it and started again", "map"],
+    ["before the operator is rebuilt and restarted", "map"],
   ] as const)
-    test(`loses the item that is no longer desired: from atomic to map, ${title}`, async () => {
+    test(`removes an item that is no longer desired: from atomic to map, ${title}`, async () => {
       const { kind, change } = await defineKind();
       const old = kind("atomic");
       await using writing = await start(old);
@@ -248,17 +248,17 @@ suite("a list whose type changes", (test) => {
     });
 });
 
-suite("a map whose type changes", (test) => {
+suite("map type change", (test) => {
   const more = (...names: string[]) => Object.fromEntries(names.map((name) => [name, "1"]));
   for (const [title, compiled] of [
     ["while the operator runs", "atomic"],
-    ["before the operator is compiled for it and started again", "granular"],
+    ["before the operator is rebuilt and restarted", "granular"],
   ] as const)
     for (const [place, specOf] of [
-      ["of the spec", (...names: string[]) => ({ spec: { more: more(...names) } })],
-      ["in an item of a list", (...names: string[]) => ({ spec: { items: [{ name: "a", more: more(...names) }] } })],
+      ["in the spec", (...names: string[]) => ({ spec: { more: more(...names) } })],
+      ["in a list item", (...names: string[]) => ({ spec: { items: [{ name: "a", more: more(...names) }] } })],
     ] as const)
-      test(`${place} loses the key that is no longer desired: from atomic to granular, ${title}`, async () => {
+      test(`${place} removes a key that is no longer desired: from atomic to granular, ${title}`, async () => {
         const { kind, change } = await defineKind("map", "atomic");
         await using writing = await start(kind("map", "atomic"));
         await writing.apply(specOf("a", "b", "c"));
@@ -276,7 +276,7 @@ suite("a map whose type changes", (test) => {
         assert.is((await writing.apply(specOf("a"), { as })).kind, "unchanged");
       });
 
-  test("an empty map that was applied has the keys of others, which stay", async () => {
+  test("keeps keys of other managers in a map that was applied empty", async () => {
     const { kind } = await defineKind("map", "granular");
     await using writing = await start(kind("map", "granular"));
     await writing.apply({ spec: { more: {} } });

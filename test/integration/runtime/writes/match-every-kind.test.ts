@@ -176,13 +176,13 @@ async function grown(kind: Kind, minimal: MinimalObject, random: Random) {
   return { content, accepted, paths, mismatches, grower };
 }
 
-suite(`match, of every built-in kind, with seed ${seed}`, (test) => {
+suite(`matcher for built-in kinds, seed ${seed}`, (test) => {
   for (const [index, minimal] of minimalObjects.entries()) {
     const { apiVersion, kind: name, isOnlyTried } = minimal;
     const random = randomOf(seed + apiVersion.length * 31 + name.length);
     const declare = isRealApiServer || index % TRIED_EVERY === 0 ? test : test.thorough;
     declare(
-      `${apiVersion} ${name}: what was applied matches, and what matches is not changed by an apply`,
+      `${apiVersion} ${name}: matches an applied object, and detects each change that an apply would make`,
       async () => {
         const kind = new Kind(await server(), minimal);
         await kind.prepare();

@@ -92,11 +92,11 @@ suite("own writes of the primary", (test) => {
     ],
   ];
   for (const [name, write] of writes)
-    test(`${name} makes no reconcile (ResourceOperationsIT, FilterPatchEventIT)`, async () => {
+    test(`with ${name} trigger no reconcile (ResourceOperationsIT, FilterPatchEventIT)`, async () => {
       assert.is(await reconcilesOf(async (args) => void (await write(args))), 1);
     });
 
-  test("in mode cacheOnly it makes one more (FilterPatchEventIT)", async () => {
+  test("in mode cacheOnly trigger one reconcile (FilterPatchEventIT)", async () => {
     const reconciles = await reconcilesOf(async ({ primary, context }) => {
       await context.resources
         .of(Page)
@@ -105,7 +105,7 @@ suite("own writes of the primary", (test) => {
     assert.is(reconciles, 2);
   });
 
-  test("a change of others during it is reconciled (ExternalUpdateDuringOwnUpdateIT, SpecChangeDuringStatusPatchIT)", async () => {
+  test("do not hide a concurrent change (ExternalUpdateDuringOwnUpdateIT, SpecChangeDuringStatusPatchIT)", async () => {
     for (const isNoop of [false, true]) {
       await using server = await startPageServer();
       const seen: string[] = [];
@@ -134,7 +134,7 @@ suite("own writes of the primary", (test) => {
     }
   });
 
-  test("a deletion during it leads to the cleanup (DeletionDuringStatusUpdateIT)", async () => {
+  test("do not prevent the cleanup after a concurrent deletion (DeletionDuringStatusUpdateIT)", async () => {
     await using server = await startPageServer();
     let cleanups = 0;
     await using page = createPageOperator(server, {
@@ -158,7 +158,7 @@ suite("own writes of the primary", (test) => {
     assert.is(cleanups, 1);
   });
 
-  test("a status patch does not conflict with a parallel change, and null removes a field (StatusUpdateLockingIT, StatusPatchNotLockingForNonSSAIT)", async () => {
+  test("of the status do not conflict with other changes (StatusUpdateLockingIT, StatusPatchNotLockingForNonSSAIT)", async () => {
     const reconciles = await reconcilesOf(async ({ primary, context }) => {
       const pages = context.resources.of(Page);
       if (primary.status !== undefined) return;
@@ -175,7 +175,7 @@ suite("own writes of the primary", (test) => {
     assert.is(reconciles, 1);
   });
 
-  test("the next reconcile sees the status that the one before wrote (ReadOwnUpdatesIT, StatusPatchCacheIT)", async () => {
+  test("of the status are visible to the next reconcile of 50 primaries (ReadOwnUpdatesIT, StatusPatchCacheIT)", async () => {
     await using server = await startPageServer();
     const counts = new Map<string, number>();
     const wrong: string[] = [];
@@ -199,7 +199,7 @@ suite("own writes of the primary", (test) => {
     assert.equal(wrong, []);
   });
 
-  test("a status that states nothing but an empty list is written once", async () => {
+  test("of a status with only an empty list are sent once", async () => {
     await using server = await startPageServer();
     await using page = startOperator(server, () => updateStatus({ conditions: [] }));
     await page.operator.start();
@@ -211,7 +211,7 @@ suite("own writes of the primary", (test) => {
     assert.equal(writes, ["PATCH /apis/example.com/v1/namespaces/default/pages/one/status 200"]);
   });
 
-  test("fields of a status that was written by updates are not the apply's to remove (StatusPatchSSAMigrationIT)", async () => {
+  test("with applyStatus keep fields of an earlier updateStatus (StatusPatchSSAMigrationIT)", async () => {
     await reconcilesOf(async ({ primary, context }) => {
       const pages = context.resources.of(Page);
       if (primary.status !== undefined) return;
@@ -223,7 +223,7 @@ suite("own writes of the primary", (test) => {
 });
 
 suite("own writes of secondaries", (test) => {
-  test("by every verb make no reconcile (SecondaryResourceOperationsIT, OwnSecondaryUpdateIT)", async () => {
+  test("with any verb trigger no reconcile (SecondaryResourceOperationsIT, OwnSecondaryUpdateIT)", async () => {
     const reconciles = await reconcilesOf(async ({ primary, context }) => {
       const configMaps = context.resources.of(ConfigMap);
       const metadata = child(primary);
@@ -237,7 +237,7 @@ suite("own writes of secondaries", (test) => {
     assert.is(reconciles, 1);
   });
 
-  test("a change of others during them is reconciled (ExternalSecondaryUpdateIT)", async () => {
+  test("do not hide a concurrent change (ExternalSecondaryUpdateIT)", async () => {
     await using server = await startPageServer();
     await using page = startOperator(server, async ({ primary, context }) => {
       const slow = server.faults.add({ verb: "patch", path: "/configmaps/one-child", times: 1, delayMs: 250 });
@@ -258,7 +258,7 @@ suite("own writes of secondaries", (test) => {
     assert.ok(page.events.length <= 4, `${page.events.length} reconciles`);
   });
 
-  test("updateStatus and what is written through the context go together", async () => {
+  test("together with updateStatus trigger no reconcile", async () => {
     const reconciles = await reconcilesOf(async ({ primary, context }) => {
       await context.resources.of(ConfigMap).apply({ metadata: child(primary), data: { text: "x" } });
       return updateStatus({ text: primary.spec.text });

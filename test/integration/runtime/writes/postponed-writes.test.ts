@@ -69,8 +69,8 @@ const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const PAGES = "/apis/example.com/v1/namespaces/default/pages";
 const asOpponent = (name: string) => ({ name, namespace: "default", fieldManager: "opponent" });
 
-suite("a write that is postponed", (test) => {
-  test("of a dependent makes Ready False, with what differs and who writes it, until it is as desired again", async () => {
+suite("postponed write", (test) => {
+  test("of a dependent sets Ready to False with paths and field manager until the loop ends", async () => {
     let isActive = true;
     await using opponent = await startOpponent<KubernetesObject & { data?: { text?: string } }>(
       CONFIG_MAPS,
@@ -97,7 +97,7 @@ suite("a write that is postponed", (test) => {
     await waitFor("Ready is True again", async () => (await readyOf(page, "fought"))?.status === "True");
   });
 
-  test("of the primary's own fields is told, shown in its status and made later", async () => {
+  test("of the primary is reported in status, health and one warning, and is repeated later", async () => {
     await using opponent = await startOpponent<Page>(PAGES, (client, { metadata: { name }, spec }) =>
       name === "patched" && spec.more === "ours"
         ? client.mergePatch(Page, asOpponent(name), { spec: { more: "theirs" } })
@@ -125,7 +125,7 @@ suite("a write that is postponed", (test) => {
     assert.is(warnings.length, 1, warnings.join("\n"));
   });
 
-  test("is never that of a finalizer, however often it is taken off, and that is told once", async () => {
+  test("is never a finalizer, which is restored 10 times with one warning", async () => {
     await using opponent = await startOpponent<Page>(PAGES, (client, { metadata: { name, finalizers = [] } }) =>
       name === "stripped" && finalizers.length > 0
         ? client.mergePatch(Page, asOpponent(name), { metadata: { finalizers: null } })
@@ -144,8 +144,8 @@ suite("a write that is postponed", (test) => {
   });
 });
 
-suite("what never settles", (test) => {
-  test("in a dependent is written twenty times, then after growing pauses, and told once with its path", async () => {
+suite("unstable write", (test) => {
+  test("of a dependent is sent 20 times, then postponed, with one warning that names the path", async () => {
     let count = 0;
     const desired = ({ primary }: { primary: Page }) => ({
       metadata: { name: `${primary.metadata.name}-text` },
@@ -177,7 +177,7 @@ suite("what never settles", (test) => {
 
   const turns = ["apply", "mergePatch"] as const;
   for (const way of turns)
-    test(`among two primaries that write one object in turns, by ${way}, is a loop of each`, async () => {
+    test(`of two primaries that alternately write one object with ${way} is a loop of each`, async () => {
       const names = [`${way.toLowerCase()}-a`, `${way.toLowerCase()}-b`];
       const name = `${way.toLowerCase()}-shared`;
       const shared = informerSource({
@@ -216,7 +216,7 @@ suite("what never settles", (test) => {
       assert.equal([loop, paths, object], ["undone", ["data.by"], `default/${name}`]);
     });
 
-  test("in a status is slowed down as well", async () => {
+  test("of a status is sent 20 times, then postponed", async () => {
     let count = 0;
     const reconciler = { reconcile: () => updateStatus({ text: String(count++) }, { rescheduleAfterMs: 5 }) };
     await using page = await startWatched({ dependents: [], reconciler, statusConditions: undefined });
@@ -229,7 +229,7 @@ suite("what never settles", (test) => {
     assert.is(writesOf(), 20);
   });
 
-  test("in a status that follows the events of a dependent is no loop, as often as they come", async () => {
+  test("of a status that follows 40 events of a dependent is no loop", async () => {
     const reconcile = ({ secondary }: { secondary: { text?: KubernetesObject } }) =>
       updateStatus({ text: secondary.text?.metadata.annotations?.["pods"] ?? "none" });
     await using page = await startWatched({ reconciler: { reconcile } });
@@ -250,7 +250,7 @@ suite("what never settles", (test) => {
 
   const edits: [string, (count: number, client: ApiClient) => object | Promise<object>][] = [
     [
-      "what the reconciler returns",
+      "the result of the reconciler",
       (count) => patchResource({ spec: { more: String(count) } }, { rescheduleAfterMs: 100 }),
     ],
     [
@@ -259,7 +259,7 @@ suite("what never settles", (test) => {
     ],
   ];
   for (const [way, edit] of edits)
-    test(`in the spec of the primary, by ${way}, is slowed down although each edit is a new generation`, async () => {
+    test(`of the spec by ${way} is postponed although each edit is a new generation`, async () => {
       let count = 0;
       const reconcile = async ({ primary, context }: { primary: Page; context: { client: ApiClient } }) => {
         if (primary.metadata.name !== "editing") return noUpdate();
@@ -285,8 +285,8 @@ suite("what never settles", (test) => {
     });
 });
 
-suite("a write that changed something", (test) => {
-  test("has one line in the log, with the object and where it was not as desired", async () => {
+suite("write log", (test) => {
+  test("contains one line for each write, with the object and the changed paths", async () => {
     const dependents = [configMapOf("text", { deletion: "ordered" })];
     await using page = await startWatched({ dependents, statusConditions: undefined });
     await createPage(page, "logged");

@@ -50,7 +50,7 @@ const removals: readonly Removal[] = [
     gone: "privileged",
   },
   {
-    title: "serviceAccountName, and its old name",
+    title: "serviceAccountName and serviceAccount",
     definition: Deployment,
     before: deploymentOf({ serviceAccountName: "admin" }),
     after: deploymentOf({}),
@@ -72,14 +72,14 @@ const removals: readonly Removal[] = [
   },
   { title: "all data", definition: ConfigMap, before: { data: { b: "2" } }, after: {}, gone: '"b"' },
   {
-    title: "a key of a Secret, stated as text",
+    title: "a key of stringData",
     definition: Secret,
     before: { stringData: { a: "1", b: "2" } },
     after: { stringData: { a: "1" } },
     gone: '"b"',
   },
   {
-    title: "a field that is null now",
+    title: "a field set to null",
     definition: ConfigMap,
     before: { immutable: false, data: { a: "1" } },
     after: { immutable: null, data: { a: "1" } },
@@ -107,7 +107,7 @@ const removals: readonly Removal[] = [
     gone: "example.com/b",
   },
   {
-    title: "an owner",
+    title: "an owner reference",
     definition: ConfigMap,
     before: { metadata: { ownerReferences: [owner] } },
     after: {},
@@ -115,9 +115,9 @@ const removals: readonly Removal[] = [
   },
 ];
 
-suite("a PUT", (test) => {
+suite("PUT", (test) => {
   for (const { title, definition, before, after, gone } of removals)
-    test(`removes what was stated before and is no longer desired: ${title}`, async () => {
+    test(`removes what is no longer desired, also after a restart: ${title}`, async () => {
       await using writing = await start(definition);
       await writing.put(before);
       const text = async () => {
@@ -138,7 +138,7 @@ suite("a PUT", (test) => {
       assert.is(writing.requests.filter((each) => !each.startsWith("GET")).length, 0);
     });
 
-  test("is one request, also where it removes content", async () => {
+  test("sends one request, also if it removes content", async () => {
     await using writing = await start(ConfigMap);
     await writing.put({ data: { a: "1", b: "2" } });
     assert.equal(writing.requests, ["POST 201"]);
@@ -146,7 +146,7 @@ suite("a PUT", (test) => {
     assert.equal(writing.requests, ["PUT 200"]);
   });
 
-  test("keeps labels, annotations and finalizers of other field managers, whatever the annotation says", async () => {
+  test("keeps metadata of other field managers, even with a forged last-stated annotation", async () => {
     await using writing = await start(ConfigMap);
     await writing.put({ data: { a: "1" } });
     const theirs = { labels: { theirs: "x" }, annotations: { theirs: "x" }, finalizers: ["example.com/theirs"] };
@@ -163,7 +163,7 @@ suite("a PUT", (test) => {
   });
 
   for (const text of ["", "[]", "null", '{"labels":[1,{"a":2}],"owners":"x"}'])
-    test(`writes an object once whose annotation is ${JSON.stringify(text)}`, async () => {
+    test(`updates an object with the invalid annotation ${JSON.stringify(text)} once`, async () => {
       await using writing = await start(ConfigMap);
       await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } });
       await writing.others({ mergePatch: { metadata: { annotations: { [LAST_STATED]: text } } } });
@@ -171,7 +171,7 @@ suite("a PUT", (test) => {
       assert.is((await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } })).kind, "unchanged");
     });
 
-  test("sends what differs although the annotation is that of the desired object", async () => {
+  test("restores changed content although the annotation matches", async () => {
     await using writing = await start(ConfigMap);
     await writing.put({ data: { a: "1" } });
     await writing.others({ mergePatch: { data: { a: "theirs" } } });
@@ -179,7 +179,7 @@ suite("a PUT", (test) => {
     assert.equal((await writing.live())["data"], { a: "1" });
   });
 
-  test("writes an object of an earlier version once, and does not loop where the API server sets defaults", async () => {
+  test("updates an object of an earlier version once, despite defaults of the API server", async () => {
     await using writing = await start(Deployment);
     await writing.client.create(
       { definition: Deployment } as never,
@@ -193,7 +193,7 @@ suite("a PUT", (test) => {
     assert.is((await writing.put(deploymentOf({}))).kind, "unchanged");
   });
 
-  test("says nothing of values in the annotation", async () => {
+  test("stores no values in the annotation", async () => {
     const digests = await Promise.all(
       ["1", "2"].map(async (value) => {
         await using writing = await start(Secret);
@@ -204,7 +204,7 @@ suite("a PUT", (test) => {
     assert.is(digests[0], digests[1]);
   });
 
-  test("leaves the content of others alone where only metadata was ever desired", async () => {
+  test("keeps foreign content if only metadata was ever desired", async () => {
     await using writing = await start(ServiceAccount);
     await writing.put({ metadata: { labels: { a: "1", b: "2" } } });
     await writing.others({ mergePatch: { imagePullSecrets: [{ name: "theirs" }] } });
@@ -215,7 +215,7 @@ suite("a PUT", (test) => {
   });
 });
 
-suite("a PUT of an object with immutable fields that others set", (test) => {
+suite("PUT with immutable fields", (test) => {
   const claimOf = (more: object, labels: object = {}) => ({
     metadata: { labels },
     spec: {
@@ -233,7 +233,7 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
   });
   const bind = { mergePatch: { spec: { volumeName: "volume" } } };
 
-  test("keeps the volume of a claim, says so, and is at rest", async () => {
+  test("keeps the volumeName of a claim, and logs it once", async () => {
     await using writing = await start(PersistentVolumeClaim);
     await writing.put(claimOf({}));
     await writing.others(bind, "kube-controller-manager");
@@ -249,7 +249,7 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
     assert.is((await writing.put(desired)).kind, "unchanged");
   });
 
-  test("keeps the volume of a claim that another operator made", async () => {
+  test("keeps the volumeName of a claim that another operator created", async () => {
     await using writing = await start(PersistentVolumeClaim);
     await writing.others({ apply: claimOf({ volumeName: "volume" }) }, "old-operator");
     await writing.put(claimOf({}, { a: "1" }));
@@ -257,7 +257,7 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
     assert.equal([live["spec"]?.["volumeName"], live.metadata.labels], ["volume", { a: "1" }]);
   });
 
-  test("keeps the selector and the labels of the Pods of a Job", async () => {
+  test("keeps the generated selector and Pod labels of a Job", async () => {
     await using writing = await start(Job);
     await writing.put(jobOf(1));
     const before = await writing.specOf();
@@ -265,7 +265,7 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
     assert.equal(await writing.specOf(), { ...(before as object), parallelism: 2 });
   });
 
-  test("fails while a field that was stated before would have to go", async () => {
+  test("fails with 422 if an immutable field is no longer desired", async () => {
     for (const way of ["put", "apply"] as const) {
       await using writing = await start(PersistentVolumeClaim);
       await writing[way](claimOf({ volumeName: "volume" }));
@@ -274,7 +274,7 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
     }
   });
 
-  test("fails while a desired field is immutable, and names it", async () => {
+  test("fails with the name of an immutable field that would change", async () => {
     await using writing = await start(PersistentVolumeClaim);
     await writing.put(claimOf({}));
     await writing.others(bind, "kube-controller-manager");
@@ -283,8 +283,8 @@ suite("a PUT of an object with immutable fields that others set", (test) => {
   });
 });
 
-suite("a change of the way to write", (test) => {
-  test("from apply to PUT removes what was applied and is no longer desired", async () => {
+suite("switch between apply and PUT", (test) => {
+  test("removes applied fields that are no longer desired when switching to PUT", async () => {
     await using writing = await start(ConfigMap);
     await writing.apply({ metadata: { labels: { a: "1", b: "2" } }, data: { a: "1", b: "2" } });
     await writing.put({ metadata: { labels: { a: "1" } }, data: { a: "1" } });
@@ -292,7 +292,7 @@ suite("a change of the way to write", (test) => {
     assert.equal([metadata.labels, data], [{ a: "1" }, { a: "1" }]);
   });
 
-  test("from PUT to apply removes what was written and is no longer desired, and the annotation", async () => {
+  test("removes fields that are no longer desired, and the annotation, when switching to apply", async () => {
     await using writing = await start(ConfigMap);
     await writing.put({ metadata: { labels: { a: "1", b: "2" } }, data: { a: "1", b: "2" } });
     await writing.apply({ metadata: { labels: { a: "1" } }, data: { a: "1" } });

@@ -23,7 +23,7 @@ const released = ["spec.replicas"];
 
 suite("released fields", (test) => {
   for (const way of ["apply", "put"] as const) {
-    test(`keep their value when desired stops stating them, and belong to nobody: ${way}`, async () => {
+    test(`keep their value, and are not owned by the controller: ${way}`, async () => {
       await using writing = await start(Deployment);
       const replicasOf = async () => ((await writing.specOf()) as { replicas: number }).replicas;
       await writing[way](deploymentOf({ replicas: 5 }));
@@ -38,7 +38,7 @@ suite("released fields", (test) => {
       assert.is((await writing[way](deploymentOf({ revisionHistoryLimit: 3 }), { released })).kind, "unchanged");
     });
 
-    test(`cannot be stated: ${way}`, async () => {
+    test(`are rejected in a desired object: ${way}`, async () => {
       await using writing = await start(Deployment);
       const failure = await failureOf(() => writing[way](deploymentOf({ replicas: 0 }), { released }));
       assert.match(
@@ -49,7 +49,7 @@ suite("released fields", (test) => {
     });
   }
 
-  test("keep their value where desired reads the live object", async () => {
+  test("keep their value if desired() reads the live object", async () => {
     await using writing = await start(Deployment);
     await writing.apply(deploymentOf({ replicas: 5 }));
     const change = deploymentOf({ revisionHistoryLimit: 3 });
@@ -58,7 +58,7 @@ suite("released fields", (test) => {
     assert.equal([replicas, revisionHistoryLimit], [5, 3]);
   });
 
-  test("are given up by one patch of the managed fields, in which nothing else changes", async () => {
+  test("are released by one patch of managedFields, without a new generation", async () => {
     await using writing = await start(Deployment);
     await writing.apply(deploymentOf({ replicas: 5 }));
     const { generation } = (await writing.live()).metadata;
@@ -67,7 +67,7 @@ suite("released fields", (test) => {
     assert.is((await writing.live()).metadata.generation, generation);
   });
 
-  test("keep their value when the way to write changes, and after managed fields were stripped", async () => {
+  test("keep their value after a switch of serverSideApply and after managedFields were cleared", async () => {
     await using writing = await start(Deployment);
     const replicasOf = async () => ((await writing.specOf()) as { replicas: number }).replicas;
     await writing.put(deploymentOf({ replicas: 5, paused: true }));

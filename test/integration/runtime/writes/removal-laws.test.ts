@@ -34,9 +34,9 @@ const mapOf = (keys: readonly string[], value: string) => Object.fromEntries(key
 const ofOurs = (map: { [key: string]: string } = {}) =>
   Object.fromEntries(Object.entries(map).filter(([key]) => OURS.includes(key)));
 
-suite("fields that are no longer stated", (test) => {
+suite("fields that are no longer desired", (test) => {
   test(
-    "are gone after the next write, whatever way each write takes, and those of others stay",
+    "are removed by the next write, and foreign fields kept, for random sequences of writes",
     async () => {
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {

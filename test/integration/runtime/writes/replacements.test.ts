@@ -13,8 +13,8 @@ const template = { metadata: { labels }, spec: { containers: [{ name: "main", im
 const setOf = (serviceName: string) => ({ spec: { selector: { matchLabels: labels }, serviceName, template } });
 const mapOf = (value: string) => ({ immutable: true, data: { value } });
 
-suite("a replacement", (test) => {
-  test("orphans the Pods of a StatefulSet, and deletes what any other object owns before it", async () => {
+suite("replacement", (test) => {
+  test("orphans the Pods of a StatefulSet, and deletes other objects in the foreground", async () => {
     await using set = await startWriting("apps/v1", "StatefulSet");
     await set.apply(setOf("a"));
     assert.is((await set.replacement(setOf("b"))).propagationPolicy, "Orphan");
@@ -24,7 +24,7 @@ suite("a replacement", (test) => {
     assert.equal(map.requests, ["dry POST 409"]);
   });
 
-  test("is refused if the API server would not create the desired object", async () => {
+  test("is rejected if the API server would reject the desired object", async () => {
     await using set = await startWriting("apps/v1", "StatefulSet");
     await set.apply(setOf("a"));
     const invalid = { spec: { ...setOf("b").spec, replicas: -1 } };
@@ -33,7 +33,7 @@ suite("a replacement", (test) => {
     assert.ok(await set.replacement(setOf("b")));
   });
 
-  test("is refused the second time for the same content, also after content in between was as desired", async () => {
+  test("is rejected a second time for the same content", async () => {
     await using map = await startWriting("v1", "ConfigMap");
     await map.apply(mapOf("a"));
     await map.replacement(mapOf("b"));

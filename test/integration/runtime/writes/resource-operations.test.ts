@@ -17,10 +17,10 @@ import {
 } from "./ways-to-write.js";
 import { startWrittenKinds, type WrittenKinds } from "./written-kinds.js";
 
-suite("options of a write", (test) => {
+suite("write options", (test) => {
   const [applyPage] = primaryWays as [WayToWrite];
 
-  test("a matcher that matches spares the request (matcherMatchingSkipsUpdateAndReturnsActual, updateWithMatcherMatchingSkipsWrite)", async () => {
+  test("skip the request if the matcher matches (matcherMatchingSkipsUpdateAndReturnsActual, updateWithMatcherMatchingSkipsWrite)", async () => {
     await using with_ = await startWith(secondaryWays[1]!);
     const { live, writes } = with_;
     const operations = with_.operations as unknown as Operations;
@@ -37,7 +37,7 @@ suite("options of a write", (test) => {
     assert.equal(seen, { verb: "update", isStatus: false, desired: { text: "other" }, live: { text: "first" } });
   });
 
-  test("a matcher that does not match makes the write (matcherNotMatchingProceedsToEventFilteringUpdate, updateWithMatcherNotMatchingFiltersAndWrites)", async () => {
+  test("send the request if the matcher does not match (matcherNotMatchingProceedsToEventFilteringUpdate, updateWithMatcherNotMatchingFiltersAndWrites)", async () => {
     await using with_ = await startWith(secondaryWays[1]!);
     const { live, writes, settle, watched } = with_;
     const operations = with_.operations as unknown as Operations;
@@ -47,7 +47,7 @@ suite("options of a write", (test) => {
     assert.equal(watched.changes, []);
   });
 
-  test("a user's matcher is told what a patch makes of the object", async () => {
+  test("pass the patched object to a user-defined matcher", async () => {
     await using with_ = await startWith(secondaryWays[1]!);
     const operations = with_.operations as unknown as Operations;
     const seen: unknown[] = [];
@@ -60,7 +60,7 @@ suite("options of a write", (test) => {
     assert.equal(seen, [{ text: "first", more: "x" }, {}]);
   });
 
-  test("forceFilter does not compare (updateForceFilterFiltersAndCallsClientUpdate)", async () => {
+  test("send the request without comparing in mode forceFilter (updateForceFilterFiltersAndCallsClientUpdate)", async () => {
     await using with_ = await startWith(secondaryWays[1]!);
     const operations = with_.operations as unknown as Operations;
     const { kind } = await operations.update(with_.live(), { mode: "forceFilter" });
@@ -70,47 +70,47 @@ suite("options of a write", (test) => {
 
   const refused: [string, (operations: Operations, live: DataObject & Page) => Promise<unknown>, RegExp][] = [
     [
-      "an update without a version is refused in its own mode",
+      "an update without resourceVersion",
       (operations, live) => operations.update({ ...live, metadata: refOf(live) }),
       /update of Page "default\/object-\d+" states no metadata\.resourceVersion; write the object as it was read/,
     ],
     [
-      "a patch of an object without a version cannot be locked",
+      "an optimistic patch without resourceVersion",
       (operations, live) =>
         operations.mergePatch({ metadata: refOf(live), spec: { text: "x" } }, { mode: "filterWithOptimisticLocking" }),
       /mergePatch of Page ".*" states no metadata\.resourceVersion/,
     ],
     [
-      "matchAndFilter needs a matcher",
+      "mode matchAndFilter without a matcher",
       (operations, live) => operations.applyStatus({ metadata: refOf(live) }, { matcher: false }),
       /applyStatus of Page ".*" needs a matcher in mode matchAndFilter; choose forceFilter/,
     ],
     [
-      "forceFilter takes no matcher",
+      "mode forceFilter with a matcher",
       (operations, live) => operations.apply({ metadata: refOf(live) }, { mode: "forceFilter", matcher: () => true }),
       /compares with nothing in mode forceFilter; leave the matcher out/,
     ],
     [
-      "create takes no matcher (createRejectsMatcher)",
+      "create with a matcher (createRejectsMatcher)",
       (operations, live) => operations.create(live, { mode: "cacheOnly", matcher: () => true } as never),
       /create of Page ".*" has nothing to compare with; use mode forceFilter or cacheOnly, without a matcher/,
     ],
     [
-      "a namespaced object needs a namespace",
+      "a namespaced object without a namespace",
       (operations) => operations.apply({ metadata: { name: "x" } }),
       /^Page "x" states no namespace, which its kind needs$/,
     ],
   ];
   for (const [title, write, message] of refused)
-    test(`what is refused: ${title}`, async () => {
+    test(`reject ${title}`, async () => {
       await using with_ = await startWith(applyPage);
       assert.match(await failureOf(() => write(with_.operations as unknown as Operations, with_.live())), message);
       assert.equal(with_.writes, []);
     });
 });
 
-suite("the event source that is written through", (test) => {
-  test("is the one of the kind, and that of the primaries for the primary (resourcePatchWithSingleEventSource)", async () => {
+suite("event source of a write", (test) => {
+  test("is selected by kind, and is the primary source for the primary (resourcePatchWithSingleEventSource)", async () => {
     await using kinds = await startWrittenKinds(await server());
     const metadata = { name: newName(), namespace: "default" };
     await kinds.operations.of(Page).apply({ metadata });
@@ -120,7 +120,7 @@ suite("the event source that is written through", (test) => {
     assert.equal(kinds.warnings, []);
   });
 
-  test("is the first of several, which is said once (resourcePatchUsesFirstEventSourceIfMultipleEventSourcesPresent)", async () => {
+  test("is the first of several, with one warning (resourcePatchUsesFirstEventSourceIfMultipleEventSourcesPresent)", async () => {
     await using other = await startWrittenKinds(await server());
     const more = { name: "more", type: ConfigMap.definition, view: other.configMaps.view };
     await using kinds = await startWrittenKinds(await server(), [more]);
@@ -135,7 +135,7 @@ suite("the event source that is written through", (test) => {
     assert.equal(kinds.configMaps.changes, []);
   });
 
-  test("is the one that is named", async () => {
+  test("is selected by name", async () => {
     await using other = await startWrittenKinds(await server());
     const more = { name: "more", type: ConfigMap.definition, view: other.configMaps.view };
     await using kinds = await startWrittenKinds(await server(), [more]);
@@ -149,7 +149,7 @@ suite("the event source that is written through", (test) => {
     assert.is(kinds.configMaps.changes.length, 1, "and told by the other");
   });
 
-  test("has to keep whole objects, or another one is used", async () => {
+  test("must store whole objects", async () => {
     const isPartial = new ResourceView(Secret.definition, {}, { isPartial: true });
     await using kinds = await startWrittenKinds(await server(), [
       { name: "names", type: Secret.definition, view: isPartial },
@@ -168,28 +168,28 @@ suite("the event source that is written through", (test) => {
   const unknown = { definition: { ...Page.definition, kind: "Book", plural: "books" } };
   const refusals: [string, (kinds: WrittenKinds) => unknown, RegExp][] = [
     [
-      "has to exist (resourcePatchThrowsWhenNoEventSourceFound)",
+      "is missing (resourcePatchThrowsWhenNoEventSourceFound)",
       ({ operations }) => operations.of(unknown),
       /no event source watches Book\.v1\.example\.com, only Page\.v1\.example\.com, ConfigMap\.v1, Secret\.v1; register an informer source for Book\.v1\.example\.com, or write it with context\.client/,
     ],
     [
-      "has to be an informer (resourcePatchThrowsWhenEventSourceIsNotManagedInformer)",
+      "is not an informer (resourcePatchThrowsWhenEventSourceIsNotManagedInformer)",
       ({ operations }) => operations.of(Secret),
       /event source "secrets of a vault" is no informer, so Secret\.v1 cannot be written through it; register an informer source/,
     ],
     [
-      "has to have the name",
+      "has another name",
       ({ operations }) => operations.of(ConfigMap, { source: "nobody" }),
       /there is no event source "nobody" to write ConfigMap\.v1 through; the event sources are config-maps, secrets of a vault/,
     ],
     [
-      "has to watch the kind",
+      "watches another kind",
       ({ operations }) => operations.of(Secret, { source: "config-maps" }),
       /event source "config-maps" is of ConfigMap\.v1, so Secret\.v1 cannot be written through it/,
     ],
   ];
   for (const [title, refuse, message] of refusals)
-    test(`the event source ${title}`, async () => {
+    test(`rejects the write if it ${title}`, async () => {
       await using kinds = await startWrittenKinds(await server());
       assert.throws(() => refuse(kinds), message);
     });

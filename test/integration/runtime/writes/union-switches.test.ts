@@ -116,7 +116,7 @@ const switches: readonly Switch[] = [
     removed: ["spec.strategy.rollingUpdate"],
   },
   {
-    title: "the update strategy of a StatefulSet",
+    title: "the updateStrategy of a StatefulSet",
     definition: StatefulSet,
     first: setOf(),
     desired: setOf({ updateStrategy: { type: "OnDelete" } }),
@@ -142,7 +142,7 @@ const switches: readonly Switch[] = [
     removed: ['spec.template.spec.volumes[name="v"].configMap'],
   },
   {
-    title: "the sources of the values of several variables",
+    title: "valueFrom of two variables",
     definition: Deployment,
     first: deploymentOf(
       podOf({
@@ -185,7 +185,7 @@ const switches: readonly Switch[] = [
     removed: ['spec.template.spec.containers[name="main"].livenessProbe.httpGet'],
   },
   {
-    title: "what a rule of a custom resource excludes",
+    title: "a field excluded by a validation rule",
     definition: Source,
     first: { spec: { git: { url: "a" } } },
     others: { mergePatch: { spec: { git: null, http: { url: "b" } } } },
@@ -193,7 +193,7 @@ const switches: readonly Switch[] = [
     removed: ["spec.http"],
   },
   {
-    title: "two members that a rule of a custom resource excludes",
+    title: "two fields excluded by a validation rule",
     definition: Source,
     first: { spec: { git: { url: "a" } } },
     others: { mergePatch: { spec: { left: "a", right: "b" } } },
@@ -202,7 +202,7 @@ const switches: readonly Switch[] = [
     tries: 4,
   },
   {
-    title: "what oneOf of a custom resource excludes",
+    title: "a field excluded by oneOf",
     definition: Source,
     first: { spec: { git: { url: "a" }, one: { x: "a" } } },
     others: { mergePatch: { spec: { one: { x: null, y: "b" } } } },
@@ -210,7 +210,7 @@ const switches: readonly Switch[] = [
     removed: ["spec.one.y"],
   },
   {
-    title: "what a rule of an item of a custom resource excludes",
+    title: "a field of a list item excluded by a validation rule",
     definition: Source,
     first: { spec: { git: { url: "a" }, targets: [{ name: "a" }, { name: "b", file: { url: "a" } }] } },
     others: { mergePatch: { spec: { targets: [{ name: "a" }, { name: "b", host: { url: "b" } }] } } },
@@ -218,7 +218,7 @@ const switches: readonly Switch[] = [
     removed: ['spec.targets[name="b"].host'],
   },
   {
-    title: "an item of a list with a value that has to be unique",
+    title: "a list item with a conflicting unique value",
     definition: Service,
     first: { spec: { ports: [{ name: "http", port: 80, protocol: "TCP" }] } },
     others: { jsonPatch: [{ op: "replace", path: "/spec/ports", value: PORTS }] },
@@ -232,7 +232,7 @@ function fieldsOf(entries: readonly ManagedEntry[]): string {
   return JSON.stringify(entry?.fieldsV1);
 }
 
-suite("members that keep an apply from being accepted", (test) => {
+suite("conflicting union members", (test) => {
   for (const {
     title,
     definition,
@@ -243,7 +243,7 @@ suite("members that keep an apply from being accepted", (test) => {
     owner = 'owned by "kubectl-edit"',
     tries,
   } of switches)
-    test(`are removed in the write that sets the desired object: ${title}`, async () => {
+    test(`are removed by the write that sets the desired member: ${title}`, async () => {
       await using writing = await startWriting(definition);
       const { apply, logs, requests } = writing;
       await apply(first);
@@ -275,7 +275,7 @@ suite("members that keep an apply from being accepted", (test) => {
     });
 
   for (const title of ["another manager set the member", "no field is ours any more"])
-    test(`are removed where desired reads the live object: ${title}`, async () => {
+    test(`are removed if desired() reads the live object: ${title}`, async () => {
       await using writing = await startWriting(Source);
       await writing.apply({ spec: { git: { url: "a" } } });
       const left = title === "no field is ours any more" ? null : { url: "a" };
@@ -286,7 +286,7 @@ suite("members that keep an apply from being accepted", (test) => {
       assert.equal(await writing.specOf(), { git: { url: "a" }, both: "c", size: 1 });
     });
 
-  test("are removed for good: what was switched to goes when it is no longer desired", async () => {
+  test("are removed permanently, so that the new member can be removed later", async () => {
     await using writing = await startWriting(Deployment);
     await writing.apply(deploymentOf(podOf({ livenessProbe: httpGet })));
     await writing.others({ apply: deploymentOf(podOf({ livenessProbe: httpGet })) });
@@ -296,7 +296,7 @@ suite("members that keep an apply from being accepted", (test) => {
     assert.not.ok("livenessProbe" in template.spec.containers[0]!);
   });
 
-  test("stay if the desired object is invalid without them as well, and the error names their owners", async () => {
+  test("are kept if the desired object is invalid without them, and the error names their managers", async () => {
     await using writing = await startWriting(Source);
     await writing.apply({ spec: { git: { url: "a" } } });
     await writing.others({ mergePatch: { spec: { left: "x", size: 3 } } });
@@ -312,7 +312,7 @@ suite("members that keep an apply from being accepted", (test) => {
     assert.ok(writing.requests.length <= 10, writing.requests.join());
   });
 
-  test("are not looked for behind an error about a field that is immutable", async () => {
+  test("are not searched for after an immutable field error", async () => {
     await using writing = await startWriting(Deployment);
     await writing.apply(deploymentOf(podOf({})));
     const changed = { ...podOf({}), metadata: { labels: { app: "y" } } };
@@ -320,7 +320,7 @@ suite("members that keep an apply from being accepted", (test) => {
     assert.equal(writing.requests, ["PATCH 422"]);
   });
 
-  test("stay if they are replicas", async () => {
+  test("are kept if they are replicas", async () => {
     await using writing = await startWriting(Source);
     await writing.apply({ spec: { git: { url: "a" } } });
     await writing.others({ mergePatch: { spec: { replicas: 20 } } });
@@ -329,7 +329,7 @@ suite("members that keep an apply from being accepted", (test) => {
     assert.is(((await writing.specOf()) as unknown as { replicas: number }).replicas, 20);
   });
 
-  test("are removed although this controller set them as well before", async () => {
+  test("are removed although the controller also owned them before", async () => {
     await using writing = await startWriting(Source);
     await writing.others({ apply: { spec: { git: { url: "a" }, left: "x" } } }, "us");
     await writing.others({ apply: { spec: { left: "x" } } });

@@ -18,9 +18,9 @@ import {
 } from "./ways-to-write.js";
 import { knownIn, startWrittenKinds } from "./written-kinds.js";
 
-suite("ways to write", (test) => {
+suite("write operations", (test) => {
   for (const each of ways) {
-    test(`${each.name} persists, is seen by the next read, and tells the controller nothing`, async () => {
+    test(`${each.name} stores the change, returns it to the next read, and filters its event`, async () => {
       await using with_ = await startWith(each);
       const { operations, live, key, watched, metadata, type, foreign, writes, settle } = with_;
       const { kind, object } = (await each.write(operations, live(), "second")) as ResourceWrite;
@@ -34,7 +34,7 @@ suite("ways to write", (test) => {
       assert.is(writes.length, 1);
     });
 
-    test(`${each.name} makes no request if it would change nothing`, async () => {
+    test(`${each.name} sends no request if nothing would change`, async () => {
       await using with_ = await startWith(each);
       const { operations, live, writes } = with_;
       const first = (await each.write(operations, live(), "second")) as ResourceWrite;
@@ -44,7 +44,7 @@ suite("ways to write", (test) => {
       assert.is(writes.length, 1);
     });
 
-    test(`${each.name}: what somebody else changes during the write is told`, async () => {
+    test(`${each.name} does not hide a concurrent change of another client`, async () => {
       await using with_ = await startWith(each);
       const { operations, live, watched, writeForeign, settle, metadata } = with_;
       const { faults } = await server();
@@ -64,7 +64,7 @@ suite("ways to write", (test) => {
       if (!each.isLocking) assert.is(each.textOf(live()), "second");
     });
 
-    test(`${each.name} in mode cacheOnly is seen by the next read, and its event is told`, async () => {
+    test(`${each.name} with mode cacheOnly updates the cache, and delivers its event`, async () => {
       await using with_ = await startWith(each);
       const { operations, live, watched, settle } = with_;
       await each.write(operations, live(), "second", { mode: "cacheOnly" });
@@ -75,7 +75,7 @@ suite("ways to write", (test) => {
 
     // A PUT replaces everything: it changes something unless it states a version, with which it fails.
     if (each.isLocking !== true)
-      test(`${each.name} that changes nothing does not hide a change that the watch has not brought yet`, async () => {
+      test(`${each.name} without effect does not hide a change that the watch has not delivered`, async () => {
         await using with_ = await startWith(each);
         const { operations, live, watched, writeForeign, settle, writes } = with_;
         await each.write(operations, live(), "second");
@@ -94,7 +94,7 @@ suite("ways to write", (test) => {
         assert.ok(watched.changes.some(({ object }) => object.metadata.annotations?.["theirs"] === "x"));
       });
 
-    test(`${each.name} with optimistic locking fails if the object has changed, and then changes nothing`, async () => {
+    test(`${each.name} with optimistic locking fails with 409 if the object has changed`, async () => {
       await using with_ = await startWith(each);
       const { operations, live, watched, writeForeign, settle, foreign, type, metadata } = with_;
       const stale = live();
@@ -115,7 +115,7 @@ suite("ways to write", (test) => {
   }
 
   for (const mode of ["forceFilter", "cacheOnly"] as const)
-    test(`create in mode ${mode} (createDefaultForceFiltersAndCallsClientCreate, createCacheOnlyCachesAndCallsClientCreate)`, async () => {
+    test(`create with mode ${mode} caches the object (createDefaultForceFiltersAndCallsClientCreate, createCacheOnlyCachesAndCallsClientCreate)`, async () => {
       await using kinds = await startWrittenKinds(await server());
       const metadata = { name: newName(), namespace: "default" };
       const { kind, object } = await kinds.operations
@@ -133,7 +133,7 @@ suite("ways to write", (test) => {
       assert.match(await failureOf(() => again), `create ConfigMap "${keyOf(metadata)}" failed: 409 AlreadyExists`);
     });
 
-  test("apply creates what is not there, and tells nobody", async () => {
+  test("apply creates a missing object, and filters its event", async () => {
     await using kinds = await startWrittenKinds(await server());
     await kinds.forget();
     const metadata = { name: newName(), namespace: "default" };
@@ -143,7 +143,7 @@ suite("ways to write", (test) => {
     assert.equal(kinds.configMaps.changes, []);
   });
 
-  test("a partial merge patch keeps what it does not mention (ResourceOperationsIT)", async () => {
+  test("mergePatch keeps unmentioned fields (ResourceOperationsIT)", async () => {
     await using with_ = await startWith(primaryWays[0]!);
     const { operations, metadata, foreign, type, live } = with_;
     await foreign.mergePatch(type, metadata, { spec: { more: "kept" } });

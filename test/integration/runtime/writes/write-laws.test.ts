@@ -76,9 +76,9 @@ function ignoreConflict(error: unknown): void {
   if (!isApiError(error, 409) && !isApiError(error, 404) && !isApiError(error, 422)) throw error;
 }
 
-suite("writes of a controller and of others at the same time", (test) => {
+suite("concurrent writes", (test) => {
   test(
-    "every change of others is told, and what is known in the end is what is there",
+    "deliver the last foreign change and leave the cache equal to the API server, for random sequences",
     async () => {
       const all = await kinds();
       const { foreign, pages } = all;
@@ -142,7 +142,7 @@ suite("writes of a controller and of others at the same time", (test) => {
     });
   }
 
-  test("what only the controller writes is never told", async () => {
+  test("of the controller alone deliver no event, for random sequences", async () => {
     const all = await kinds();
     const { foreign, pages } = all;
     const own = steps.map((sequence) =>

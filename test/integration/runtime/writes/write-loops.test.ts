@@ -88,8 +88,8 @@ function writesOf({ requests }: PageOperator, object: string): number {
   ).length;
 }
 
-suite("dependents that are undone", (test) => {
-  test("a field that another client changes back each time is written three times, then after growing pauses", async () => {
+suite("write loop", (test) => {
+  test("postpones writes after the third revert of a field, with one warning and one Event", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
     await using opponent = await startOpponent(await server(), "edited-text", edit);
@@ -131,7 +131,7 @@ suite("dependents that are undone", (test) => {
     await untilText(page, "second", "edited-text");
   });
 
-  test("an object that is deleted each time is created three times, then after growing pauses", async () => {
+  test("postpones creations after the third deletion by another client", async () => {
     const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.delete(ConfigMap, { name, namespace: "default" });
     await using _opponent = await startOpponent(await server(), "deleted-text", remove);
@@ -151,7 +151,7 @@ suite("dependents that are undone", (test) => {
   });
 
   for (const serverSideApply of [true, false])
-    test(`an object that the operator's own client deletes is created again at once: ${serverSideApply ? "apply" : "PUT"}`, async () => {
+    test(`is not detected if the operator's own client deletes the object 6 times: ${serverSideApply ? "apply" : "PUT"}`, async () => {
       const name = `own-${serverSideApply}`;
       await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply })] });
       await createPage(page, name);
@@ -170,7 +170,7 @@ suite("dependents that are undone", (test) => {
       assert.equal(failuresOf(page.events), []);
     });
 
-  test("an object that the reconciler deletes in every reconcile is a loop that never settles", async () => {
+  test("is detected as unstable if the reconciler deletes the object in each reconcile", async () => {
     const reconciler: Reconciler<Page, object, NonNullable<Page["status"]>> = {
       async reconcile({ primary, context }) {
         await context.client.delete(ConfigMap, { name: `${primary.metadata.name}-text`, namespace: "default" });
@@ -182,7 +182,7 @@ suite("dependents that are undone", (test) => {
     assert.equal([loop.loop, loop.writes], ["unsettled", 20]);
   });
 
-  test("a primary whose status never settles is not ready while the loop lasts", async () => {
+  test("of an unstable status sets Ready to False, with increasing backoff", async () => {
     const reconciler: Reconciler<Page, object, NonNullable<Page["status"]>> = {
       reconcile: () => ({ status: { text: `${performance.now()}` }, rescheduleAfterMs: 0 }),
     };
@@ -207,7 +207,7 @@ suite("dependents that are undone", (test) => {
     );
   });
 
-  test("a primary is ready again when what was undone stays as desired", async () => {
+  test("sets Ready to True again once the object stays as desired", async () => {
     let undone = 0;
     const edit = async (client: ApiClient, { metadata: { name } }: DataObject) =>
       ++undone <= 3 && client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
@@ -228,7 +228,7 @@ suite("dependents that are undone", (test) => {
     await readyIs("True");
   });
 
-  test("without server-side apply it is the same, and what differs is named", async () => {
+  test("postpones writes by PUT after the third revert, and names the path", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs", more: "kept" } });
     await using _opponent = await startOpponent(await server(), "put-text", edit);
@@ -254,7 +254,7 @@ suite("dependents that are undone", (test) => {
     await untilText(page, "second", "put-text");
   });
 
-  test("without server-side apply an object that is deleted each time is created less and less often, too", async () => {
+  test("postpones creations by POST after the third deletion", async () => {
     const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.delete(ConfigMap, { name, namespace: "default" });
     await using _opponent = await startOpponent(await server(), "posted-text", remove);
@@ -272,7 +272,7 @@ suite("dependents that are undone", (test) => {
     assert.is(page.requests.filter((line) => /^POST .*\/configmaps 201/.test(line)).length, 3);
   });
 
-  test("an object that is untied each time is waited for, and the error names what is taken off, and by whom", async () => {
+  test("of a removed owner reference fails the reconcile with the path", async () => {
     const untie = (client: ApiClient, { metadata: { name, ownerReferences } }: DataObject) => {
       const ref = { name, namespace: "default", fieldManager: "opponent" };
       return ownerReferences && client.mergePatch(ConfigMap, ref, { metadata: { ownerReferences: null } });
@@ -290,21 +290,21 @@ suite("dependents that are undone", (test) => {
   const hasNone = (list: readonly string[] | undefined) => list === undefined || list.length === 0;
   const LABEL = "gen-operator.dev/controller";
   const undone: { readonly [title: string]: { stated: Stated; undo: (object: DataObject) => object | undefined } } = {
-    "the finalizer of an object that is held for the cleanup": {
+    "the finalizer of heldForCleanup": {
       stated: { heldForCleanup: true, deletion: "ordered" },
       undo: ({ metadata }) => (hasNone(metadata.finalizers) ? undefined : { metadata: { finalizers: null } }),
     },
-    "the label of an object that is only created": {
+    "the label of a createOnly object": {
       stated: { mode: "createOnly" },
       undo: ({ metadata: { labels } }) => (labels?.[LABEL] ? { metadata: { labels: { [LABEL]: null } } } : undefined),
     },
-    "the link of an object that is never updated": {
+    "the link of an object with operations.update: false": {
       stated: { operations: { update: false } },
       undo: ({ metadata }) => (metadata.annotations ? { metadata: { annotations: null } } : undefined),
     },
   };
   for (const [title, { stated, undo }] of Object.entries(undone))
-    test(`${title} is put back three times, then after growing pauses`, async () => {
+    test(`restores ${title} 3 times, then with increasing backoff`, async () => {
       const name = `put-back-${Object.keys(undone).indexOf(title)}`;
       const strip = async (client: ApiClient, object: DataObject) => {
         const patch = undo(object);
@@ -325,7 +325,7 @@ suite("dependents that are undone", (test) => {
       assert.ok(stored.length <= 6, stored.join(", "));
     });
 
-  test("the finalizer of an object of others that is held is put back less and less often", async () => {
+  test("postpones the finalizer of heldForCleanup on a referenced object", async () => {
     const ref = { name: "held-login", namespace: "default" };
     const strip = async (client: ApiClient, { metadata }: DataObject) =>
       hasNone(metadata.finalizers) ? undefined : client.mergePatch(ConfigMap, ref, { metadata: { finalizers: null } });
@@ -343,7 +343,7 @@ suite("dependents that are undone", (test) => {
     assert.ok(writes <= 5, `${writes} writes`);
   });
 
-  test("the same again for two dependents is told of each", async () => {
+  test("is reported for each of two dependents", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });
     await using _one = await startOpponent(await server(), "two-one", edit);
@@ -358,7 +358,7 @@ suite("dependents that are undone", (test) => {
     assert.is(writesOf(page, "two-calm"), 1);
   });
 
-  test("what is desired may change as often as it likes", async () => {
+  test("is not detected if the desired object changes 8 times", async () => {
     await using page = await startWatched();
     await createPage(page, "busy");
     for (let version = 0; version < 8; version++) {
@@ -368,7 +368,7 @@ suite("dependents that are undone", (test) => {
     assert.equal(page.loops, []);
   });
 
-  test("many primaries may contribute to one object, each once", async () => {
+  test("is not detected if 30 primaries contribute to one object", async () => {
     const name = "contributions";
     const names = Array.from({ length: 30 }, (_, index) => `contributor-${index}`);
     const shared = informerSource({ name, resource: ConfigMap, mapper: () => names.map((each) => `default/${each}`) });
@@ -388,7 +388,7 @@ suite("dependents that are undone", (test) => {
     assert.equal([page.loops, failuresOf(page.events)], [[], []]);
   });
 
-  test("primaries that are made one after the other under one name are no loop: each has its conditions at once", async () => {
+  test("is not detected for 5 successive primaries of one name", async () => {
     await using page = await startWatched({
       dependents: [],
       reconciler: { reconcile: () => {} },
@@ -404,7 +404,7 @@ suite("dependents that are undone", (test) => {
     assert.equal(page.loops, []);
   });
 
-  test("an edit by hand, and one more, are undone at once", async () => {
+  test("is not detected for a manual edit, which is reverted at once", async () => {
     await using page = await startWatched({ dependents: [configMapOf("text")] });
     await createPage(page, "edited-by-hand");
     await untilText(page, "first", "edited-by-hand-text");
@@ -414,7 +414,7 @@ suite("dependents that are undone", (test) => {
     assert.equal(page.loops, []);
   });
 
-  test("an object that the server stores in another form is written once", async () => {
+  test("is not detected if the API server normalizes the object", async () => {
     const spec = { renewTime: "2026-01-01T01:00:00.000000+01:00" };
     const lease = configMapOf("lease", {
       resource: Lease.definition,

@@ -43,12 +43,12 @@ async function failureOf(promise: Promise<unknown>): Promise<Error | undefined> 
 const fresh = (): { name: string; namespace: string } => ({ name: `config-${++names}`, namespace: "default" });
 const put = (text: string) => [{ op: "replace", path: "/data/text", value: text }] as const;
 
-suite("a write whose answer is lost", (test) => {
+suite("write with a lost response", (test) => {
   const once: [string, string, (client: Client) => Promise<unknown>][] = [
-    ["a creation", "POST", ({ client }) => client.create(ConfigMap, { metadata: fresh() })],
-    ["an update that states a version", "PUT", ({ client, live }) => client.update(ConfigMap, { ...live, data: {} })],
+    ["create", "POST", ({ client }) => client.create(ConfigMap, { metadata: fresh() })],
+    ["update with resourceVersion", "PUT", ({ client, live }) => client.update(ConfigMap, { ...live, data: {} })],
     [
-      "a merge patch that states a version",
+      "mergePatch with resourceVersion",
       "PATCH",
       ({ client, live }) =>
         client.mergePatch(ConfigMap, live.metadata, {
@@ -56,14 +56,10 @@ suite("a write whose answer is lost", (test) => {
           data: { text: "x" },
         }),
     ],
-    [
-      "a JSON patch",
-      "PATCH",
-      ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x") }),
-    ],
+    ["jsonPatch", "PATCH", ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x") })],
   ];
   for (const [title, method, write] of once)
-    test(`${title} is not repeated: it may have been carried out`, async () => {
+    test(`is not retried: ${title}`, async () => {
       await using client = await startClient();
       client.spoil({ loseAnswer: true });
       const failure = await failureOf(write(client));
@@ -74,27 +70,27 @@ suite("a write whose answer is lost", (test) => {
 
   const repeated: [string, (client: Client) => Promise<unknown>][] = [
     [
-      "an apply",
+      "apply",
       ({ client, metadata }) => {
         const object = { metadata, data: { text: "x" } };
         return client.apply(ConfigMap, object, { fieldManager: "a" });
       },
     ],
     [
-      "an update that states no version",
+      "update without resourceVersion",
       ({ client, metadata }) => client.update(ConfigMap, { metadata, data: { text: "x" } }),
     ],
     [
-      "a merge patch that states no version",
+      "mergePatch without resourceVersion",
       ({ client, metadata }) => client.mergePatch(ConfigMap, metadata, { data: { text: "x" } }),
     ],
     [
-      "a JSON patch that says so",
+      "jsonPatch with repeatable: true",
       ({ client, metadata }) => client.jsonPatch(ConfigMap, metadata, { operations: put("x"), repeatable: true }),
     ],
   ];
   for (const [title, write] of repeated)
-    test(`${title} is repeated: it comes to the same`, async () => {
+    test(`is retried: ${title}`, async () => {
       await using client = await startClient();
       client.spoil({ loseAnswer: true });
       await write(client);
@@ -103,15 +99,15 @@ suite("a write whose answer is lost", (test) => {
     });
 });
 
-suite("a creation that the server does not answer properly", (test) => {
+suite("create with an error response", (test) => {
   const answers: [string, FaultAnswer, boolean][] = [
     ["429", { status: 429, reason: "TooManyRequests" }, true],
-    ["503 that says when to come again", { status: 503, reason: "ServiceUnavailable", retryAfterSeconds: 0 }, true],
-    ["503 of who knows whom", { status: 503 }, false],
+    ["503 with Retry-After", { status: 503, reason: "ServiceUnavailable", retryAfterSeconds: 0 }, true],
+    ["503 without Retry-After", { status: 503 }, false],
     ["504", { status: 504, reason: "Timeout" }, false],
   ];
   for (const [title, answer, isRepeated] of answers)
-    test(`${title}: it is ${isRepeated ? "" : "not "}repeated`, async () => {
+    test(`is ${isRepeated ? "" : "not "}retried after ${title}`, async () => {
       await using client = await startClient();
       client.spoil({ answer });
       const failure = await failureOf(client.client.create(ConfigMap, { metadata: fresh() }));
@@ -119,7 +115,7 @@ suite("a creation that the server does not answer properly", (test) => {
       assert.is(client.requests.length, isRepeated ? 2 : 1);
     });
 
-  test("it is repeated as long as nothing was sent, for then it was not carried out", async () => {
+  test("is retried while the API server refuses connections", async () => {
     await using client = await startClient();
     const { faults } = await server();
     const back = faults.restart({ downMs: 300 });
@@ -130,8 +126,8 @@ suite("a creation that the server does not answer properly", (test) => {
   });
 });
 
-suite("an update", (test) => {
-  test("replaces the object, and fails if somebody has changed it since", async () => {
+suite("update", (test) => {
+  test("replaces the object, and fails with 409 if it has changed", async () => {
     await using client = await startClient();
     const changed = await client.client.update(ConfigMap, { ...client.live, data: { more: "x" } });
     assert.equal(changed.data, { more: "x" });
@@ -139,7 +135,7 @@ suite("an update", (test) => {
     assert.match(failure!.message, /^update of ConfigMap "default\/config-\d+" failed: 409 Conflict: /);
   });
 
-  test("of the status leaves everything else alone, and its error says so", async () => {
+  test("of the status keeps all other fields, and names the subresource in its error", async () => {
     await using client = await startClient();
     const metadata = fresh();
     const page = await client.client.create(Page, { metadata, spec: { text: "first" } });
@@ -151,7 +147,7 @@ suite("an update", (test) => {
   });
 });
 
-suite("every write", (test) => {
+suite("any write", (test) => {
   const metadata = fresh();
   const writes: [string, (client: ApiClient, manager: string) => Promise<unknown>][] = [
     ["create", (client, fieldManager) => client.create(ConfigMap, { metadata, data: { a: "1" } }, { fieldManager })],
@@ -176,7 +172,7 @@ suite("every write", (test) => {
       },
     ],
   ];
-  test("is kept under the name of its field manager, and its answer has no managed fields", async () => {
+  test("is recorded under its fieldManager, and returns no managedFields", async () => {
     await using client = await startClient();
     for (const [name, write] of writes) {
       const answer = await write(client.client, `manager-of-${name}`);

@@ -44,13 +44,13 @@ async function holdWatches({ settle }: WrittenKinds): Promise<{ release(): Promi
   };
 }
 
-suite("a dependent that is there before the watch brings it", (test) => {
+suite("existing dependent that is not cached", (test) => {
   const links: [string, object, object][] = [
     ["by an owner reference", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("11"), owner("22")] }],
     ["by annotations", { annotations: ANNOTATIONS }, { annotations: { ...ANNOTATIONS, more: "x" } }],
   ];
   for (const [title, wanted, present] of links)
-    test(`is taken up if it is tied to the same primary ${title}`, async () => {
+    test(`is updated if it is linked to the same primary ${title}`, async () => {
       await using writing = await startWriter();
       const held = await holdWatches(writing);
       await writing.foreign.create(ConfigMap, { metadata: { ...writing.metadata, ...present }, data: { theirs: "x" } });
@@ -66,18 +66,18 @@ suite("a dependent that is there before the watch brings it", (test) => {
   const ofNobody =
     "is not owned by this primary; delete it, set existing: adopt, or change the name that desired() returns";
   const strangers: [string, object, object, string?][] = [
-    ["of nobody", { ownerReferences: [owner("11")] }, {}],
-    ["of another primary", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("22")] }],
+    ["not linked to a primary", { ownerReferences: [owner("11")] }, {}],
+    ["linked to another primary", { ownerReferences: [owner("11")] }, { ownerReferences: [owner("22")] }],
     [
-      "with the annotations of another primary",
+      "with annotations of another primary",
       { annotations: ANNOTATIONS },
       { annotations: { ...ANNOTATIONS, "gen-operator.dev/primary-namespace": "other" } },
       'is owned by Page.example.com "other/one"; delete it there, or change the name that desired() returns',
     ],
-    ["that somebody else made, where nothing ties", {}, {}],
+    ["without any link", {}, {}],
   ];
   for (const [title, wanted, present, problem = ofNobody] of strangers)
-    test(`is left alone if it is one ${title}`, async () => {
+    test(`is rejected and not written if it is ${title}`, async () => {
       await using writing = await startWriter();
       const held = await holdWatches(writing);
       const stranger = await writing.foreign.create(ConfigMap, { metadata: { ...writing.metadata, ...present } });
@@ -91,7 +91,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
       await held.release();
     });
 
-  test("is gone on with if the answer to its creation was lost, without any error", async () => {
+  test("is accepted without an error if the response to its creation was lost", async () => {
     for (const wanted of [{ ownerReferences: [owner("11")] }, {}]) {
       await using writing = await startWriter();
       const { faults } = await server();
@@ -106,7 +106,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
     }
   });
 
-  test("is made as desired if it was created otherwise in the meantime", async () => {
+  test("is updated if its content differs from the desired object", async () => {
     await using writing = await startWriter();
     const held = await holdWatches(writing);
     const desired = (text: string) => ({ metadata: { ownerReferences: [owner("11")] }, data: { text } });

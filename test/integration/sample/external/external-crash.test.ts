@@ -13,13 +13,13 @@ const MAIN = join(repositoryRoot, "fixtures/samples/external/dist/src/main.js");
 /** For what starts processes. */
 const SLOW = { timeoutMs: 60_000 };
 
-suite("a process of the external sample", (test) => {
-  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
+suite("external sample", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("all tests", ONLY_THOROUGH);
   const server = shared(startServer);
 
   for (const collection of ["accounts", "users", "registrations"])
     test(
-      `that ends while the console answers the creation of ${collection} leaves nothing behind, and nothing is created twice`,
+      `creates nothing twice and leaks nothing if it is killed during the creation of ${collection}`,
       async () => {
         await using world = await openWorld(await server());
         const { client, console, run } = world;

@@ -10,11 +10,11 @@ import { creationsIn, eventsOf, openWorld, startServer, untilQuiet } from "./ext
 /** For what waits until requests are given up. */
 const SLOW = { timeoutMs: 60_000 };
 
-suite("the external sample, when something goes wrong", (test) => {
-  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
+suite("external sample, faults", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("all tests", ONLY_THOROUGH);
   const server = shared(startServer);
 
-  test("while the console refuses connections, what needs it not is there, and all else when it is back", async () => {
+  test("continues independent dependents while the console is down, and the others afterwards", async () => {
     await using world = await openWorld(await server());
     const { console, run } = world;
     await console.stop();
@@ -35,7 +35,7 @@ suite("the external sample, when something goes wrong", (test) => {
     assert.ok(Object.values(creationsIn(world)).every((count) => count === 1));
   });
 
-  test("an operator that starts while the console is down starts, and recovers with it", async () => {
+  test("starts while the console refuses reads, and recovers with it", async () => {
     await using world = await openWorld(await server());
     const { console, run } = world;
     const zone = await world.zone("home", { records: { www: "10.0.0.1" } });
@@ -57,7 +57,7 @@ suite("the external sample, when something goes wrong", (test) => {
     assert.equal(console.changes, changes);
   });
 
-  test("an error of one collection fails what needs that one, and is tried again", async () => {
+  test("fails only dependents of the failing collection, and retries them", async () => {
     await using world = await openWorld(await server());
     const { console, run } = world;
     console.faults.set("POST users", "refused");
@@ -73,7 +73,7 @@ suite("the external sample, when something goes wrong", (test) => {
   });
 
   test(
-    "an answer that is lost, late or never given leads to no second creation",
+    "creates nothing twice if a response is lost, late or missing",
     async () => {
       for (const fault of ["lost", "slow", "silent"] as const) {
         await using world = await openWorld(await server());
@@ -100,7 +100,7 @@ suite("the external sample, when something goes wrong", (test) => {
     SLOW,
   );
 
-  test("what is deleted while the console is down goes when it is back, and not before", async () => {
+  test("keeps the finalizer until the console is back, then deletes external resources", async () => {
     await using world = await openWorld(await server());
     const { client, console, run } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin" } });
@@ -116,7 +116,7 @@ suite("the external sample, when something goes wrong", (test) => {
     for (const collection of ["accounts", "users", "subscriptions"]) assert.is(console.all(collection).size, 0);
   });
 
-  test("an operator that starts while a tenant waits to be deleted and the console is down finds what to delete", async () => {
+  test("finds the external resources of a deleted tenant after a restart during an outage", async () => {
     await using world = await openWorld(await server());
     const { client, console, run } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin" } });
@@ -133,7 +133,7 @@ suite("the external sample, when something goes wrong", (test) => {
     for (const collection of ["accounts", "users", "subscriptions"]) assert.is(console.all(collection).size, 0);
   });
 
-  test("ids that a user deletes, in the ConfigMap or in the status, are kept again, and nothing is made anew", async () => {
+  test("restores deleted ids in ConfigMap and status, and creates nothing twice", async () => {
     await using world = await openWorld(await server());
     const { client, console, run } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin" } });

@@ -9,10 +9,10 @@ import { failuresOf } from "../../../support/runtime/recorded-operator.js";
 import { assert, shared, suite } from "../../../support/suite.js";
 import { eventsOf, openWorld, startServer, untilQuiet } from "./external-run.js";
 
-suite("the external sample", (test) => {
+suite("external sample", (test) => {
   const server = shared(startServer);
 
-  test("a tenant has an account, users and a subscription, follows its spec, and takes them along", async () => {
+  test("creates, updates and deletes the account, users and subscription of a tenant", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin", bob: "reader" } });
@@ -47,7 +47,7 @@ suite("the external sample", (test) => {
     assert.is(console.changes.filter((change) => change.startsWith("POST")).length, 5);
   });
 
-  test("a zone has records, a registration, and two servers of one event source", async () => {
+  test("creates, updates and deletes the records, registration and servers of a zone", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;
     const zone = await world.zone("home", { hasReplica: true, records: { www: "10.0.0.1", mail: "10.0.0.2" } });
@@ -72,7 +72,7 @@ suite("the external sample", (test) => {
       assert.is(console.all(collection).size, 0, collection);
   });
 
-  test("a zone whose domain changes has another zone and registration, keeps none of the old ones, and can be deleted", async () => {
+  test("replaces the zone and registration when the domain changes, and deletes the old ones", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;
     const zone = await world.zone("home", { records: { www: "10.0.0.1" } });
@@ -93,7 +93,7 @@ suite("the external sample", (test) => {
       assert.is(console.all(collection).size, 0, collection);
   });
 
-  test("an account goes when the settings that name it are gone, whoever holds them back", async () => {
+  test("deletes an account only after the ConfigMap that references it is deleted", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;
     const tenant = await world.tenant("held", {});
@@ -108,7 +108,7 @@ suite("the external sample", (test) => {
     assert.is(console.all("accounts").size, 0);
   });
 
-  test("the records of a zone that states none are neither asked for nor deleted", async () => {
+  test("ignores the records of a zone without spec.records", async () => {
     await using world = await openWorld(await server());
     const { client } = world;
     const zone = await world.zone("home", {});
@@ -122,7 +122,7 @@ suite("the external sample", (test) => {
     await world.untilCount("records", 0);
   });
 
-  test("what somebody else changes in the console is made as desired again, as soon as a poll sees it", async () => {
+  test("restores resources that were modified or deleted in the console after the next poll", async () => {
     await using world = await openWorld(await server());
     const { console } = world;
     await world.tenant("one", { users: { ann: "admin" } });
@@ -147,7 +147,7 @@ suite("the external sample", (test) => {
     assert.equal([...console.all("users").keys()], [status?.userIds?.["ann"]], "the new id is kept");
   });
 
-  test("what the console pushes is reconciled at once, and what is not as desired is repaired", async () => {
+  test("reconciles on a webhook event of the console, and restores the desired state", async () => {
     await using world = await openWorld(await server());
     const { console } = world;
     const webhook = await startWebhook(0);
@@ -175,7 +175,7 @@ suite("the external sample", (test) => {
     }
   });
 
-  test("a restart creates nothing again, and neither it nor a clean pass asks for anything to be changed", async () => {
+  test("changes nothing after a restart", async () => {
     await using world = await openWorld(await server());
     const { console, run } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin", bob: "reader" } });
@@ -204,7 +204,7 @@ suite("the external sample", (test) => {
     assert.is(changes.filter((change) => change.startsWith("POST")).length, 9);
   });
 
-  test("no primary sees what others have", async () => {
+  test("isolates the resources of different primaries", async () => {
     await using world = await openWorld(await server());
     const { client, console } = world;
     const users = { ann: "admin" };

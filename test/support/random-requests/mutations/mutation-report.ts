@@ -43,7 +43,7 @@ export interface Trial<Case> {
 export function suiteOfTrials<Case>(title: string, trial: Trial<Case>): void {
   suite(title, (test) => {
     test(
-      "the embedded server answers as kube-apiserver does, but for what is known",
+      "get the same responses from the embedded server as from kube-apiserver, except known differences",
       async () => {
         await using plane = await startControlPlane();
         await using embedded = await startApiServer();

@@ -5,8 +5,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-suite("decoding of built-in kinds", (test) => {
-  test("unknown members are named in document order", () => {
+suite("decodeBuiltin", (test) => {
+  test("lists unknown fields in document order", () => {
     const deployment = {
       metadata: { name: "z", x: 1, ownerReferences: [{ q: 1 }], creationTimestamp: null },
       odd: 1,
@@ -31,7 +31,7 @@ suite("decoding of built-in kinds", (test) => {
     });
   });
 
-  test("the first value that does not fit is reported with the words of Go's decoder", () => {
+  test("reports the first value of a wrong type with the message of Go's decoder", () => {
     const cannot = (given: string, field: string, type: string) =>
       `json: cannot unmarshal ${given} into Go struct field ${field} of type ${type}`;
     const pod = (container: JsonObject) => ({ spec: { template: { spec: { containers: [container] } } } });

@@ -19,8 +19,8 @@ interface Recording {
 const file = join(repositoryRoot, "test/unit/apiserver/builtin/data/recorded-defaults.json");
 const recordings = JSON.parse(readFileSync(file, "utf8")) as Recording[];
 
-suite("defaults of built-in kinds", (test) => {
-  test("an object is completed as by the real server", () => {
+suite("defaultBuiltin", (test) => {
+  test("sets the defaults that a kube-apiserver sets on create", () => {
     assert.ok(recordings.length > 60);
     for (const recording of recordings) {
       const object = clone(recording.given);
@@ -34,7 +34,7 @@ suite("defaults of built-in kinds", (test) => {
     }
   });
 
-  test("a completed object stays as it is", () => {
+  test("leaves an object unchanged that has all its defaults, on create and on update", () => {
     for (const recording of recordings) {
       const object = clone(recording.want);
       const context = contextOf(recording);
@@ -46,7 +46,7 @@ suite("defaults of built-in kinds", (test) => {
     }
   });
 
-  test("an update of a Service keeps the addresses that it leaves out", () => {
+  test("keeps the clusterIP and nodePort of a Service that an update omits", () => {
     const old: JsonObject = {
       metadata: {},
       spec: {
@@ -68,7 +68,7 @@ suite("defaults of built-in kinds", (test) => {
     assert.equal(nodePorts, [30001, 30009]);
   });
 
-  test("unknown members and nulls are dropped, times are written in UTC", () => {
+  test("drops unknown fields and nulls, and converts times to UTC", () => {
     const object: JsonObject = {
       metadata: { name: "a", odd: 1, creationTimestamp: "2024-01-01T01:00:00.5+01:00", labels: { a: null } },
       data: null,

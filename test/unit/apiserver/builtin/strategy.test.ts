@@ -4,9 +4,9 @@ import { assert, suite } from "../../../support/suite.js";
 
 const types = builtinTypes();
 
-suite("strategies of built-in types", (test) => {
+suite("strategy of a built-in type", (test) => {
   // The sets below were probed type by type on a 1.36.3 server.
-  test("types that raise their generation are those of the real server", () => {
+  test("increments the generation for kinds such as Deployment and Pod, but not for ConfigMap and Service", () => {
     const raising = types.filter(({ strategy }) => strategy.generation !== "never").map(nameOf);
     for (const name of [
       "deployments.apps",
@@ -29,7 +29,7 @@ suite("strategies of built-in types", (test) => {
     assert.is(deployment?.strategy.generation, "spec-and-annotations");
   });
 
-  test("types that an update may create are those of the real server", () => {
+  test("allows create on update for the same kinds as a kube-apiserver", () => {
     assert.equal(namesWhere("createsOnUpdate"), [
       "clusterrolebindings.rbac.authorization.k8s.io",
       "clusterroles.rbac.authorization.k8s.io",
@@ -45,7 +45,7 @@ suite("strategies of built-in types", (test) => {
     ]);
   });
 
-  test("types whose deletion answers the object are those of the real server", () => {
+  test("returns the deleted object for the same kinds as a kube-apiserver", () => {
     assert.equal(namesWhere("returnsDeletedObject"), [
       "csidrivers.storage.k8s.io",
       "csinodes.storage.k8s.io",
@@ -67,16 +67,16 @@ suite("strategies of built-in types", (test) => {
     ]);
   });
 
-  test("every built-in type has a schema", () => {
+  test("has a schema for every built-in type", () => {
     assert.equal(types.filter(({ schemaName }) => schemaName === undefined).map(nameOf), []);
   });
 
-  test("versions stand in order of preference", () => {
+  test("sorts versions by Kubernetes version priority", () => {
     const want = ["v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"];
     assert.equal([...want].reverse().sort(compareVersions), want);
   });
 
-  test("a custom resource definition serves its served versions", () => {
+  test("serves only the served versions of a CustomResourceDefinition", () => {
     const versions = [
       { name: "v1alpha1", served: false },
       { name: "v1", served: true, storage: true, subresources: { status: {} } },

@@ -22,8 +22,8 @@ const file = join(repositoryRoot, "test/unit/apiserver/builtin/data/recorded-val
 const recordings = JSON.parse(readFileSync(file, "utf8")) as Recording[];
 const allocators = { allocateClusterIP: () => "10.0.0.9", allocateNodePort: () => 30009 };
 
-suite("validation of built-in kinds", (test) => {
-  test("what is wrong with a new object is said as by the real server", () => {
+suite("validateBuiltin", (test) => {
+  test("returns the errors of a kube-apiserver for invalid new objects", () => {
     const created = recordings.filter(({ object }) => object !== undefined);
     assert.ok(created.length > 30);
     for (const { resource, object, want } of created) {
@@ -34,7 +34,7 @@ suite("validation of built-in kinds", (test) => {
     }
   });
 
-  test("what an update may not change is said as by the real server", () => {
+  test("returns the errors of a kube-apiserver for updates of immutable fields", () => {
     const updated = recordings.filter(({ patch }) => patch !== undefined);
     assert.ok(updated.length > 15);
     for (const { resource, old: recorded, patch, want } of updated) {

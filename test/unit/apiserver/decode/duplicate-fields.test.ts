@@ -11,19 +11,19 @@ const cases: [json: string, want: string[]][] = [
   ['{"l":[[{"x":1}],[{"x":1,"x" : 2}]]}', ["l[1][0].x"]],
 ];
 
-suite("duplicate fields", (test) => {
+suite("duplicateFields", (test) => {
   for (const [json, want] of cases) {
-    test(`${json} repeats ${want.length === 0 ? "nothing" : want.join()}`, () => {
+    test(`finds ${want.length === 0 ? "no duplicates" : want.join()} in ${json}`, () => {
       assert.equal(duplicateFields(json), want);
       if (want.length > 0) assert.is(mayHaveDuplicates(json, memberCountOf(JSON.parse(json))), true);
     });
   }
 
-  test("what JSON.stringify writes repeats nothing", () => {
+  test("finds none in the output of JSON.stringify", () => {
     fc.assert(fc.property(fc.json(), (json) => assert.equal(duplicateFields(json), [])));
   });
 
-  test("a text without a colon in its texts has as many names as its value has members", () => {
+  test("rules out duplicates by the member count alone if no string contains a colon", () => {
     const json = fc.json({ stringUnit: fc.constantFrom("a", "b", "\\", '"', " ") });
     fc.assert(fc.property(json, (text) => assert.is(mayHaveDuplicates(text, memberCountOf(JSON.parse(text))), false)));
   });

@@ -18,13 +18,13 @@ function protobufOf(kind: string, ...fields: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from("k8s\0"), field(1, typeMeta), field(2, Buffer.concat(fields))]);
 }
 
-suite("parse body", (test) => {
-  test("YAML is read as version 1.1, without its times and numbers in base 60", () => {
+suite("request body", (test) => {
+  test("reads YAML 1.1 without timestamps and base-60 numbers", () => {
     const { value } = yaml("on: y\nport: 8080\nmode: 0644\ntime: 2024-01-01\nbase60: 1:30\nnothing:\n");
     assert.equal(value, { true: true, port: 8080, mode: 420, time: "2024-01-01", base60: "1:30", nothing: null });
   });
 
-  test("whole numbers of JSON that are spelled as floats are numbers, and known by their spelling", () => {
+  test("keeps the spelling of JSON integers that are written as floats", () => {
     const text = String.raw`{"a":1.0,"b":[2,3e0,1.5],"c":"x:1.0,","d":{"__proto__":-1.0},"e\"":1,"f":"\u0000"}`;
     const value = parseJson(Buffer.from(text)).value as { a: number; b: number[]; c: string; d: object };
     assert.equal(value, JSON.parse(text));
@@ -35,12 +35,12 @@ suite("parse body", (test) => {
     assert.is(numberTextsIn(plain), undefined);
   });
 
-  test("a key that is set twice is named with its line", () => {
+  test("reports a duplicate YAML key with its line", () => {
     const { duplicates } = yaml("a: 1\nb:\n  size: 1\n  size: 2\n");
     assert.equal(duplicates(), ['line 4: key "size" already set in map']);
   });
 
-  test("what cannot be read is said in the words of Kubernetes' parsers", () => {
+  test("reports syntax errors with the messages of the Kubernetes parsers", () => {
     const texts = [() => parseJson(Buffer.from("")), () => parseJson(Buffer.from("{")), () => yaml("a: b: c")].map(
       (parse) => {
         try {
@@ -59,7 +59,7 @@ suite("parse body", (test) => {
     ]);
   });
 
-  test("a protobuf body of a known kind becomes its JSON", () => {
+  test("decodes a protobuf body of a known kind to JSON", () => {
     const entry = (key: string, value: string) => Buffer.concat([field(1, key), field(2, value)]);
     const metadata = Buffer.concat([field(1, "a"), field(11, entry("k", "v"))]);
     const body = protobufOf(
@@ -78,7 +78,7 @@ suite("parse body", (test) => {
     });
   });
 
-  test("messages that are one value in JSON become that value, and embedded ones their fields", () => {
+  test("decodes protobuf wrapper types (Quantity, Time, IntOrString) and embedded messages", () => {
     const number = (at: number, value: number) => Buffer.from([at * 8, value]);
     const minusOne = Buffer.from([7 * 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
     const container = Buffer.concat([
@@ -113,7 +113,7 @@ suite("parse body", (test) => {
     });
   });
 
-  test("a protobuf body of any other kind is refused, and so is another media type", () => {
+  test("rejects protobuf of an unknown kind and unknown media types", () => {
     for (const [body, type] of [
       [protobufOf("Gadget"), PROTOBUF],
       [Buffer.from("{}"), "text/plain"],

@@ -26,7 +26,7 @@ function complete(crd: JsonObject): JsonObject {
   return crd;
 }
 
-suite("CRDs, recorded from kube-apiserver", (test) => {
+suite("CustomResourceDefinition registration, recorded from kube-apiserver", (test) => {
   for (const { name, crd, causes, status } of recorded) {
     test(name, () => {
       const completed = complete(crd);
@@ -57,13 +57,13 @@ function established(crd: JsonObject): JsonObject {
   return { ...named, status: { ...named.status, conditions: establish(named) } };
 }
 
-suite("names of CRDs", (test) => {
+suite("CustomResourceDefinition names and conditions", (test) => {
   const conditionsOf = (crd: JsonObject, others: JsonObject[]): unknown[] =>
     acceptNames(crd, others, "2024-01-01T00:00:00Z").conditions.map(({ type, status, reason, message }) =>
       [type, status, reason, message].join(" "),
     );
 
-  test("free names are accepted before the CRD is established", () => {
+  test("accepts free names before the CRD is established", () => {
     const { acceptedNames } = acceptNames(crdOf("Web"), []);
     assert.equal(acceptedNames, { plural: "webs", kind: "Web", singular: "web", listKind: "WebList" });
     assert.equal(conditionsOf(crdOf("Web"), []), [
@@ -76,7 +76,7 @@ suite("names of CRDs", (test) => {
     });
   });
 
-  test("a taken kind shows as a conflict of the list kind, the last one found", () => {
+  test("reports a taken kind as the last conflict found, the list kind", () => {
     const other = established(crdOf("Web"));
     const crd = crdOf("Page", { kind: "Web", listKind: "WebList" });
     assert.equal(conditionsOf(crd, [other]), [
@@ -86,7 +86,7 @@ suite("names of CRDs", (test) => {
     assert.is(acceptNames(crd, [other]).acceptedNames["kind"], "");
   });
 
-  test("another group may have the same names", () => {
+  test("accepts the same names in another group", () => {
     const other = established(crdOf("Web"));
     const elsewhere = clone(other);
     (elsewhere["metadata"] as JsonObject)["name"] = "webs.example.org";
@@ -94,7 +94,7 @@ suite("names of CRDs", (test) => {
     assert.is(conditionsOf(elsewhere, [other])[0], "NamesAccepted True NoConflicts no conflicts found");
   });
 
-  test("a CRD in a protected group says whether it is approved", () => {
+  test("reports whether a CRD of a protected group is approved", () => {
     const crd = clone(crdOf("Web"));
     (crd["spec"] as JsonObject)["group"] = "web.k8s.io";
     (crd["metadata"] as JsonObject)["annotations"] = { "api-approved.kubernetes.io": "unapproved, testing" };
@@ -104,7 +104,7 @@ suite("names of CRDs", (test) => {
     );
   });
 
-  test("a format that nothing checks gives a warning", () => {
+  test("warns about unrecognized string formats", () => {
     const schema = {
       type: "object",
       properties: { a: { type: "string", format: "odd" }, b: { type: "string", format: "date-time" } },
@@ -113,7 +113,7 @@ suite("names of CRDs", (test) => {
     assert.equal(crdWarnings({ spec: { versions } }), ['unrecognized format "odd"']);
   });
 
-  test("an established CRD keeps its scope and kind", () => {
+  test("keeps the scope of an established CRD immutable", () => {
     const old = established(crdOf("Web"));
     const changed = clone(old);
     Object.assign(changed["spec"] as JsonObject, { scope: "Cluster" });

@@ -32,7 +32,7 @@ function admit(object: JsonObject): { dropped: string[]; object: JsonObject } {
   return { dropped, object: admitted };
 }
 
-suite("custom resources by their schema, recorded from kube-apiserver", (test) => {
+suite("custom resource validation, recorded from kube-apiserver", (test) => {
   for (const { spec, stored, dropped, causes } of recorded) {
     test(JSON.stringify(spec), () => {
       const admitted = admit({ apiVersion: "h.example.com/v1", kind: "Thing", metadata: { name: "t" }, spec });
@@ -45,15 +45,27 @@ suite("custom resources by their schema, recorded from kube-apiserver", (test) =
   }
 });
 
-suite("fields that a schema does not declare, recorded from kube-apiserver", (test) => {
+suite("undeclared field, recorded from kube-apiserver", (test) => {
   const open = { "x-kubernetes-preserve-unknown-fields": true };
   const declared = { type: "object", properties: { a: { type: "object", properties: { b: { type: "string" } } } } };
   const object = { a: { b: "x", c: 1 }, d: { e: 1 } };
   const known = { a: { b: "x" }, d: { e: 1 } };
   for (const [title, items, given, stored, ...dropped] of [
-    ["stay in the items of an open list", declared, [object], [known], "list[0].a.c"],
-    ["stay in items without fields", { type: "object" }, [object], [object]],
-    ["stay in lists of an open list", { type: "array", items: declared }, [[object]], [[known]], "list[0][0].a.c"],
+    [
+      "is kept in items of a list with x-kubernetes-preserve-unknown-fields",
+      declared,
+      [object],
+      [known],
+      "list[0].a.c",
+    ],
+    ["is kept in items without properties", { type: "object" }, [object], [object]],
+    [
+      "is kept in nested lists of a list with x-kubernetes-preserve-unknown-fields",
+      { type: "array", items: declared },
+      [[object]],
+      [[known]],
+      "list[0][0].a.c",
+    ],
   ] as const)
     test(title, () => {
       const list = { type: "array", ...open, items } as unknown as JsonObject;
@@ -63,7 +75,7 @@ suite("fields that a schema does not declare, recorded from kube-apiserver", (te
       assert.equal(pruned["list"], stored);
     });
 
-  test("are refused where additionalProperties is false, and dropped below", () => {
+  test("is rejected where additionalProperties is false, and pruned below it", () => {
     const closed: JsonObject = {
       type: "object",
       properties: { spec: { type: "object", additionalProperties: false } },
@@ -78,31 +90,31 @@ suite("fields that a schema does not declare, recorded from kube-apiserver", (te
   });
 });
 
-suite("validation of updates", (test) => {
+suite("custom resource update validation", (test) => {
   const object = (spec: JsonObject): JsonObject => ({ apiVersion: "v1", kind: "Thing", metadata: {}, spec });
   const errorsOf = (spec: JsonObject, old: JsonObject): string[] =>
     validateCustomResource(schema, object(spec), object(old)).map((error) => error.field);
 
-  test("an error in a field that stays as it was is forgiven", () => {
+  test("ignores errors of unchanged fields (ratcheting)", () => {
     assert.equal(errorsOf({ req: "r", min: -1, str: "new" }, { req: "r", min: -1 }), []);
     assert.equal(errorsOf({ req: "r", min: -2 }, { req: "r", min: -1 }), ["spec.min"]);
   });
 
-  test("an item of a keyed list is compared with the old item of its key", () => {
+  test("compares items of a map list with the old item of the same key", () => {
     const bad = { k: "a", p: 1, v: 9 };
     assert.equal(errorsOf({ req: "r", map: [{ k: "b", p: 1 }, bad] }, { req: "r", map: [bad] }), []);
   });
 
-  test("an item of a list without keys is validated as a new one", () => {
+  test("validates changed items of an atomic list as new ones", () => {
     assert.equal(errorsOf({ req: "r", objs: [{}, { name: "a" }] }, { req: "r", objs: [{}] }), ["spec.objs[0].name"]);
   });
 
-  test("duplicates that were there may stay", () => {
+  test("allows duplicates in a set that existed before", () => {
     assert.equal(errorsOf({ req: "r", set: ["a", "a", "b"] }, { req: "r", set: ["a", "a"] }), []);
     assert.equal(errorsOf({ req: "r", set: ["a", "a"] }, { req: "r", set: ["a"] }), ["spec.set[1]"]);
   });
 
-  test("a write to status names paths below status in its texts", () => {
+  test("uses names relative to status in the messages of a status write", () => {
     const errors = validateStatus(schema, { ...object({}), status: { ready: true, replicas: "x" } });
     assert.equal(errors.map(causeOf), [
       'FieldValueTypeInvalid|status.replicas|Invalid value: "string": replicas in body must be of type integer: "string"',

@@ -27,7 +27,7 @@ const widgets: JsonObject = {
 const types = [...builtinTypes(), ...servedTypesOf(widgets)];
 
 suite("discovery", (test) => {
-  test("the groups and their preferred versions are listed", () => {
+  test("lists groups with their versions and preferred version", () => {
     assert.equal(bodyOf("/api")["versions"], ["v1"]);
     const group = (bodyOf("/apis")["groups"] as JsonObject[]).find(({ name }) => name === "example.com");
     const names = ["v10", "v1", "v1beta1", "v2alpha1"];
@@ -42,7 +42,7 @@ suite("discovery", (test) => {
     });
   });
 
-  test("the resources of a group version are listed with their subresources", () => {
+  test("lists the resources of a group version with their subresources", () => {
     const apps = bodyOf("/apis/apps/v1");
     assert.equal(apps["groupVersion"], "apps/v1");
     assert.equal(resourceOf(apps, "deployments"), {
@@ -76,7 +76,7 @@ suite("discovery", (test) => {
     });
   });
 
-  test("aggregated discovery is answered to those who ask for it first", () => {
+  test("returns aggregated discovery if Accept prefers v2, and 406 for v2beta1", () => {
     const answer = discoveryAnswer({ path: "/apis", accept: KUBECTL }, types);
     assert.is(answer?.contentType, AGGREGATED);
     assert.is(answer?.headers?.["Vary"], "Accept");
@@ -107,13 +107,13 @@ suite("discovery", (test) => {
     assert.is(statusOf(() => discoveryAnswer({ path: "/api", accept: beta }, types)).code, 406);
   });
 
-  test("paths of objects, of health and of versions that are not served have no discovery document", () => {
+  test("ignores object paths, health paths, and versions that are not served", () => {
     for (const path of ["/api/v2", "/apis/none", "/apis/apps/v2", "/apis/apps/v1/deployments", "/healthz"]) {
       assert.is(discoveryAnswer({ path, accept: "" }, types), undefined, path);
     }
   });
 
-  test("OpenAPI documents are found by their hash", () => {
+  test("serves OpenAPI v3 documents by hash and redirects stale hashes with 301", () => {
     const paths = bodyOf("/openapi/v3")["paths"] as Record<string, { serverRelativeURL: string }>;
     const url = paths["apis/example.com/v1"]?.serverRelativeURL ?? "";
     assert.match(url, /^\/openapi\/v3\/apis\/example\.com\/v1\?hash=[0-9A-F]{128}$/);
@@ -123,7 +123,7 @@ suite("discovery", (test) => {
     assert.equal([stale?.status, stale?.headers?.["Location"]], [301, url]);
   });
 
-  test("an OpenAPI document says that the server validates fields, and holds every schema it refers to", () => {
+  test("serves OpenAPI v3 documents that contain every referenced schema and the fieldValidation parameter", () => {
     for (const path of ["api/v1", "apis/apps/v1", "apis/example.com/v1", "apis/apiextensions.k8s.io/v1"]) {
       const document = bodyOf(`/openapi/v3/${path}`);
       const schemas = objectAt(objectAt(document, "components"), "schemas") ?? {};
@@ -140,7 +140,7 @@ suite("discovery", (test) => {
     assert.ok(parameters.includes("fieldValidation"));
   });
 
-  test("an OpenAPI document of a built-in kind says what its fields are for, and so does one of a definition of the metadata", () => {
+  test("describes the fields of built-in kinds and of metadata in OpenAPI v3", () => {
     const described = (path: string, name: string, field: string) => {
       const schemas = objectAt(objectAt(bodyOf(`/openapi/v3/${path}`), "components"), "schemas");
       return String(objectAt(objectAt(objectAt(schemas, name), "properties"), field)?.["description"]);
@@ -149,7 +149,7 @@ suite("discovery", (test) => {
     assert.match(described("apis/example.com/v1", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "uid"), /^UID is/);
   });
 
-  test("OpenAPI v2 keeps fields that are named like its keywords, and drops what it does not know", () => {
+  test("keeps OpenAPI v2 properties that are named like keywords, and drops unknown keywords", () => {
     const definitions = objectAt(bodyOf("/openapi/v2"), "definitions");
     const propertiesOf = (name: string) => objectAt(objectAt(definitions, name), "properties");
     assert.ok(objectAt(propertiesOf("io.k8s.api.core.v1.LimitRangeItem"), "default")?.["additionalProperties"]);
@@ -161,7 +161,7 @@ suite("discovery", (test) => {
     );
   });
 
-  test("OpenAPI v2 is in protobuf for who asks for that first", () => {
+  test("serves OpenAPI v2 as protobuf if Accept prefers it", () => {
     const answered = (accept: string) => discoveryAnswer({ path: "/openapi/v2", accept }, types);
     const answer = answered("application/com.github.proto-openapi.spec.v2@v1.0+protobuf, application/json");
     assert.is(answer?.contentType, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
@@ -170,7 +170,7 @@ suite("discovery", (test) => {
     assert.throws(() => answered("text/plain"), "only the following media types are accepted");
   });
 
-  test("each member of OpenAPI v2 has the number that gnostic gives it in protobuf", () => {
+  test("encodes OpenAPI v2 with the field numbers of gnostic", () => {
     const schema = { type: "object", required: ["a"], maximum: 1.5, "x-a": [{ b: "" }] };
     const bytes = swaggerProtobuf({ swagger: "2.0", definitions: { A: { ...schema, items: { $ref: "#/B" } } } });
     const pieces = [

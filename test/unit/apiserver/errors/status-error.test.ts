@@ -6,8 +6,8 @@ import { assert, suite } from "../../../support/suite.js";
 const deployment = { resource: "deployments", group: "apps", name: "d" };
 const configMap = { resource: "configmaps", group: "", name: "c" };
 
-suite("status errors", (test) => {
-  test("messages name the resource with its group, details the plural", () => {
+suite("Status error", (test) => {
+  test("has the resource and group in its message and the plural in its details", () => {
     const { message, details, code, reason } = status.notFound(deployment).status;
     assert.is(message, 'deployments.apps "d" not found');
     assert.equal(
@@ -17,7 +17,7 @@ suite("status errors", (test) => {
     assert.equal(status.notFound(configMap).status.details, { name: "c", kind: "configmaps" });
   });
 
-  test("invalid names the kind, prints equal errors once and lists all causes", () => {
+  test("names the kind, merges equal messages, and lists all causes if Invalid", () => {
     const error = invalidError("metadata.uid", "a", "field is immutable");
     const { message, details } = status.invalid({ kind: "Deployment", group: "apps", name: "d" }, [
       error,
@@ -30,15 +30,15 @@ suite("status errors", (test) => {
     assert.is(several.message, 'X "x" is invalid: [a: Required value, <nil>: Forbidden: no]');
   });
 
-  test("an unsupported value lists the supported ones", () => {
+  test("lists the supported values for an unsupported one", () => {
     assert.is(notSupportedError("f", 3, ["1", "2"]).message, 'Unsupported value: 3: supported values: "1", "2"');
   });
 
-  test("text is quoted as Go does", () => {
+  test("quotes text as Go does", () => {
     assert.is(quote('a"b\\c\n\u0001é\u00a0'), '"a\\"b\\\\c\\n\\x01é\\u00a0"');
   });
 
-  test("a precondition that fails names the kind", () => {
+  test("names the kind of a failed precondition", () => {
     const mismatch = { field: "UID", given: "a", live: "b" } as const;
     const { message, details } = status.preconditionFailed(
       { kind: "Deployment", group: "apps", name: "d" },
@@ -51,7 +51,7 @@ suite("status errors", (test) => {
     assert.is(details?.kind, "Deployment");
   });
 
-  test("an unexpected failure is internal with a cause, a plain one has neither reason nor details", () => {
+  test("has a cause if internal, and neither reason nor details if plain", () => {
     assert.equal(status.internalError("boom").status.details, { causes: [{ message: "boom" }] });
     assert.equal(Object.keys(status.plainError("boom").status), [
       "kind",

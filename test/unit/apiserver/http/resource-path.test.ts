@@ -30,14 +30,14 @@ const cases: [path: string, want: object | undefined][] = [
   ["/healthz", undefined],
 ];
 
-suite("resource path", (test) => {
+suite("parseResourcePath", (test) => {
   for (const [path, want] of cases) {
-    test(`${path} ${want === undefined ? "is no resource" : "is understood"}`, () => {
+    test(`${want === undefined ? "ignores" : "parses"} ${path}`, () => {
       assert.equal(parseResourcePath(path), want === undefined ? undefined : { ...want, isWatchPath: false });
     });
   }
 
-  test("the old watch prefix is taken off", () => {
+  test("removes the deprecated watch prefix", () => {
     const want = { group: "", version: "v1", namespace: "a", plural: "pods", isWatchPath: true };
     assert.equal(parseResourcePath("/api/v1/watch/namespaces/a/pods"), want);
   });

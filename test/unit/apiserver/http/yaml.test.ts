@@ -55,8 +55,8 @@ const object = fc.dictionary(
   { noNullPrototype: true },
 );
 
-suite("answers in YAML", (test) => {
-  test("YAML 1.1 and YAML 1.2 read what JSON says", () => {
+suite("YAML response", (test) => {
+  test("parses to the same value as the JSON response in YAML 1.1 and 1.2", () => {
     fc.assert(
       fc.property(object, (value) => {
         const written = yamlOf({ value } as JsonObject);
@@ -67,11 +67,11 @@ suite("answers in YAML", (test) => {
     );
   });
 
-  test("dots are plain, and apostrophes are doubled", () => {
+  test("writes dots unquoted and doubles apostrophes", () => {
     assert.is(yamlOf({ ".": ".", a: "it's: b" }), ".: .\na: 'it''s: b'\n");
   });
 
-  test("equal values are written out, and the members are sorted", () => {
+  test("sorts keys and writes repeated values without aliases", () => {
     const same = { a: {} };
     assert.is(yamlOf({ z: same, b: [same, same] }), "b:\n- a: {}\n- a: {}\nz:\n  a: {}\n");
   });

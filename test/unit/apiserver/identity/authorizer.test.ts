@@ -41,8 +41,8 @@ const written = fc.oneof(
   fc.record({ plural: fc.constant("clusterrolebindings"), name, object: fc.option(binding) }),
 );
 
-suite("who may do what", (test) => {
-  test("an answer is that of the roles and bindings as they are, however often it was given before", () => {
+suite("Authorizer", (test) => {
+  test("decides by the current roles and bindings, regardless of cached decisions", () => {
     // Shared by all sequences: what one leaves is where the next one starts.
     const registry = new Registry();
     const authorizer = new Authorizer(registry);

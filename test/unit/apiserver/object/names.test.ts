@@ -15,16 +15,16 @@ const cases: [rule: NameRule, name: string, problem: string | undefined][] = [
   ["path-segment", "..", "may not be '..'"],
 ];
 
-suite("names", (test) => {
+suite("object name", (test) => {
   for (const [rule, name, problem] of cases) {
-    test(`${name.slice(0, 20)} ${problem === undefined ? "is" : "is not"} a ${rule}`, () => {
+    test(`is ${problem === undefined ? "accepted" : "rejected"} as ${rule}: ${name.slice(0, 20)}`, () => {
       const [first] = checkName(rule, name);
       if (problem === undefined) assert.is(first, undefined);
       else assert.ok(first?.startsWith(problem), first);
     });
   }
 
-  test("a generated name is a name of its rule, whatever the length of its base", () => {
+  test("is valid if generated, for a generateName of any length", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z][a-z0-9-]{0,100}$/), (base) => {
         const name = generateName(base);

@@ -7,7 +7,7 @@ const GENERIC = "the server rejected our request due to an error in our request"
 const object = { data: { a: "1" }, list: ["x", "y"], nested: { "a/b": { "~": 1 } } };
 
 suite("JSON patch", (test) => {
-  test("operations change what they name", () => {
+  test("applies add, remove, replace, copy, move, and test", () => {
     const table: [operation: JsonValue, path: keyof typeof object, want: JsonValue][] = [
       [{ op: "add", path: "/data/b", value: "2" }, "data", { a: "1", b: "2" }],
       [{ op: "add", path: "/data/b" }, "data", { a: "1", b: null }],
@@ -35,7 +35,7 @@ suite("JSON patch", (test) => {
     assert.equal(object.list, ["x", "y"], "the given object is not changed");
   });
 
-  test("an operation that does not apply is refused", () => {
+  test("rejects an operation that does not apply with 422", () => {
     const table: JsonValue[] = [
       { op: "add", path: "/list/3", value: "z" },
       { op: "add", path: "/missing/b", value: "z" },
@@ -61,7 +61,7 @@ suite("JSON patch", (test) => {
     }
   });
 
-  test("a body that is no patch is refused with the words of Kubernetes", () => {
+  test("rejects a body that is not a patch with the message of Kubernetes", () => {
     const prefix = "error decoding patch: json: cannot unmarshal";
     const table: [patch: unknown, want: string][] = [
       [{}, `${prefix} object into Go value of type []handlers.jsonPatchOp`],
@@ -80,12 +80,12 @@ suite("JSON patch", (test) => {
       );
   });
 
-  test("null and an empty list change nothing", () => {
+  test("changes nothing if it is null or empty", () => {
     assert.equal(applyJsonPatch(object, null), object);
     assert.equal(applyJsonPatch(object, []), object);
   });
 
-  test("unknown members of operations are named", () => {
+  test("reports unknown members of operations", () => {
     const patch = [
       { op: "add", path: "/a", odd: 1 },
       { op: "test", path: "/a", x: 1, y: 2 },

@@ -4,7 +4,7 @@ import { messageOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("merge patch", (test) => {
-  test("a patch merges objects, replaces the rest and deletes by null", () => {
+  test("merges objects, replaces other values, and deletes fields that are null", () => {
     const table: [live: JsonObject, patch: JsonObject, want: JsonObject][] = [
       [
         { a: 1, b: 2 },
@@ -23,7 +23,7 @@ suite("merge patch", (test) => {
     for (const [live, patch, want] of table) assert.equal(applyMergePatch(live, patch), want, JSON.stringify(patch));
   });
 
-  test("a patch that is no object is refused with the words of Kubernetes", () => {
+  test("rejects a patch that is not an object with the message of Kubernetes", () => {
     const into = "into Go value of type map[string]interface {}";
     const table: [patch: unknown, want: string][] = [
       [null, "Invalid JSON Patch"],

@@ -19,7 +19,7 @@ const pod: JsonObject = {
 };
 
 suite("strategic merge patch", (test) => {
-  test("lists merge by key, with new items before live ones", () => {
+  test("merges lists by key, with new items before live ones", () => {
     const table: [spec: JsonObject, want: JsonObject][] = [
       [{ containers: [{ name: "web", image: "new" }] }, { containers: [{ ...web, image: "new" }, proxy] }],
       [{ containers: [{ name: "n", image: "n" }] }, { containers: [{ name: "n", image: "n" }, web, proxy] }],
@@ -71,13 +71,13 @@ suite("strategic merge patch", (test) => {
     }
   });
 
-  test("a union drops the keys that it does not retain", () => {
+  test("drops the union members that $retainKeys does not list", () => {
     const volume = { name: "v", $retainKeys: ["name", "hostPath"], hostPath: { path: "/x" } };
     const patched = applyStrategicMergePatch(POD, pod, { spec: { volumes: [volume] } });
     assert.equal((patched["spec"] as JsonObject)["volumes"], [{ name: "v", hostPath: { path: "/x" } }]);
   });
 
-  test("lists of scalars merge as sets", () => {
+  test("merges lists of scalars as sets", () => {
     const table: [metadata: JsonObject, want: JsonValue][] = [
       [{ finalizers: ["x.io/c"] }, ["x.io/c", "x.io/b"]],
       [{ finalizers: ["x.io/b"] }, ["x.io/b"]],
@@ -91,7 +91,7 @@ suite("strategic merge patch", (test) => {
     }
   });
 
-  test("a live-only item stays ahead of the patch's item that it preceded", () => {
+  test("keeps live-only items ahead of the patched items that they preceded", () => {
     const env = (...names: string[]) => names.map((name) => ({ name }));
     const table: [live: string[], patch: string[], want: string[]][] = [
       [
@@ -121,7 +121,7 @@ suite("strategic merge patch", (test) => {
     }
   });
 
-  test("a patch that cannot be applied is refused with the words of Kubernetes", () => {
+  test("rejects a patch that cannot be applied with the message of Kubernetes", () => {
     const table: [patch: JsonValue, code: number, want: string][] = [
       [[], 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"],
       [{ spec: { containers: [{ image: "x" }] } }, 500, "map: map[image:x] does not contain declared merge key: name"],
@@ -156,7 +156,7 @@ suite("strategic merge patch", (test) => {
     }
   });
 
-  test("a result that does not fit the type is refused with the words of Kubernetes", () => {
+  test("rejects a result of a wrong type with 422", () => {
     const table: [patch: JsonObject, want: string][] = [
       [{ spec: { containers: "x" } }, 'map[spec:map[containers:x]]": cannot restore slice from string'],
       [{ metadata: { labels: "x" } }, 'map[metadata:map[labels:x]]": cannot restore map from string'],
@@ -173,7 +173,7 @@ suite("strategic merge patch", (test) => {
     }
   });
 
-  test("an empty patch and null change nothing", () => {
+  test("changes nothing if it is empty or null", () => {
     assert.equal(applyStrategicMergePatch(POD, pod, {}), pod);
     assert.equal(applyStrategicMergePatch(POD, pod, null), pod);
   });

@@ -5,7 +5,7 @@ import { assert, suite } from "../../../support/suite.js";
 const encode = (content: unknown) => Buffer.from(JSON.stringify(content)).toString("base64url");
 
 suite("continue token", (test) => {
-  test("a token leads to the key after the last one", () => {
+  test("resumes directly after the last key", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1 }), fc.stringMatching(/^[a-z0-9/.-]+$/), (revision, lastKey) => {
         const token = readContinueToken(writeContinueToken({ revision, lastKey }));
@@ -16,7 +16,7 @@ suite("continue token", (test) => {
     );
   });
 
-  test("tokens look as those of Kubernetes", () => {
+  test("has the format of Kubernetes", () => {
     const text = Buffer.from(writeContinueToken({ revision: 123, lastKey: "default/name" }), "base64url").toString();
     assert.is(text, '{"v":"meta.k8s.io/v1","rv":123,"start":"/default/name\\u0000"}');
   });
@@ -35,7 +35,7 @@ suite("continue token", (test) => {
     [encode({ v: "meta.k8s.io/v1", rv: 1, start: "" }), "encoded start key empty (version meta.k8s.io/v1)"],
   ];
   for (const [token, text] of broken) {
-    test(`${token} is refused`, () => {
+    test(`is rejected if malformed: ${token}`, () => {
       assert.throws(
         () => readContinueToken(token),
         (error: Error) => error.message.endsWith(text),

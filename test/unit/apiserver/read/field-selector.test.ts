@@ -4,8 +4,8 @@ import { parseFieldSelector } from "#apiserver/read/selectors.js";
 import { messageOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("field selectors", (test) => {
-  test("a selector compares the fields of an object", () => {
+suite("field selector", (test) => {
+  test("matches objects by the selectable fields of their kind", () => {
     const pod = { metadata: { name: "p", namespace: "n" }, spec: { nodeName: "a,b=c\\" }, status: {} };
     const event = { metadata: { name: "e" }, source: { component: "kubelet" }, involvedObject: { kind: "Pod" } };
     const table: [plural: string, selector: string, object: JsonObject, want: boolean][] = [
@@ -31,13 +31,13 @@ suite("field selectors", (test) => {
     }
   });
 
-  test("a selector of one name tells the name, any other selector none", () => {
+  test("returns the name if it selects one object by metadata.name", () => {
     assert.is(parseFieldSelector("metadata.name=x", typeOf("configmaps")).name, "x");
     assert.is(parseFieldSelector("metadata.name!=x", typeOf("configmaps")).name, undefined);
     assert.is(parseFieldSelector("", typeOf("configmaps")).name, undefined);
   });
 
-  test("a selector that cannot be read or names an unknown field is refused with the words of Kubernetes", () => {
+  test("rejects syntax errors and unsupported fields with the message of Kubernetes", () => {
     const only = 'is not a known field selector: only "metadata.name", "metadata.namespace"';
     const table: [plural: string, selector: string, want: string][] = [
       ["configmaps", "x", "invalid selector: 'x'; can't understand 'x'"],
@@ -60,7 +60,7 @@ suite("field selectors", (test) => {
     }
   });
 
-  test("a custom resource is selected by the fields its version declares", () => {
+  test("matches custom resources by the selectableFields of their version", () => {
     const [widget] = servedTypesOf({
       spec: {
         group: "example.com",

@@ -11,8 +11,8 @@ const VALUE_RULE =
   "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const LONG = "a".repeat(64);
 
-suite("label selectors", (test) => {
-  test("a selector matches the labels it describes", () => {
+suite("label selector", (test) => {
+  test("matches labels by equality, sets, existence, and comparison", () => {
     const labels = { app: "web", tier: "", size: "7", in: "in" };
     const table: [selector: string, want: boolean][] = [
       ["", true],
@@ -50,7 +50,7 @@ suite("label selectors", (test) => {
     for (const [selector, want] of table) assert.is(parseLabelSelector(selector)(labels), want, selector);
   });
 
-  test("a selector that cannot be read is refused with the words of Kubernetes", () => {
+  test("rejects syntax errors with the message of Kubernetes", () => {
     const table: [selector: string, want: string][] = [
       ["a=b=c", "found '=', expected: ',' or 'end of string'"],
       [",a", "found ',', expected: !, identifier, or 'end of string'"],

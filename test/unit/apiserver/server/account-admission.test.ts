@@ -11,8 +11,8 @@ const createPod = async (server: ApiServer, query = ""): Promise<string> => {
   return `${status} ${message ?? String(body.spec?.["serviceAccountName"])}`;
 };
 
-suite("the admission of ServiceAccounts", (test) => {
-  test("is in force where the controller is simulated that creates them, or where it is asked for", async () => {
+suite("ServiceAccount admission", (test) => {
+  test("is enabled by simulate namespace-contents or by serviceAccountAdmission", async () => {
     const cases: [ApiServerOptions, string][] = [
       [{}, "201 undefined"],
       [{ simulate: ["pods"] }, "201 undefined"],
@@ -30,7 +30,7 @@ suite("the admission of ServiceAccounts", (test) => {
     }
   });
 
-  test("lets a Pod wait for the account default", async () => {
+  test("waits for the default ServiceAccount when a Pod is created", async () => {
     await using server = await startApiServer({ tls: false, serviceAccountAdmission: true });
     const created = createPod(server);
     const body = { metadata: { name: "default" } };
@@ -38,7 +38,7 @@ suite("the admission of ServiceAccounts", (test) => {
     assert.is(await created, "201 default");
   });
 
-  test("owns nothing of what it adds to a Pod", async () => {
+  test("adds fields that no field manager owns", async () => {
     await using server = await startApiServer({ tls: false, simulate: ["namespace-contents"] });
     await createPod(server);
     const { metadata } = await apiRequestOrThrow(server, `GET ${PODS}/a`);

@@ -17,8 +17,8 @@ interface AuditEvent {
   annotations?: Record<string, string>;
 }
 
-suite("the audit log", (test) => {
-  test("says of each request who asked what, what allowed it and how it was answered", async () => {
+suite("auditLog", (test) => {
+  test("records user, impersonated user, decision, and status code of each request", async () => {
     await using folder = await createTemporaryFolder();
     const auditLog = join(folder.path, "audit.log");
     const server = await startApiServer({ tls: false, auditLog });
@@ -46,7 +46,7 @@ suite("the audit log", (test) => {
     assert.is((await stat(auditLog)).mode & 0o777, 0o600);
   });
 
-  test("a file that cannot be written keeps the server from starting", async () => {
+  test("fails startup if the file cannot be written", async () => {
     const refused = await startApiServer({ auditLog: "/none/audit.log" }).catch((error: Error) => error.message);
     assert.match(String(refused), "/none/audit.log");
   });

@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000;
 const JOBS = "/apis/batch/v1/namespaces/default/jobs";
 const PODS = "/api/v1/namespaces/default/pods";
 
-suite("a shifted clock", (test) => {
+suite("shiftClock", (test) => {
   const start = () => startApiServer({ simulate: { delayMs: 20 }, tls: false });
   const template = (annotations: object = {}) => ({
     metadata: { annotations },
@@ -26,7 +26,7 @@ suite("a shifted clock", (test) => {
     return conditions.some(({ type, status }) => type === wanted && status === "True");
   };
 
-  test("starts the Jobs of CronJobs that are due by it", async () => {
+  test("starts Jobs of CronJobs that are due at the shifted time", async () => {
     await using server = await start();
     // At a time that is always an hour or two away.
     const due = new Date(Date.now() + 1.5 * HOUR_MS).getUTCHours();
@@ -43,7 +43,7 @@ suite("a shifted clock", (test) => {
     assert.ok(Date.parse(createdAt(job)) > Date.now() + HOUR_MS);
   });
 
-  test("ends times to live, deadlines and the hour of Events", async () => {
+  test("expires TTLs of Jobs, active deadlines, and Events", async () => {
     await using server = await start();
     await create(server, JOBS, "done", { ttlSecondsAfterFinished: 3_600, template: template() });
     const long = template({ "simulate/outcome": "run" });
@@ -63,7 +63,7 @@ suite("a shifted clock", (test) => {
     await waitFor("the Events are gone", async () => (await eventsOf("done")) === 0);
   });
 
-  test("holds up no Pod when it goes back, and times of controllers are its times", async () => {
+  test("starts Pods after a shift into the past, with timestamps of the shifted time", async () => {
     await using server = await start();
     const before = Date.now();
     server.faults.shiftClock(-24 * HOUR_MS);

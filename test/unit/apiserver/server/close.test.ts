@@ -6,7 +6,7 @@ import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
 import { startWebhookServer } from "../../../support/api/webhook-server.js";
 
-suite("closing the API server", (test) => {
+suite("API server close", (test) => {
   for (const tls of [true, false]) {
     test(`does not wait for a client that has connected and sent nothing${tls ? ", not even a TLS handshake" : ""}`, async () => {
       const server = await startApiServer({ tls });
@@ -22,7 +22,7 @@ suite("closing the API server", (test) => {
     });
   }
 
-  test("closes the connections to webhooks that were kept", async () => {
+  test("closes idle connections to webhooks", async () => {
     await using hooks = await startWebhookServer(() => ({ response: { allowed: true } }));
     const webhook = {
       name: "hook.example.com",

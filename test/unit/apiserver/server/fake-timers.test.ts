@@ -39,8 +39,8 @@ const BODY = `
   await server.close();
 `;
 
-suite("fake timers", (test) => {
-  test("node:test: the server starts, watches and simulates while timers and the date are mocked", async () => {
+suite("API server with fake timers", (test) => {
+  test("starts, watches, and simulates while node:test mocks timers and the date", async () => {
     const output = await runTest(`
       import { test, mock } from "node:test";
       import https from "node:https";
@@ -55,7 +55,7 @@ suite("fake timers", (test) => {
     assert.match(output, /# fail 0/);
   });
 
-  test("the globals are replaced by ones that never fire, as by vitest and jest", async () => {
+  test("starts, watches, and simulates while timers are replaced by ones that never fire (vitest, jest)", async () => {
     const output = await runTest(`
       import { test } from "node:test";
       import https from "node:https";

@@ -10,8 +10,8 @@ interface Reply {
   faults: { id: string; hits: number }[];
 }
 
-suite("faults over HTTP", (test) => {
-  test("a rule acts after as many requests as it says, as often as it says, and tells how often it did", async () => {
+suite("fault over HTTP", (test) => {
+  test("applies after the given number of requests, at most the given times, and counts its hits", async () => {
     await using server = await startApiServer({ tls: false });
     const rule = { verb: "list", path: { pattern: "configmaps$" }, after: 1, times: 2, answer: { status: 503 } };
     const { body } = await apiRequest<Reply>(server, "POST /faults", { body: rule });
@@ -28,7 +28,7 @@ suite("faults over HTTP", (test) => {
     assert.equal((await apiRequest<Reply>(server, "GET /faults")).body.faults, []);
   });
 
-  test("a rule for one user leaves the others alone", async () => {
+  test("does not affect other users if limited to one user", async () => {
     await using server = await startApiServer({ tls: false, as: "operator" });
     const masters = server.as("other", { groups: ["system:masters"] });
     await apiRequest(server.admin, "POST /faults", { body: { user: "other", answer: { status: 429 } } });
@@ -37,7 +37,7 @@ suite("faults over HTTP", (test) => {
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 403);
   });
 
-  test("only the administrator makes faults, and no fault keeps the administrator from ending them", async () => {
+  test("can only be set by the administrator, who can always remove it", async () => {
     await using server = await startApiServer({ tls: false, as: "operator" });
     assert.is((await apiRequest(server, "POST /faults", { body: { hang: true } })).status, 403);
     await apiRequest(server.admin, "POST /faults", { body: { answer: { status: 500 } } });
@@ -47,7 +47,7 @@ suite("faults over HTTP", (test) => {
     assert.is((await apiRequest(server.admin, `GET ${CONFIG_MAPS}`)).status, 200);
   });
 
-  test("an answer is lost after the write, and the history is compacted", async () => {
+  test("drops the response of a write, or compacts the watch history", async () => {
     await using server = await startApiServer({ tls: false });
     await apiRequest(server, "POST /faults", { body: { verb: "create", times: 1, loseAnswer: true } });
     const lost = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("lost") }).catch(() => "lost");
@@ -58,7 +58,7 @@ suite("faults over HTTP", (test) => {
     assert.match(watch.text, "too old resource version");
   });
 
-  test("a wrong rule is refused in words that say what is known", async () => {
+  test("is rejected with 400 and the list of valid fields if its rule is invalid", async () => {
     await using server = await startApiServer({ tls: false });
     const refused = async (path: string, body: object): Promise<ApiAnswer<Reply>> =>
       apiRequest<Reply>(server, `POST ${path}`, { body });

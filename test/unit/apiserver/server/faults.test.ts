@@ -11,8 +11,8 @@ async function isBroken(promise: Promise<unknown>): Promise<boolean> {
   );
 }
 
-suite("faults", (test) => {
-  test("a rule answers the next requests that match, and no others", async () => {
+suite("fault", (test) => {
+  test("answers only the requests that match its rule, at most the given times, with 429 and Retry-After", async () => {
     await using server = await startApiServer({ tls: false });
     const fault = server.faults.add({
       verb: "create",
@@ -29,7 +29,7 @@ suite("faults", (test) => {
     assert.is(fault.hits, 2);
   });
 
-  test("a rule may break the connection before or after the write", async () => {
+  test("breaks the connection before or after the write", async () => {
     await using server = await startApiServer({ tls: false });
     const post = (name: string) => apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
     server.faults.add({ verb: "create", times: 1, disconnect: true });
@@ -43,7 +43,7 @@ suite("faults", (test) => {
     );
   });
 
-  test("a request that matches a delay is answered after it", async () => {
+  test("delays the response of matching requests", async () => {
     await using server = await startApiServer({ tls: false });
     server.faults.add({ verb: "list", delayMs: 60 });
     const start = performance.now();
@@ -51,7 +51,7 @@ suite("faults", (test) => {
     assert.ok(performance.now() - start > 50);
   });
 
-  test("a watch is cut in the middle of a line, or ended properly", async () => {
+  test("breaks a watch at once or at its next event, or ends it cleanly", async () => {
     await using server = await startApiServer({ tls: false });
     using first = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
     assert.is(server.faults.cutWatches(), 1);
@@ -66,7 +66,7 @@ suite("faults", (test) => {
     assert.is(await third.next(), undefined);
   });
 
-  test("a page whose moment is forgotten is gone, with a token to go on from", async () => {
+  test("expires the continue token of a compacted list with 410, which returns a token for the rest", async () => {
     await using server = await startApiServer({ tls: false });
     for (const name of ["a", "b", "c"]) await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
     const first = (await apiRequest<{ metadata: { continue: string } }>(server, `GET ${CONFIG_MAPS}?limit=1`)).body;
@@ -83,7 +83,7 @@ suite("faults", (test) => {
     );
   });
 
-  test("a revision that is forgotten is an error event and the end", async () => {
+  test("ends a watch at a compacted revision with an ERROR event of 410 Expired", async () => {
     await using server = await startApiServer({ tls: false });
     const { body } = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     server.faults.compact();
@@ -94,7 +94,7 @@ suite("faults", (test) => {
     assert.is(await watch.next(), undefined);
   });
 
-  test("tokens are refused until they are trusted again", async () => {
+  test("rejects tokens with 401 until they are accepted again", async () => {
     await using server = await startApiServer({ tls: false });
     server.faults.refuseTokens(true);
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 401);
@@ -102,7 +102,7 @@ suite("faults", (test) => {
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
   });
 
-  test("one namespace is forbidden in the words of RBAC, and given back", async () => {
+  test("forbids one namespace with the message of RBAC until the rule is removed", async () => {
     await using server = await startApiServer({ tls: false });
     const elsewhere = CONFIG_MAPS.replace("default", "kube-system");
     const fault = server.faults.add({ verb: ["list", "watch"], namespace: "default", forbid: true });
@@ -124,7 +124,7 @@ suite("faults", (test) => {
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
   });
 
-  test("a token that was replaced is refused, and open watches go on", async () => {
+  test("rejects a replaced token with 401 and keeps open watches running", async () => {
     await using server = await startApiServer({ tls: false });
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
     server.faults.replaceToken("fresh");
@@ -140,7 +140,7 @@ suite("faults", (test) => {
     );
   });
 
-  test("watches that are held tell everything when they are released", async () => {
+  test("holds watch events and delivers all of them when released", async () => {
     await using server = await startApiServer({ tls: false });
     const { resourceVersion } = (await apiRequest(server, `GET ${CONFIG_MAPS}`)).body.metadata;
     const path = `${CONFIG_MAPS}?watch=true&resourceVersion=${resourceVersion}`;
@@ -160,7 +160,7 @@ suite("faults", (test) => {
     );
   });
 
-  test("a watch ends with an event that its revision is too old", async () => {
+  test("expires an open watch with an ERROR event of 410", async () => {
     await using server = await startApiServer({ tls: false });
     const { resourceVersion } = (await apiRequest(server, `GET ${CONFIG_MAPS}`)).body.metadata;
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${resourceVersion}`);
@@ -170,7 +170,7 @@ suite("faults", (test) => {
     assert.is(await watch.next(), undefined);
   });
 
-  test("a restart breaks connections and keeps the port and the objects", async () => {
+  test("restarts the server with broken connections, the same port, and the same objects", async () => {
     await using server = await startApiServer({ tls: false });
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);

@@ -10,7 +10,7 @@ import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 
-suite("misspelt input", (test) => {
+suite("misspelled API server input", (test) => {
   const messageOf = async (options: object): Promise<string> => {
     const started = await startApiServer({ unref: true, ...options } as ApiServerOptions).catch(
       (error: Error) => error,
@@ -20,7 +20,7 @@ suite("misspelt input", (test) => {
     return "started";
   };
 
-  test("an unknown option, controller or fault of a start is refused", async () => {
+  test("rejects unknown options, controllers, and faults at startup with a suggestion", async () => {
     assert.match(
       await messageOf({ simulat: true }),
       /^unknown option "simulat"; known are port, .*; did you mean "simulate"\?$/,
@@ -40,7 +40,7 @@ suite("misspelt input", (test) => {
     );
   });
 
-  test("an option of the wrong type is refused before anything is started", async () => {
+  test("rejects options of a wrong type at startup", async () => {
     for (const [options, words] of [
       [{ port: "8080" }, "a whole number from 0 to 65535"],
       [{ port: -1 }, "a whole number from 0 to 65535"],
@@ -61,7 +61,7 @@ suite("misspelt input", (test) => {
     assert.is(await messageOf({ port: undefined, tls: undefined, users: [] }), "started");
   });
 
-  test("an unknown verb or member of a fault is refused, in the process and over HTTP", async () => {
+  test("rejects unknown verbs and fields of faults, in the process and with 400 over HTTP", async () => {
     await using server = await startApiServer({ tls: false });
     const verbs = ["lst", ["get", "lst"]];
     for (const verb of verbs) assert.throws(() => server.faults.add({ verb }), /unknown verb "lst"/);
@@ -84,7 +84,7 @@ suite("misspelt input", (test) => {
     spec: { containers: [container] },
   });
 
-  test("an annotation that says how a Pod fares is refused if it says nothing that is known", async () => {
+  test("rejects Pods and pod templates with an invalid simulate/ annotation with 422", async () => {
     await using server = await startApiServer({ simulate: ["pods"], tls: false });
     const refused = async (path: string, body: object): Promise<string> => {
       const answer = await apiRequest<{ message: string }>(server, `POST ${path}`, { body });
@@ -114,7 +114,7 @@ suite("misspelt input", (test) => {
     assert.match(await refused("/apis/batch/v1/namespaces/default/cronjobs", cronJob), /did you mean "fail"\?$/);
   });
 
-  test("a Pod with such an annotation is not scheduled where the server lets it in", async () => {
+  test("leaves a Pod with an invalid simulate/ annotation unscheduled, with the reason in its condition", async () => {
     await using server = await startApiServer({ tls: false });
     await using simulation = await startSimulation(server, { only: ["pods"], unref: true });
     assert.ok(simulation);
@@ -128,7 +128,7 @@ suite("misspelt input", (test) => {
   });
 });
 
-suite("where the API server listens", (test) => {
+suite("API server host and certificateNames", (test) => {
   const namesOf = async (port: string, ca: string | undefined, servername: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connect({
@@ -144,7 +144,7 @@ suite("where the API server listens", (test) => {
       });
     });
 
-  test("with a host and names it is reached from elsewhere, and the certificate is valid for them", async () => {
+  test("sets the URL, the kubeconfig, and the names of the certificate, and replaces a stored certificate", async () => {
     await using folder = await createTemporaryFolder();
     const options = { host: "0.0.0.0", simulate: true, dataDir: folder.path } as const;
     const certificateNames = ["api.example.internal", "10.1.2.3", "fd00::1:2"];
@@ -165,9 +165,9 @@ suite("where the API server listens", (test) => {
   });
 });
 
-suite("a large deletecollection", (test) => {
+suite("deletecollection of 2000 objects", (test) => {
   test.thorough(
-    "lets other requests be answered in between",
+    "lets other requests be answered meanwhile",
     async () => {
       await using server = await startApiServer({ tls: false });
       const names = Array.from({ length: 2_000 }, (_, index) => `map-${index}`);

@@ -15,8 +15,8 @@ interface Entry {
   readonly annotations?: Record<string, string>;
 }
 
-suite("the audit log of a server with policies", (test) => {
-  test("has the failures that bindings audit, and the annotations of the policies", async () => {
+suite("ValidatingAdmissionPolicy in the audit log", (test) => {
+  test("records failures of bindings with Audit, and the auditAnnotations", async () => {
     await using folder = await createTemporaryFolder();
     const auditLog = join(folder.path, "audit.log");
     const to = await startApiServer({ tls: false, auditLog });

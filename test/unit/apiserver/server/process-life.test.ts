@@ -11,7 +11,7 @@ import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 const INDEX = JSON.stringify(join(repositoryRoot, "apiserver/dist/index.js"));
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
 
-suite("the process of an API server", (test) => {
+suite("API server process", (test) => {
   for (const [what, options] of Object.entries({
     "a controller that does not exist": `{ simulate: ["deployment"] }`,
     "an option that does not exist": `{ dataDirectory: "data" }`,
@@ -19,7 +19,7 @@ suite("the process of an API server", (test) => {
     "a port that is in use": "{ port: Number(new URL(first.url).port), simulate: true }",
     "an audit log that cannot be written": `{ auditLog: "/missing/audit.log" }`,
   })) {
-    test(`ends after a start that is refused: ${what}`, async () => {
+    test(`exits after a failed start: ${what}`, async () => {
       await using program = await startScript(`
         import { startApiServer } from ${INDEX};
         const first = await startApiServer({ unref: true });
@@ -30,7 +30,7 @@ suite("the process of an API server", (test) => {
     });
   }
 
-  test("says that a server was not closed, and goes on", async () => {
+  test("warns that an open server keeps it alive, and keeps serving", async () => {
     await using program = await startScript(`
       import { startApiServer } from ${INDEX};
       const server = await startApiServer({ simulate: true });
@@ -44,7 +44,7 @@ suite("the process of an API server", (test) => {
   });
 
   for (const simulate of [true, false]) {
-    test(`ends beside an open server that was started with unref: true${simulate ? ", and its controllers" : ""}`, async () => {
+    test(`exits despite an open server with unref: true${simulate ? ", and its controllers" : ""}`, async () => {
       await using program = await startScript(`
         import { startApiServer } from ${INDEX};
         const server = await startApiServer({ simulate: ${simulate}, unref: true });
@@ -55,7 +55,7 @@ suite("the process of an API server", (test) => {
     });
   }
 
-  test("ends without a word after close()", async () => {
+  test("exits without output after close()", async () => {
     await using program = await startScript(`
       import { startApiServer } from ${INDEX};
       const server = await startApiServer({ simulate: true });
@@ -64,7 +64,7 @@ suite("the process of an API server", (test) => {
     assert.equal([await program.code(), program.text()], [0, ""]);
   });
 
-  test("apiserver --until-stdin-ends stops when its parent is killed", async () => {
+  test("exits with --until-stdin-ends when its parent is killed", async () => {
     await using parent = await startScript(`
       import { spawn } from "node:child_process";
       const child = spawn(process.execPath, [${JSON.stringify(COMMAND)}, "--until-stdin-ends"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -76,7 +76,7 @@ suite("the process of an API server", (test) => {
     await waitFor("the server has ended", () => !isAlive(pid));
   });
 
-  test("apiserver without it goes on when standard input ends", async () => {
+  test("keeps running without --until-stdin-ends when standard input ends", async () => {
     await using parent = await startScript(`
       import { spawn } from "node:child_process";
       const child = spawn(process.execPath, [${JSON.stringify(COMMAND)}], { stdio: ["pipe", "pipe", "inherit"] });

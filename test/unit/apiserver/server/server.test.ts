@@ -12,8 +12,8 @@ import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
 
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
 
-suite("server", (test) => {
-  test("HTTPS is served under the authority that the kubeconfig embeds", async () => {
+suite("API server", (test) => {
+  test("serves HTTPS with a certificate of the CA in the kubeconfig", async () => {
     await using server = await startApiServer();
     assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
     const kubeconfig = parse(server.kubeconfig) as {
@@ -29,7 +29,7 @@ suite("server", (test) => {
     );
   });
 
-  test("without a token only health and version are told, and with a wrong one nothing", async () => {
+  test("serves only health and version to anonymous users, and returns 401 for an invalid token", async () => {
     await using server = await startApiServer({ tls: false });
     const stranger = { url: server.url, token: "other" };
     const anonymous = { headers: { authorization: "" } };
@@ -42,7 +42,7 @@ suite("server", (test) => {
     }
   });
 
-  test("unknown paths answer as Kubernetes answers them", async () => {
+  test("returns 404 or 405 for unknown paths and methods, as Kubernetes does", async () => {
     await using server = await startApiServer({ tls: false });
     const cases: [request: string, status: number, text: string][] = [
       ["GET /odd", 404, "404 page not found\n"],
@@ -63,7 +63,7 @@ suite("server", (test) => {
     }
   });
 
-  test("bodies that cannot be read are refused", async () => {
+  test("returns 400, 415, or 413 for an unreadable body, and accepts YAML", async () => {
     await using server = await startApiServer({ tls: false });
     const post = (body: string, contentType?: string) =>
       apiRequest(server, `POST ${CONFIG_MAPS}`, { body, ...(contentType === undefined ? {} : { contentType }) });
@@ -74,7 +74,7 @@ suite("server", (test) => {
     assert.is((await post(yaml, "application/yaml")).status, 201);
   });
 
-  test("requests are recorded in the words of Kubernetes", async () => {
+  test("records requests with the verbs of Kubernetes", async () => {
     await using server = await startApiServer({ tls: false });
     await apiRequest(server, `GET ${CONFIG_MAPS}?limit=1`);
     await apiRequest(server, `DELETE ${CONFIG_MAPS}/none`);
@@ -85,7 +85,7 @@ suite("server", (test) => {
     ]);
   });
 
-  test("a write that changed nothing is recorded as such", async () => {
+  test("records whether a write changed nothing", async () => {
     await using server = await startApiServer({ tls: false });
     const merge = "application/merge-patch+json";
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a", { k: "v" }) });
@@ -99,7 +99,7 @@ suite("server", (test) => {
     );
   });
 
-  test("the administrator may do everything", async () => {
+  test("allows the administrator everything in a SelfSubjectAccessReview", async () => {
     await using server = await startApiServer({ tls: false });
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     const body = {
@@ -111,7 +111,7 @@ suite("server", (test) => {
     assert.equal([review.status, review.body.status], [201, { allowed: true }]);
   });
 
-  test("the command prints one line when it serves and ends on a signal", async () => {
+  test("prints one line when ready and exits with 0 on SIGTERM", async () => {
     const folder = await mkdtemp(join(tmpdir(), "apiserver-test-"));
     try {
       const kubeconfig = join(folder, "kubeconfig");
@@ -135,7 +135,7 @@ suite("server", (test) => {
     }
   });
 
-  test("the command refuses an option that it does not know", async () => {
+  test("exits with 1 for an unknown command-line option", async () => {
     const run = promisify(execFile)(process.execPath, [COMMAND, "--odd"]);
     const error = await run.then(
       () => undefined,

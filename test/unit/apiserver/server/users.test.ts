@@ -16,8 +16,8 @@ async function userOf(connection: Connection, shown?: { certificate: string; key
   return body.status?.userInfo ?? body.code;
 }
 
-suite("the users of a server", (test) => {
-  test("a user that is given has their token, uid and groups", async () => {
+suite("API server user", (test) => {
+  test("authenticates with the configured token, uid, and groups", async () => {
     const users = [{ name: "ann", token: "secret", uid: "7", groups: ["writers"] }];
     await using server = await startApiServer({ users });
     const ann = { username: "ann", uid: "7", groups: ["writers", "system:authenticated"] };
@@ -25,7 +25,7 @@ suite("the users of a server", (test) => {
     assert.is(await userOf({ ...server, token: "secrets" }), 401);
   });
 
-  test("a certificate counts before a token, and a token where the certificate is over", async () => {
+  test("authenticates by certificate before token, and by token once the certificate has expired", async () => {
     await using server = await startApiServer();
     const nameOf = async (token: string) =>
       ((await userOf({ ...server, token }, jane)) as { username?: string }).username ?? "nobody";
@@ -37,12 +37,12 @@ suite("the users of a server", (test) => {
     assert.is(await userOf({ ...server, token: "" }, jane), 401);
   });
 
-  test("a server without TLS sees no certificates, and says so", async () => {
+  test("cannot get a certificate from a server without TLS", async () => {
     await using server = await startApiServer({ tls: false });
     assert.throws(() => server.withCertificate("jane"), "a server without TLS sees no certificates");
   });
 
-  test("a file of tokens has one user a line, and a line that is not whole is named", async () => {
+  test("is read from a line of a token file, with an error that names an incomplete line", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(folder.path, "tokens.csv");
     await writeFile(file, 'a,ann,,"x,""y"""\r\n\nb,bob,7\nc, cid ,8,z\n');

@@ -18,8 +18,8 @@ async function namesUntil(watch: WatchClient, last: string): Promise<string[]> {
   return events.map(({ object }) => object.metadata.name);
 }
 
-suite("disturbed watches", (test) => {
-  test("every event is told twice, until the fault is released", async () => {
+suite("watch fault", (test) => {
+  test("duplicates every event until released", async () => {
     await using server = await startApiServer({ tls: false });
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
     const fault = server.faults.duplicateEvents({ kind: "ConfigMap" });
@@ -30,7 +30,7 @@ suite("disturbed watches", (test) => {
     assert.equal(await namesUntil(watch, "c"), ["a", "a", "b", "b", "c"]);
   });
 
-  test("every second event is told before the one that it follows, and one that nothing follows is told, too", async () => {
+  test("swaps pairs of events and delivers an unpaired last event", async () => {
     await using server = await startApiServer({ tls: false });
     for (const name of ["a", "b", "c"]) await create(server, name);
     using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${await versionOf(server)}`);
@@ -40,7 +40,7 @@ suite("disturbed watches", (test) => {
     assert.equal(await namesUntil(watch, "c"), ["b", "a", "c"]);
   });
 
-  test("a dead watch stays open and tells nothing, also after the fault; a new one is dead only during it", async () => {
+  test("silences open watches for good, and new watches until released", async () => {
     await using server = await startApiServer({ tls: false });
     using dead = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
     const fault = server.faults.silenceWatches({ kind: "v1/ConfigMap" });
@@ -55,7 +55,7 @@ suite("disturbed watches", (test) => {
     assert.equal([await dead.next(), await alsoDead.next()], [undefined, undefined]);
   });
 
-  test("a dead watch breaks like any other", async () => {
+  test("breaks a silenced watch like any other", async () => {
     await using server = await startApiServer({ tls: false });
     using dead = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
     server.faults.silenceWatches().release();
@@ -63,7 +63,7 @@ suite("disturbed watches", (test) => {
     await assert.rejects(dead.next(), /aborted/);
   });
 
-  test("a fault is for one user, kind or namespace, and leaves other watches alone", async () => {
+  test("is limited to watches of the given user, kind, or namespace", async () => {
     await using server = await startApiServer({ tls: false });
     const other = server.as("other", { groups: ["system:masters"] });
     using theirs = await openWatch(other, `${CONFIG_MAPS}?watch=true`);
@@ -81,7 +81,7 @@ suite("disturbed watches", (test) => {
     assert.is(server.faults.endWatches({ kind: "apps/v1/Deployment" }), 0);
   });
 
-  test("the history of one kind is forgotten, and that of another is not", async () => {
+  test("compacts the history of one kind only", async () => {
     await using server = await startApiServer({ tls: false });
     const { resourceVersion } = (await create(server, "a")).metadata;
     await create(server, "s", SECRETS);
@@ -93,7 +93,7 @@ suite("disturbed watches", (test) => {
     assert.throws(() => server.faults.compact({ kind: "Nothing" }), "no kind Nothing is served");
   });
 
-  test("lists for which any version will do are from the past, and others are not", async () => {
+  test("returns stale lists only where the requested resourceVersion allows it", async () => {
     await using server = await startApiServer({ tls: false });
     const seen = (await create(server, "a")).metadata.resourceVersion;
     const fault = server.faults.add({ kind: "ConfigMap", stale: true });
@@ -112,7 +112,7 @@ suite("disturbed watches", (test) => {
     assert.equal(await namesAt("?resourceVersion=0"), ["b"]);
   });
 
-  test("a watch for which any version will do begins in the past, and catches up", async () => {
+  test("starts a watch with resourceVersion=0 in the past, which then catches up", async () => {
     await using server = await startApiServer({ tls: false });
     await create(server, "a");
     server.faults.add({ verb: "watch", stale: true });
@@ -130,14 +130,14 @@ suite("disturbed watches", (test) => {
     );
   });
 
-  test("an answer breaks in the middle", async () => {
+  test("cuts a response in the middle", async () => {
     await using server = await startApiServer({ tls: false });
     server.faults.add({ verb: "list", times: 1, cutAnswer: true });
     await assert.rejects(apiRequest(server, `GET ${CONFIG_MAPS}`), "aborted");
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
   });
 
-  test("the clock of the server is shifted, of its objects and its answers, and only of that server", async () => {
+  test("shifts the clock of one server, in objects and in responses", async () => {
     await using server = await startApiServer({ tls: false });
     await using other = await startApiServer({ tls: false });
     const hour = 3_600_000;
@@ -155,7 +155,7 @@ suite("disturbed watches", (test) => {
     assert.is(aheadOf(later.creationTimestamp), 0);
   });
 
-  test("every fault of watches, the clock and compaction can be had over HTTP", async () => {
+  test("is available over HTTP for watches, the clock, and compaction", async () => {
     await using server = await startApiServer({ tls: false });
     const post = (path: string, body: object) =>
       apiRequest<{ id: string; message: string }>(server, `POST /faults${path}`, { body });

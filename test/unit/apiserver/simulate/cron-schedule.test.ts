@@ -7,8 +7,8 @@ const shown = ({ last, next }: { last: Date | undefined; next: Date | undefined 
   next?.toISOString().slice(11, 19),
 ];
 
-suite("the times of a CronJob", (test) => {
-  test("it is due at the last time of its schedule that has passed since it was started", () => {
+suite("CronJob schedule", (test) => {
+  test("is due at the last scheduled time that has passed", () => {
     const times = { schedule: "*/5 * * * *" };
     assert.equal(shown(dueTimes(times, at("10:01:00"), at("10:04:59"))), [undefined, "10:05:00"]);
     assert.equal(shown(dueTimes(times, at("10:01:00"), at("10:05:00"))), ["10:05:00", "10:10:00"]);
@@ -16,13 +16,13 @@ suite("the times of a CronJob", (test) => {
     assert.equal(shown(dueTimes(times, at("10:05:00"), at("10:06:00"))), [undefined, "10:10:00"]);
   });
 
-  test("what has waited longer than the starting deadline is not started", () => {
+  test("skips a time that is older than startingDeadlineSeconds", () => {
     const times = { schedule: "0 * * * *", startingDeadlineSeconds: 60 };
     assert.equal(shown(dueTimes(times, at("09:30:00"), at("10:00:59"))), ["10:00:00", "11:00:00"]);
     assert.equal(shown(dueTimes(times, at("09:30:00"), at("10:01:01"))), [undefined, "11:00:00"]);
   });
 
-  test("a schedule may be a period, a name, or in a time zone", () => {
+  test("supports @every, @hourly, and time zones", () => {
     assert.equal(shown(dueTimes({ schedule: "@every 1h30m" }, at("01:00:00"), at("04:10:00"))), [
       "04:00:00",
       "05:30:00",
@@ -32,7 +32,7 @@ suite("the times of a CronJob", (test) => {
     assert.equal(shown(dueTimes(inTokyo, at("02:00:00"), at("03:30:00"))), ["03:00:00", "03:00:00"]);
   });
 
-  test("many missed times cost no more than a few", () => {
+  test("finds the last due time after six years of missed minutes", () => {
     const { last } = dueTimes({ schedule: "* * * * *" }, new Date("2020-01-01T00:00:00Z"), at("10:00:30"));
     assert.is(last?.toISOString(), "2026-01-05T10:00:00.000Z");
   });

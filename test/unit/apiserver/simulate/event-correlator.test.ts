@@ -4,8 +4,8 @@ import { assert, suite } from "../../../support/suite.js";
 const at = (nowMs: number, name: string) => ({ nowMs, name });
 const failed = (message: string, subject = "web") => ({ subject, type: "Warning", reason: "FailedCreate", message });
 
-suite("what becomes of an Event", (test) => {
-  test("the same occurrence is counted under its first name, another one is new", () => {
+suite("EventCorrelator", (test) => {
+  test("counts a repeated occurrence under its first name and creates a new Event for another one", () => {
     const events = new EventCorrelator();
     assert.equal(events.correlate(failed("a"), at(0, "one")), {
       ...{ name: "one", count: 1, message: "a", isCombined: false },
@@ -16,7 +16,7 @@ suite("what becomes of an Event", (test) => {
     assert.equal([again?.name, again?.count], ["one", 2]);
   });
 
-  test("the tenth message of one reason within ten minutes is combined with those that follow", () => {
+  test("combines messages of the same reason from the tenth within 10 minutes", () => {
     const events = new EventCorrelator();
     const messages = Array.from({ length: 12 }, (_, index) => `no ${index}`);
     const told = messages.map((message, index) => events.correlate(failed(message), at(index, `event-${index}`)));
@@ -32,7 +32,7 @@ suite("what becomes of an Event", (test) => {
     assert.is(events.correlate(failed("late"), at(700_000, "late"))?.isCombined, false);
   });
 
-  test("an object is told of 25 times, and then once in five minutes", () => {
+  test("limits an object to 25 Events, then to one per 5 minutes", () => {
     const events = new EventCorrelator();
     const told = Array.from({ length: 30 }, () => events.correlate(failed("a"), at(0, "one")));
     assert.is(told.filter((event) => event !== undefined).length, 25);

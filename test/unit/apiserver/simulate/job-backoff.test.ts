@@ -6,7 +6,7 @@ suite("JobBackoff", (test) => {
   const pod = (uid: string, phase: string) => ({ metadata: { uid }, status: { phase } }) as Pod;
   const left = (backoff: JobBackoff, nowMs: number) => backoff.leftMs("job", { nowMs, firstMs: 100 });
 
-  test("doubles the pause with each failure, up to sixty times the first one", () => {
+  test("doubles the delay with each failure, up to 60 times the first one", () => {
     const backoff = new JobBackoff();
     const pauses = Array.from({ length: 8 }, (_, index) => {
       backoff.note("job", pod(`pod-${index}`, "Failed"), 0);
@@ -17,7 +17,7 @@ suite("JobBackoff", (test) => {
     assert.is(left(backoff, 6_001), 0);
   });
 
-  test("counts a Pod once, and starts anew after a success", () => {
+  test("counts a Pod once and resets after a success", () => {
     const backoff = new JobBackoff();
     for (let count = 0; count < 3; count++) backoff.note("job", pod("a", "Failed"), 0);
     assert.is(left(backoff, 0), 100);
@@ -25,7 +25,7 @@ suite("JobBackoff", (test) => {
     assert.is(left(backoff, 0), 0);
   });
 
-  test("keeps Jobs apart", () => {
+  test("counts each Job separately", () => {
     const backoff = new JobBackoff();
     backoff.note("other", pod("a", "Failed"), 0);
     assert.is(left(backoff, 0), 0);

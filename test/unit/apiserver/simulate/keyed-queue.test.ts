@@ -6,8 +6,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const noError = () => {};
 
-suite("keyed queue", (test) => {
-  test("never works on one key twice at once, and on no more keys than allowed", () =>
+suite("KeyedQueue", (test) => {
+  test("never processes one key twice at once, nor more keys than its concurrency", () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 30 }), async (keys) => {
         const running: string[] = [];
@@ -31,7 +31,7 @@ suite("keyed queue", (test) => {
       { numRuns: 50 },
     ));
 
-  test("a key added while it is worked on is worked on once more", async () => {
+  test("requeues a key that is added while it is processed", async () => {
     let runs = 0;
     const queue = new KeyedQueue({
       concurrency: 1,
@@ -48,7 +48,7 @@ suite("keyed queue", (test) => {
     assert.is(runs, 2);
   });
 
-  test("of two due times the earlier one counts", async () => {
+  test("uses the earlier of two due times", async () => {
     const startedAt = Date.now();
     let workedAt = 0;
     const work = async () => void (workedAt = Date.now());
@@ -61,7 +61,7 @@ suite("keyed queue", (test) => {
     queue.close();
   });
 
-  test("work that fails is reported and tried again", async () => {
+  test("reports an error and retries the key", async () => {
     const errors: string[] = [];
     let runs = 0;
     const queue = new KeyedQueue({
@@ -76,7 +76,7 @@ suite("keyed queue", (test) => {
     assert.equal(errors, ["a: Error: not yet", "a: Error: not yet"]);
   });
 
-  test("a closed queue takes nothing and starts nothing", async () => {
+  test("starts nothing after it is closed", async () => {
     let runs = 0;
     const work = async () => void runs++;
     const queue = new KeyedQueue({ concurrency: 1, onError: noError, work });

@@ -17,8 +17,8 @@ function clusterWhoseCreations(answer: (kind: string) => never) {
   return { attempts, cluster };
 }
 
-suite("the addresses of the server itself", (test) => {
-  test("may be made by the server since they were looked for", async () => {
+suite("writeServerEndpoints", (test) => {
+  test("ignores 409 if the server has created the endpoints concurrently", async () => {
     const { attempts, cluster } = clusterWhoseCreations((kind) => {
       throw new ApiError(409, `${kind} "kubernetes" already exists`);
     });
@@ -26,7 +26,7 @@ suite("the addresses of the server itself", (test) => {
     assert.equal(attempts, ["endpoints.", "endpointslices.discovery.k8s.io"]);
   });
 
-  test("are a failure where they cannot be made", async () => {
+  test("fails if the endpoints cannot be created", async () => {
     const { cluster } = clusterWhoseCreations(() => {
       throw new ApiError(403, "not allowed");
     });

@@ -11,7 +11,7 @@ suite("ObjectCache", (test) => {
   };
   const namesOf = (objects: KubernetesObject[]) => objects.map(({ metadata }) => metadata.name);
 
-  test("lists the objects of a namespace, of a controller, and those without one", () => {
+  test("lists objects by namespace, by controller, and without controller", () => {
     const cache = new ObjectCache();
     for (const one of [object("x"), object("y", { owner: "1" }), object("z", { namespace: "b", owner: "1" })])
       cache.set(one);
@@ -21,7 +21,7 @@ suite("ObjectCache", (test) => {
     assert.equal(namesOf(cache.list()), ["x", "y", "z"]);
   });
 
-  test("follows an object that is adopted, handed over, released and deleted", () => {
+  test("updates its indexes when an object is adopted, moved to another owner, released, and deleted", () => {
     const cache = new ObjectCache();
     const seen = () =>
       ["1", "2"].map((uid) => namesOf(cache.controlledBy(uid)).join()).concat(namesOf(cache.orphans("a")).join());
@@ -38,7 +38,7 @@ suite("ObjectCache", (test) => {
     assert.equal([seen(), cache.list("a")], [["", "", ""], []]);
   });
 
-  test("keeps what is newer, and forgets what was deleted before the watch tells it", () => {
+  test("keeps the newer version, and drops a deleted object before its watch event arrives", () => {
     const cache = new ObjectCache();
     const [older, newer] = [object("x", { owner: "1" }), object("x")];
     assert.equal([cache.set(newer), cache.set(older)], [true, false]);

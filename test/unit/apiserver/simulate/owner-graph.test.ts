@@ -9,8 +9,8 @@ import {
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("owner graph", (test) => {
-  test("dependents are those that name the owner now, whatever came before", () => {
+suite("OwnerGraph", (test) => {
+  test("returns the dependents that currently reference an owner, after any sequence of changes", () => {
     const change = fc.record({
       uid: fc.constantFrom("a", "b", "c", "d"),
       owners: fc.uniqueArray(fc.constantFrom("a", "b", "c", "x")),
@@ -41,20 +41,44 @@ suite("owner graph", (test) => {
     finalizers: string[],
     want: unknown,
   ][] = [
-    ["one owner exists", ["solid"], false, [], { kind: "keep", withoutOwners: [] }],
+    ["keeps the object if its owner exists", ["solid"], false, [], { kind: "keep", withoutOwners: [] }],
     [
-      "one exists, others do not",
+      "keeps the object and removes the other owner references if one owner exists",
       ["solid", "dangling", "waiting"],
       true,
       [],
       { kind: "keep", withoutOwners: ["1", "2"] },
     ],
-    ["none exists", ["dangling"], true, [], { kind: "delete", propagationPolicy: "Background" }],
-    ["an owner waits for a leaf", ["waiting"], false, [], { kind: "delete", propagationPolicy: "Background" }],
-    ["an owner waits for a branch", ["waiting"], true, [], { kind: "delete", propagationPolicy: "Foreground" }],
-    ["its own finalizer says orphan", ["dangling"], true, ["orphan"], { kind: "delete", propagationPolicy: "Orphan" }],
     [
-      "its own finalizer says foreground",
+      "deletes in the background if no owner exists",
+      ["dangling"],
+      true,
+      [],
+      { kind: "delete", propagationPolicy: "Background" },
+    ],
+    [
+      "deletes in the background if an owner waits for it and it has no dependents",
+      ["waiting"],
+      false,
+      [],
+      { kind: "delete", propagationPolicy: "Background" },
+    ],
+    [
+      "deletes in the foreground if an owner waits for it and it has dependents",
+      ["waiting"],
+      true,
+      [],
+      { kind: "delete", propagationPolicy: "Foreground" },
+    ],
+    [
+      "orphans its dependents if it has the orphan finalizer",
+      ["dangling"],
+      true,
+      ["orphan"],
+      { kind: "delete", propagationPolicy: "Orphan" },
+    ],
+    [
+      "deletes in the foreground if it has the foregroundDeletion finalizer",
       ["dangling"],
       true,
       ["foregroundDeletion"],
@@ -62,7 +86,7 @@ suite("owner graph", (test) => {
     ],
   ];
   for (const [title, given, hasDependents, finalizers, want] of verdicts) {
-    test(`verdict: ${title}`, () => {
+    test(`${title}`, () => {
       const states = given.map((state, index) => ({ uid: String(index), state }));
       assert.equal(judge(owned("x", { finalizers }), states, { hasDependents }), want);
     });
@@ -70,17 +94,17 @@ suite("owner graph", (test) => {
 
   const reference = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: "u" };
   const scopes: [title: string, owner: object, dependent: object, reference: OwnerReference, want: boolean][] = [
-    ["an owner in the same namespace", { namespace: "a" }, { namespace: "a" }, reference, true],
-    ["an owner in another namespace", { namespace: "a" }, { namespace: "b" }, reference, false],
-    ["a cluster-scoped owner", { namespaced: false }, { namespace: "b" }, reference, true],
-    ["a namespaced owner of a cluster-scoped object", { namespace: "a" }, { namespaced: false }, reference, false],
-    ["another uid", { namespace: "a" }, { namespace: "a" }, { ...reference, uid: "v" }, false],
-    ["another name", { namespace: "a" }, { namespace: "a" }, { ...reference, name: "other" }, false],
-    ["another kind", { namespace: "a" }, { namespace: "a" }, { ...reference, kind: "Secret" }, false],
-    ["another group", { namespace: "a" }, { namespace: "a" }, { ...reference, apiVersion: "apps/v1" }, false],
+    ["to an owner in the same namespace", { namespace: "a" }, { namespace: "a" }, reference, true],
+    ["to an owner in another namespace", { namespace: "a" }, { namespace: "b" }, reference, false],
+    ["to a cluster-scoped owner", { namespaced: false }, { namespace: "b" }, reference, true],
+    ["of a cluster-scoped object to a namespaced owner", { namespace: "a" }, { namespaced: false }, reference, false],
+    ["with another uid", { namespace: "a" }, { namespace: "a" }, { ...reference, uid: "v" }, false],
+    ["with another name", { namespace: "a" }, { namespace: "a" }, { ...reference, name: "other" }, false],
+    ["with another kind", { namespace: "a" }, { namespace: "a" }, { ...reference, kind: "Secret" }, false],
+    ["with another group", { namespace: "a" }, { namespace: "a" }, { ...reference, apiVersion: "apps/v1" }, false],
   ];
   for (const [title, owner, dependent, given, want] of scopes) {
-    test(`a reference to ${title} ${want ? "counts" : "does not count"}`, () => {
+    test(`${want ? "accepts" : "ignores"} an owner reference ${title}`, () => {
       assert.is(names(given, owned("u", { name: "owner", ...owner }), owned("d", dependent)), want);
     });
   }

@@ -2,8 +2,8 @@ import { readLines } from "#apiserver/simulate/feed/api-client.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("read lines", (test) => {
-  test("yields the same lines wherever the bytes are cut, and drops a line that has no end", () =>
+suite("readLines", (test) => {
+  test("yields the same lines for any split into chunks, and drops an unterminated last line", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: fc.constantFrom("ä", "€", "x", "😀"), minLength: 1 })),

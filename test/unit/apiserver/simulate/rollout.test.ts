@@ -44,8 +44,8 @@ function applied(sets: ReplicaSet[], plan: ReturnType<typeof planRollout>): Repl
   });
 }
 
-suite("a rollout", (test) => {
-  test("ends, and never has more Pods than the surge allows, nor fewer available ones than it may", () => {
+suite("rollout of a Deployment", (test) => {
+  test("completes within the limits of maxSurge and maxUnavailable", () => {
     const sizes = fc.record({ replicas: fc.integer({ min: 1, max: 12 }), maxSurge: limits, maxUnavailable: limits });
     fc.assert(
       fc.property(sizes, ({ replicas, ...rollingUpdate }) => {
@@ -73,7 +73,7 @@ suite("a rollout", (test) => {
     );
   });
 
-  test("that is scaled shares the difference by size, and all of it", () => {
+  test("scales ReplicaSets in proportion to their size", () => {
     const deployment = deploymentOf(20, { maxSurge: 0, maxUnavailable: 2 });
     const annotations = { "deployment.kubernetes.io/max-replicas": "10" };
     const sets = [setOf(1, "old", { replicas: 8, available: 8 }), setOf(2, "new", { replicas: 2, available: 1 })].map(

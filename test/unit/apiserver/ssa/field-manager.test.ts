@@ -48,21 +48,21 @@ function failureOf(action: () => unknown): JsonObject {
 }
 
 suite("managedFields", (test) => {
-  test("an entry has its members in Kubernetes' order", () => {
+  test("has entries with the fields in the order of Kubernetes", () => {
     const [entry] = entriesOf(apply(undefined, "a", configMap({ k: "v" })));
     const order = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1"];
     assert.equal(Object.keys(entry as JsonObject), order);
     assert.equal(entry?.["fieldsV1"], { "f:data": { "f:k": {} } });
   });
 
-  test("what the server sets has no owner, labels do", () => {
+  test("excludes server-set metadata and includes labels", () => {
     const object = configMap({}, { uid: "u", generation: 1, resourceVersion: "1", labels: { a: "b" } });
     assert.equal(summaryOf(update(undefined, "u", object)), [
       ["u", "Update", { "f:data": {}, "f:metadata": { "f:labels": { ".": {}, "f:a": {} } } }],
     ]);
   });
 
-  test("a second applier of the same value has no time", () => {
+  test("records no time for a second manager that applies the same value", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const times = entriesOf(apply(live, "b", configMap({ k: "v" }))).map(({ manager, time }) => [manager, time]);
     assert.equal(times, [
@@ -71,7 +71,7 @@ suite("managedFields", (test) => {
     ]);
   });
 
-  test("an applier keeps one entry across versions, an updater does not", () => {
+  test("keeps one Apply entry for all versions, but one Update entry per version", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const config = { ...configMap({ k: "v" }), apiVersion: "v2" };
     const write = { ...writeOf(live, "a"), apiVersion: "v2" };
@@ -92,7 +92,7 @@ suite("managedFields", (test) => {
     );
   });
 
-  test("the owners of a version that is not served go", () => {
+  test("drops entries of a version that is no longer served", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const write = writeOf(live, "b", { apiVersion: "v2", mergeTypeOf: () => undefined });
     const config = { ...configMap({ k: "w" }), apiVersion: "v2" };
@@ -100,7 +100,7 @@ suite("managedFields", (test) => {
     assert.equal(summaryOf(applied), [["b", "Apply", { "f:data": { "f:k": {} } }]]);
   });
 
-  test("the first apply records what was there before", () => {
+  test("records existing fields as before-first-apply on the first apply", () => {
     const live = configMap({ k: "v" }, { uid: "u" });
     assert.equal(summaryOf(apply(live, "a", configMap({ l: "v" }))), [
       ["a", "Apply", { "f:data": { "f:l": {} } }],
@@ -109,7 +109,7 @@ suite("managedFields", (test) => {
     assert.equal(summaryOf(update(live, "u", configMap({ k: "w" }))), []);
   });
 
-  test("an empty list in an update clears the owners, null and nonsense keep them", () => {
+  test("is cleared by an empty list in an update, and kept with null or invalid entries", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const sent = (managedFields: JsonObject[string]): unknown =>
       summaryOf(update(live, "u", configMap({ k: "v" }, { managedFields })));
@@ -124,7 +124,7 @@ suite("managedFields", (test) => {
     }
   });
 
-  test("an edited list is believed, but not through a subresource", () => {
+  test("accepts an edited list, but not through a subresource", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const [entry] = entriesOf(live);
     const object = configMap({ k: "v" }, { managedFields: [{ ...entry, manager: "renamed" }] });
@@ -139,7 +139,7 @@ suite("managedFields", (test) => {
     );
   });
 
-  test("the oldest of more than ten updaters are merged", () => {
+  test("merges the oldest Update entries beyond 10 into ancient-changes", () => {
     let live = update(undefined, "u0", configMap({ k0: "v" }), "2024-01-01T00:00:00Z");
     for (let index = 1; index < 12; index++) {
       const contents = { ...(live["data"] as JsonObject), [`k${index}`]: "v" };
@@ -152,15 +152,15 @@ suite("managedFields", (test) => {
     assert.is(entriesOf(live)[0]?.["time"], "2024-01-01T00:00:02Z");
   });
 
-  test("the scale endpoint records no time", () => {
+  test("records no time for the scale subresource", () => {
     const live = apply(undefined, "a", configMap({ k: "v" }));
     const scaled = updateManaged({ ...writeOf(live, "s", { subresource: "scale" }), object: configMap({ k: "w" }) });
     assert.equal(Object.keys(entriesOf(scaled)[0] as JsonObject).includes("time"), false);
   });
 });
 
-suite("failures of an apply", (test) => {
-  test("a conflict names every manager and field", () => {
+suite("apply failure", (test) => {
+  test("is a conflict that lists every manager and field", () => {
     const live = apply(update(undefined, "u", configMap({ k: "v" })), "a", configMap({ l: "v", m: "v" }));
     const failure = failureOf(() => apply(live, "b", configMap({ k: "x", l: "x", m: "x" })));
     assert.is(
@@ -178,7 +178,7 @@ suite("failures of an apply", (test) => {
     );
   });
 
-  test("a configuration that does not fit the schema is a plain 500", () => {
+  test("is a 500 without reason if the configuration does not match the schema", () => {
     const failure = failureOf(() => apply(undefined, "a", { ...configMap({ k: 1 }), odd: true }));
     assert.is(failure["code"], 500);
     assert.is(failure["reason"], undefined);
@@ -188,13 +188,13 @@ suite("failures of an apply", (test) => {
     );
   });
 
-  test("managedFields in a configuration are refused, even empty", () => {
+  test("is caused by managedFields in the configuration, even if empty", () => {
     const failure = failureOf(() => apply(undefined, "a", configMap({}, { managedFields: [] })));
     assert.is(failure["message"], "metadata.managedFields must be nil");
   });
 });
 
-suite("kubectl and last-applied-configuration", (test) => {
+suite("last-applied-configuration", (test) => {
   const lastApplied = (contents: JsonObject): string => JSON.stringify(configMap(contents));
   const live = update(
     undefined,
@@ -202,7 +202,7 @@ suite("kubectl and last-applied-configuration", (test) => {
     configMap({ k: "v", l: "v" }, { annotations: { [LAST_APPLIED]: lastApplied({ k: "v" }) } }),
   );
 
-  test("kubectl may change what last-applied covers, and the annotation follows", () => {
+  test("lets kubectl change the fields it covers, and is updated", () => {
     const applied = apply(live, "kubectl", configMap({ k: "w" }));
     assert.equal(applied["data"], { k: "w", l: "v" });
     assert.is(
@@ -211,7 +211,7 @@ suite("kubectl and last-applied-configuration", (test) => {
     );
   });
 
-  test("other fields and other managers conflict", () => {
+  test("causes conflicts for other fields and other managers", () => {
     assert.match(
       String(failureOf(() => apply(live, "kubectl", configMap({ k: "w", l: "w" })))["message"]),
       ": .data.l",
@@ -220,10 +220,10 @@ suite("kubectl and last-applied-configuration", (test) => {
   });
 });
 
-suite("merge types", (test) => {
+suite("merge type", (test) => {
   const deployment = mergeTypeOfBuiltin(schemas, "io.k8s.api.apps.v1.Deployment");
 
-  test("a container port without protocol is the TCP one", () => {
+  test("defaults the protocol of a container port to TCP in its list key", () => {
     const ports = [{ containerPort: 80 }];
     const containers = [{ name: "c", ports }];
     const config = {
@@ -237,7 +237,7 @@ suite("merge types", (test) => {
     assert.match(JSON.stringify(summaryOf(applied)), JSON.stringify('k:{"containerPort":80,"protocol":"TCP"}'));
   });
 
-  test("a custom resource without a schema takes anything beside its metadata", () => {
+  test("accepts any field but unknown metadata for a custom resource without a schema", () => {
     const mergeType = mergeTypeOfCustomResource(undefined);
     const config = { apiVersion: "v1", kind: "X", metadata: { name: "x", labels: { a: "b" } }, any: { l: [1] } };
     const applied = applyManaged({ ...writeOf(undefined, "a", { mergeType }), config, force: false, finish: (m) => m });

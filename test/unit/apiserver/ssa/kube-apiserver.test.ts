@@ -30,7 +30,7 @@ const mergeType = mergeTypeOfCustomResource(schema);
 
 suite("server-side apply, recorded from kube-apiserver", (test) => {
   sequences.forEach(({ steps }, index) => {
-    test(`sequence ${index}`, () => {
+    test(`reproduces sequence ${index}`, () => {
       let live: JsonObject | undefined;
       steps.forEach((step, at) => {
         const outcome = runStep(step, live, at);

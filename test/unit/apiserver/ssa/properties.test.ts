@@ -63,12 +63,12 @@ function run(
 
 const EMPTY: State = { live: {}, owners: new Map() };
 
-suite("laws of server-side apply", (test) => {
-  test("random objects fit the schema", () => {
+suite("server-side apply of random objects", (test) => {
+  test("generates objects that match the schema", () => {
     fc.assert(fc.property(object, (value) => assert.equal(checkValue(type, value, { allowsDuplicates: false }), [])));
   });
 
-  test("a field set encoded as FieldsV1 is decoded as the same set", () => {
+  test("decodes FieldsV1 to the set that was encoded", () => {
     fc.assert(
       fc.property(object, (value) => {
         const set = fieldSetOf(type, value);
@@ -79,7 +79,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("set operations agree with sets of paths", () => {
+  test("computes union, intersection, and difference like sets of paths", () => {
     fc.assert(
       fc.property(object, object, (one, other) => {
         const [a, b] = [fieldSetOf(type, one), fieldSetOf(type, other)];
@@ -91,7 +91,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("merging adds what is applied and keeps what is not", () => {
+  test("merges all applied fields and keeps all others", () => {
     fc.assert(
       fc.property(object, object, (live, config) => {
         const merged = (mergeValues(type, live, config) ?? {}) as JsonObject;
@@ -102,7 +102,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("removing all fields leaves nothing but nulls", () => {
+  test("changes a non-empty object when all of its fields are removed", () => {
     fc.assert(
       fc.property(object, (value) => {
         const set = fieldSetOf(type, value);
@@ -112,7 +112,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("applying again changes neither the object nor the owners", () => {
+  test("changes neither object nor owners when the same configuration is applied again", () => {
     fc.assert(
       fc.property(fc.array(write, { maxLength: 5 }), object, (writes, config) => {
         const before = writes.reduce(run, EMPTY);
@@ -127,7 +127,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("what was applied by force applies again without", () => {
+  test("applies without force what was applied with force before", () => {
     fc.assert(
       fc.property(fc.array(write, { maxLength: 5 }), object, (writes, written) => {
         // Emptied containers are null, which conflicts with what they were; see the law above.
@@ -139,7 +139,7 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("an apply removes only what its manager applied before", () => {
+  test("removes only fields that the manager has applied before", () => {
     fc.assert(
       fc.property(fc.array(write, { maxLength: 5 }), object, (writes, config) => {
         const before = writes.reduce(run, EMPTY);

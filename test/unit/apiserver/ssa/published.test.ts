@@ -60,7 +60,7 @@ function typeAt(index: number): MergeType {
   return type;
 }
 
-suite("server-side apply, as structured-merge-diff tests it", (test) => {
+suite("server-side apply, tests of structured-merge-diff", (test) => {
   const groups = new Map<string, PublishedTest[]>();
   for (const each of tests) {
     const name = each.test.replace(/\/.*/, "");
@@ -69,8 +69,8 @@ suite("server-side apply, as structured-merge-diff tests it", (test) => {
   for (const [name, members] of groups) {
     const [reason] = members.flatMap(({ lacks }) => lacks ?? []);
     const tried = members.filter(({ lacks }) => lacks === undefined);
-    if (tried.length > 0) test(`${name} (${tried.length})`, () => tried.forEach(runTest));
-    if (reason !== undefined) test.skip(`${name} (${members.length - tried.length})`, reason);
+    if (tried.length > 0) test(`passes ${name} (${tried.length} cases)`, () => tried.forEach(runTest));
+    if (reason !== undefined) test.skip(`passes ${name} (${members.length - tried.length} cases)`, reason);
   }
 });
 

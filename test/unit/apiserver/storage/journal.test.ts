@@ -22,8 +22,8 @@ function subscribed(store: Store): { told: string[]; seen: string[] } {
   return { told, seen };
 }
 
-suite("a store with a journal", (test) => {
-  test("tells watches of a write once it is durable, in order, and the server itself at once", () => {
+suite("Store with a journal", (test) => {
+  test("notifies watches of a write in order once it is durable, and its own followers at once", () => {
     const store = new Store();
     const { journal, finish } = createJournal();
     store.attach(journal);
@@ -39,7 +39,7 @@ suite("a store with a journal", (test) => {
     assert.equal(told, ["a", "b", "a"]);
   });
 
-  test("shows no revision in a bookmark before the writes up to it are told", () => {
+  test("returns no bookmark revision beyond the writes that watches have received", () => {
     const store = new Store();
     const { journal, finish } = createJournal();
     store.attach(journal);
@@ -54,7 +54,7 @@ suite("a store with a journal", (test) => {
     assert.is(things.shownRevision, store.revision);
   });
 
-  test("gives up the versions that nobody can ask for any more, each once", () => {
+  test("releases each revision once when no read can need it any more", () => {
     const store = new Store({ historyLimit: 2 });
     const { journal, changes } = createJournal();
     store.attach(journal);

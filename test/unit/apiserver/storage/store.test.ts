@@ -22,8 +22,8 @@ const steps = fc.array(
 
 const stateOf = (objects: { key: string; object: object }[]) => objects.map(({ key, object }) => [key, { ...object }]);
 
-suite("store", (test) => {
-  test("a list at an old revision is what the list was then", () => {
+suite("Store", (test) => {
+  test("lists the same objects at an old revision as it did then", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const root = new Store();
@@ -40,7 +40,7 @@ suite("store", (test) => {
     );
   });
 
-  test("the keys of a list are in order and have its prefix", () => {
+  test("lists keys in order, limited to the prefix", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const store = new Store().resource("things");
@@ -55,7 +55,7 @@ suite("store", (test) => {
     );
   });
 
-  test("replaying the events after a revision leads from that state to the present one", () => {
+  test("returns events after a revision that replay to the current state", () => {
     fc.assert(
       fc.property(steps, fc.nat(40), (all, at) => {
         const root = new Store();
@@ -81,7 +81,7 @@ suite("store", (test) => {
     );
   });
 
-  test("revisions are shared by all resources and only ever rise", () => {
+  test("shares increasing revisions between all resources", () => {
     const root = new Store();
     const first = root.resource("a").put("x", objectOf(1));
     const second = root.resource("b").put("x", objectOf(1));
@@ -90,7 +90,7 @@ suite("store", (test) => {
     assert.is(root.resource("a").remove("x")?.revision, second.revision + 1);
   });
 
-  test("history that is beyond the limit is compacted, the rest is complete", () => {
+  test("compacts history beyond historyLimit and keeps the rest complete", () => {
     const root = new Store({ historyLimit: 3 });
     const store = root.resource("things");
     const revisions = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((value) => store.put("x", objectOf(value)).revision);
@@ -100,7 +100,7 @@ suite("store", (test) => {
     assert.is(store.listAt(newest - 4, ""), undefined);
   });
 
-  test("after a compaction the newest revision known so far is too old", () => {
+  test("rejects the latest revision of a resource after a compaction", () => {
     const root = new Store();
     const store = root.resource("things");
     const { revision } = store.put("x", objectOf(1));
@@ -109,7 +109,7 @@ suite("store", (test) => {
     assert.equal(store.eventsAfter(root.revision), []);
   });
 
-  test("a subscriber sees every write before it returns, until it leaves", () => {
+  test("notifies a subscriber before a write returns, until it unsubscribes", () => {
     const store = new Store().resource("things");
     const seen: string[] = [];
     const leave = store.subscribe({ next: ({ key }) => seen.push(key), end: () => seen.push("end") });
@@ -121,7 +121,7 @@ suite("store", (test) => {
     assert.equal(seen, ["x"]);
   });
 
-  test("an object that was not used for long is as it was, and is the same version", () => {
+  test("returns the same version of an object after 3000 other writes", () => {
     const store = new Store().resource("things");
     const object = { metadata: { name: "x" }, value: [1, "ü", { a: null }] };
     const first = store.put("first", object);

@@ -1,8 +1,8 @@
 import { Store } from "#apiserver/storage/store.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("subscribers of a store", (test) => {
-  test("one that fails is ended, and neither the write nor the others notice", () => {
+suite("subscriber of a Store", (test) => {
+  test("is ended if it throws, without affecting the write or other subscribers", () => {
     const store = new Store().resource("things");
     const told: string[] = [];
     store.subscribe({

@@ -3,8 +3,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 
-suite("ages", (test) => {
-  test("a span of time is written as by kubectl", () => {
+suite("age column", (test) => {
+  test("formats durations as kubectl does", () => {
     const table: [milliseconds: number, want: string][] = [
       [-2 * SECOND, "<invalid>"],
       [-SECOND, "0s"],
@@ -29,7 +29,7 @@ suite("ages", (test) => {
     for (const [milliseconds, want] of table) assert.is(humanDuration(milliseconds), want);
   });
 
-  test("an absent timestamp has no age", () => {
+  test("is <unknown> without a timestamp", () => {
     assert.is(ageOf(undefined, new Date()), "<unknown>");
     assert.is(ageOf(null, new Date()), "<unknown>");
   });

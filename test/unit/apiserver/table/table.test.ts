@@ -21,8 +21,8 @@ const now = new Date("2026-11-21T04:47:45Z");
 /** The recordings have no texts; tables.yaml of the conformance scenarios has some. */
 const withoutText = (column: JsonObject) => ({ ...column, description: "" });
 
-suite("tables", (test) => {
-  test("built-in objects are printed as by the real server", () => {
+suite("Table", (test) => {
+  test("prints built-in objects as a kube-apiserver does", () => {
     assert.ok(recordings.length > 30);
     for (const { type, columns, items, cells } of recordings) {
       const table = tableOf(typeOf(type), items, { includeObject: "None", withColumns: true, now });
@@ -35,7 +35,7 @@ suite("tables", (test) => {
     }
   });
 
-  test("a row has its object whole, as metadata or not at all, as includeObject says", () => {
+  test("includes the object, its metadata, or nothing in a row, by includeObject", () => {
     const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" }, data: {} };
     const rowsOf = (includeObject: "None" | "Metadata" | "Object") =>
       (
@@ -50,13 +50,13 @@ suite("tables", (test) => {
     assert.equal(rowsOf("Object")?.["object"], object);
   });
 
-  test("the columns can be left out", () => {
+  test("omits the column definitions on request", () => {
     const table = tableOf(typeOf("/v1/ConfigMap"), [], { includeObject: "None", withColumns: false, now });
     assert.is(table["columnDefinitions"], null);
     assert.equal(table["metadata"], {});
   });
 
-  test("the status of a pod names the container that keeps it from running", () => {
+  test("shows the reason of the container that keeps a Pod from running in STATUS", () => {
     const waiting = { state: { waiting: { reason: "ImagePullBackOff" } }, restartCount: 0 };
     const running = { state: { running: {} }, ready: true, restartCount: 0 };
     const crashed = {
@@ -105,7 +105,7 @@ suite("tables", (test) => {
     }
   });
 
-  test("a custom resource shows the columns its version declares", () => {
+  test("shows the additionalPrinterColumns of a custom resource", () => {
     const column = (type: string, jsonPath: string) => ({ name: type, type, jsonPath });
     const conditions = [
       { type: "Ready", status: "True" },
@@ -140,7 +140,7 @@ suite("tables", (test) => {
     }
   });
 
-  test("a custom resource without columns shows its age", () => {
+  test("shows name and age of a custom resource without columns", () => {
     const printed = tableOf(widget([]), [], { includeObject: "None", withColumns: true, now });
     const names = (printed["columnDefinitions"] as JsonObject[]).map((column) => column["name"]);
     assert.equal(names, ["Name", "Age"]);

@@ -28,12 +28,12 @@ async function batchesFor(objects: readonly JsonObject[]): Promise<number[]> {
   return sizes;
 }
 
-suite("what conversion webhooks are asked", (test) => {
-  test("many objects are converted a hundred at a time, in their order", async () => {
+suite("conversion webhook", (test) => {
+  test("receives at most 100 objects per request, in order", async () => {
     assert.equal(await batchesFor(Array.from({ length: 250 }, (_, index) => objectOf(index))), [100, 100, 50]);
   });
 
-  test("large objects are converted a megabyte at a time, and one that is larger by itself", async () => {
+  test("receives at most 1 MB of objects per request, or one larger object", async () => {
     const large = "x".repeat(400_000);
     const objects = [
       objectOf(0, large),

@@ -2,8 +2,8 @@ import { createServingCertificate } from "#apiserver/x509/authority.js";
 import { X509Certificate } from "node:crypto";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("certificate", (test) => {
-  test("the serving certificate is signed by the authority and valid for the loopback addresses", () => {
+suite("serving certificate", (test) => {
+  test("is signed by the CA and valid for localhost and 127.0.0.1", () => {
     const { ca, certificate } = createServingCertificate();
     const authority = new X509Certificate(ca);
     const serving = new X509Certificate(certificate);
@@ -15,7 +15,7 @@ suite("certificate", (test) => {
     assert.not.ok(serving.ca);
   });
 
-  test("two servers have different authorities", () => {
+  test("has a CA of its own for each server", () => {
     assert.is.not(createServingCertificate().ca, createServingCertificate().ca);
   });
 });

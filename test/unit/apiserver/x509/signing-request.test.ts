@@ -9,8 +9,8 @@ const RSA =
 
 const pemOf = (base64: string): string => Buffer.from(base64, "base64").toString();
 
-suite("a request for a certificate", (test) => {
-  test("of OpenSSL is read, with its other names", () => {
+suite("certificate signing request", (test) => {
+  test("is parsed with its subject, key, and alternative names if created by OpenSSL", () => {
     for (const request of [ELLIPTIC, RSA]) {
       const { subject, publicKey, alternativeNames } = parseSigningRequest(pemOf(request));
       assert.match(subject.toString("latin1"), /readers.*jane/s);
@@ -19,7 +19,7 @@ suite("a request for a certificate", (test) => {
     }
   });
 
-  test("that was changed after it was signed is refused, and so is what is none", () => {
+  test("is rejected if it was modified after signing, truncated, or not PEM", () => {
     const lines = pemOf(ELLIPTIC).split("\n");
     const body = Buffer.from(lines.slice(1, -2).join(""), "base64");
     body.write("root", body.indexOf("jane"));

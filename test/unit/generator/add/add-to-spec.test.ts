@@ -27,10 +27,10 @@ async function createProject(text = SPEC) {
   return { path: folder.path, spec, add, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-suite("additions to a spec", (declareTest) => {
+suite("gen-operator add", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
-  test("what somebody else writes meanwhile is not overwritten", async () => {
+  test("does not overwrite concurrent edits, and fails", async () => {
     await using project = await createProject();
     const other = SPEC.replace("config:", "# mine\n    config:");
     const edit = () => writeFileSync(project.spec, other);
@@ -44,7 +44,7 @@ suite("additions to a spec", (declareTest) => {
     assert.is(await readFile(controller, "utf8"), "mine");
   });
 
-  test("a link to a spec stays a link, and a mark of the byte order stays in its place", async () => {
+  test("keeps a symbolic link and a byte order mark", async () => {
     await using project = await createProject(`\ufeff${SPEC}`);
     const target = join(project.path, "page.yaml");
     await rename(project.spec, target);

@@ -1,8 +1,8 @@
 import { createProgressLine, painterFor, showsColours } from "#generator/cli/print.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("showsColours", (test) => {
-  test("a terminal gets colours and a file gets none, unless the environment says otherwise", () => {
+suite("terminal color", (test) => {
+  test("is used on a terminal only, unless NO_COLOR, FORCE_COLOR, or TERM says otherwise", () => {
     const cases: [isTTY: boolean, env: NodeJS.ProcessEnv, expected: boolean][] = [
       [true, {}, true],
       [false, {}, false],
@@ -19,18 +19,18 @@ suite("showsColours", (test) => {
     for (const [isTTY, env, expected] of cases) assert.is(showsColours({ isTTY }, env), expected, JSON.stringify(env));
   });
 
-  test("what is painted for no terminal stays as it is", () => {
+  test("is omitted without a terminal", () => {
     assert.is(painterFor({ isTTY: false })("red", "error"), "error");
   });
 });
 
-suite("a line of progress", (test) => {
+suite("progress line", (test) => {
   function createStream(isTTY: boolean) {
     const written: string[] = [];
     return { isTTY, written, write: (text: string) => written.push(text) };
   }
 
-  test("replaces itself, and is gone at the end", () => {
+  test("replaces itself and is cleared at the end", () => {
     const stream = createStream(true);
     let time = 0;
     const line = createProgressLine(stream, () => time);
@@ -43,7 +43,7 @@ suite("a line of progress", (test) => {
     assert.equal(stream.written, ["\r\u001b[Kwriting …", "\r\u001b[Kdone …", "\r\u001b[K"]);
   });
 
-  test("is never written where nobody watches, nor for what is done in a moment", () => {
+  test("is not written without a terminal or for quick steps", () => {
     const piped = createStream(false);
     let time = 0;
     const line = createProgressLine(piped, () => time);

@@ -7,8 +7,8 @@ import { DevFolder } from "#generator/dev/dev-folder.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
-suite("the folder of a dev session", (test) => {
-  test("is refused to a second session, also on another host, and is taken from a program that is none", async () => {
+suite("dev folder", (test) => {
+  test("rejects a second session, also of another host, and replaces a stale pid file", async () => {
     await using project = await createTemporaryFolder();
     const pidFile = join(project.path, "dist/dev/pid");
     const other = spawn(process.execPath, ["-e", "setInterval(() => {}, 60_000)", "dev"], { stdio: "ignore" });
@@ -40,7 +40,7 @@ suite("the folder of a dev session", (test) => {
     }
   });
 
-  test("a folder that dev did not make stays, and the message names it", async () => {
+  test("keeps a folder that dev did not create, and names it in the error", async () => {
     for (const content of [{ "main.js": "mine" }, { pid: "damaged" }, { pid: `${process.pid} ${hostname()}\n` }]) {
       await using project = await createTemporaryFolder();
       const path = join(project.path, "dist/dev");
@@ -51,7 +51,7 @@ suite("the folder of a dev session", (test) => {
     }
   });
 
-  test("nothing is deleted behind a symbolic link, be it dist/dev or dist", async () => {
+  test("deletes nothing through a symbolic link at dist/dev or dist", async () => {
     for (const link of ["dist/dev", "dist"]) {
       await using project = await createTemporaryFolder();
       await using other = await createTemporaryFolder();
@@ -67,7 +67,7 @@ suite("the folder of a dev session", (test) => {
     }
   });
 
-  test("what takes the place of the folder during a session stays, when it is restored and when the session ends", async () => {
+  test("keeps a link or folder that replaces it during the session", async () => {
     await using project = await createTemporaryFolder();
     await using other = await createTemporaryFolder();
     const path = join(project.path, "dist/dev");
@@ -88,7 +88,7 @@ suite("the folder of a dev session", (test) => {
     assert.is((await readdir(join(other.path, "moved"))).includes("pid"), true);
   });
 
-  test("a folder that was deleted while the session wrote to it is restored, and goes when the session ends", async () => {
+  test("is restored after files were deleted, and removed at the end of the session", async () => {
     for (const gone of [["pid", ".gen-operator-dev"], [".gen-operator-dev"], ["pid"]]) {
       await using project = await createTemporaryFolder();
       await mkdir(join(project.path, "src/page"), { recursive: true });
@@ -110,7 +110,7 @@ suite("the folder of a dev session", (test) => {
     }
   });
 
-  test("that the folder goes is told each time, also if it goes again at once", async () => {
+  test("notifies on each deletion, also on repeated ones", async () => {
     await using project = await createTemporaryFolder();
     await using folder = await DevFolder.open(project.path);
     let told = 0;
@@ -123,7 +123,7 @@ suite("the folder of a dev session", (test) => {
     }
   });
 
-  test("a dist folder that was there before stays, even if it is empty", async () => {
+  test("keeps an existing dist folder, even an empty one", async () => {
     await using project = await createTemporaryFolder();
     await (await DevFolder.open(project.path))[Symbol.asyncDispose]();
     assert.equal(await readdir(project.path), []);

@@ -24,12 +24,12 @@ const report = (primary: string, why = "") => ({
 
 const HOSTILE = "a\u001b[2J\u001b]52;c;cGF5\u0007\u009b1A\u202eb\u2028\r\u0000\ndefault/b: ready";
 
-suite("text of others in dev", (test) => {
+suite("untrusted text in dev", (test) => {
   // All but the sequences that the table itself writes.
   const rawIn = (text: string) =>
     text.replaceAll(/\u001b\[(?:\d+A|J|0m|1m)/g, "").match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/g);
 
-  test("nothing that a table or a line of the operator shows can move the cursor or start a line", () => {
+  test("cannot move the cursor or start a line in the table or in plain output", () => {
     const { table, printed } = draw({ columns: 300, rows: 40 });
     let lines = "";
     const plain = new LiveTable({ isTerminal: false, write: (text) => (lines += text) });
@@ -47,7 +47,7 @@ suite("text of others in dev", (test) => {
     }
   });
 
-  test("a log line of the operator, and one that is none, keeps to its line; what follows a line feed is indented", () => {
+  test("cannot start a line in a log line, and is indented after a line feed", () => {
     const fields = { level: "warn", time: "2026-01-01T00:00:00.000Z", name: HOSTILE, message: HOSTILE };
     const log = JSON.stringify({ ...fields, answer: HOSTILE, nested: { answer: HOSTILE }, stack: HOSTILE });
     for (const line of [log, HOSTILE.replace("\n", ""), `{"level":"${HOSTILE}`]) {
@@ -59,7 +59,7 @@ suite("text of others in dev", (test) => {
 });
 
 suite("LiveTable", (test) => {
-  test("a table is erased by the lines it has before it is drawn again", () => {
+  test("erases exactly its lines before it is drawn again", () => {
     const { table, printed } = draw();
     table.update(report("default/a", "for database"));
     assert.is(
@@ -74,7 +74,7 @@ suite("LiveTable", (test) => {
     assert.is(printed(), "");
   });
 
-  test("no line is wider and no table is higher than the terminal, so that all of it can be erased", () => {
+  test("stays within the width and height of the terminal, and counts the omitted rows", () => {
     const { table, printed } = draw({ columns: 40, rows: 14 });
     for (let number = 0; number < 20; number += 1) table.update(report(`default/${number}`, "why ".repeat(50)));
     const lines = printed().split(`${ESCAPE}J`).at(-1)?.trimEnd().split("\n") ?? [];
@@ -83,7 +83,7 @@ suite("LiveTable", (test) => {
     for (const line of lines) assert.ok(line.replace(/\u001b\[\d+m/g, "").length < 40, line);
   });
 
-  test("a terminal that tells no size gets the table of one that has 100 columns and 40 rows", () => {
+  test("uses 100 columns and 40 rows for a terminal without a size", () => {
     const tables = [undefined, { columns: 0, rows: 0 }, { columns: 100, rows: 40 }].map((size) => {
       let text = "";
       const write = (part: string) => void (text += part);
@@ -94,7 +94,7 @@ suite("LiveTable", (test) => {
     assert.is(new Set(tables).size, 1);
   });
 
-  test("where there is no terminal each change is a line, and nothing else is", () => {
+  test("writes one line per change without a terminal", () => {
     let text = "";
     const table = new LiveTable({ isTerminal: false, write: (part) => (text += part) });
     table.update(report("default/a"));
@@ -105,8 +105,8 @@ suite("LiveTable", (test) => {
   });
 });
 
-suite("what dev prints of others", (test) => {
-  test("a line of the log names its primary, and other lines stay", () => {
+suite("dev output", (test) => {
+  test("formats a JSON log line with its primary and keeps other lines unchanged", () => {
     const fields = {
       level: "warn",
       time: "2026-11-24T09:31:09.1Z",
@@ -122,7 +122,7 @@ suite("what dev prints of others", (test) => {
     for (const line of ["plain", "{broken", '{"a":1}', ""]) assert.is(formatLogLine(line), line);
   });
 
-  test("messages of tsc keep their place and the lines that belong to them", () => {
+  test("parses messages of tsc with position and continuation lines", () => {
     const output = "src/a b.ts(3,7): error TS2322: one\n  because\nerror TS18003: two\r\nFound 2 errors.\n";
     assert.equal(parseMessages(output), [
       { file: "src/a b.ts", line: 3, column: 7, message: "TS2322: one\n  because" },

@@ -26,17 +26,17 @@ const CASES: [
   effects: [there: string, back: string],
   path: string,
 ][] = [
-  ["an optional field", object({}), field(text), ["compatible", "breaking"], "a"],
-  ["a required field", object({}), object({ a: text }, ["a"]), ["breaking", "breaking"], "a"],
+  ["a new optional field", object({}), field(text), ["compatible", "breaking"], "a"],
+  ["a new required field", object({}), object({ a: text }, ["a"]), ["breaking", "breaking"], "a"],
   [
-    "a required field with a default",
+    "a new required field with a default",
     object({}),
     object({ a: { ...text, default: "b" } }, ["a"]),
     ["compatible", "breaking"],
     "a",
   ],
-  ["being required", field(text), object({ a: text }, ["a"]), ["breaking", "breaking"], "a"],
-  ["another type", field(text), field({ type: "boolean" }), ["breaking", "breaking"], "a"],
+  ["a field that becomes required", field(text), object({ a: text }, ["a"]), ["breaking", "breaking"], "a"],
+  ["a changed type", field(text), field({ type: "boolean" }), ["breaking", "breaking"], "a"],
   ["integer to number", field({ type: "integer" }), field({ type: "number" }), ["breaking", "breaking"], "a"],
   [
     "integer to int-or-string",
@@ -45,17 +45,17 @@ const CASES: [
     ["breaking", "breaking"],
     "a",
   ],
-  ["an enum", field(text), field({ ...text, enum: ["b"] }), ["breaking", "compatible"], "a"],
+  ["a new enum", field(text), field({ ...text, enum: ["b"] }), ["breaking", "compatible"], "a"],
   [
-    "a value of an enum",
+    "a new enum value",
     field({ ...text, enum: ["b"] }),
     field({ ...text, enum: ["b", "c"] }),
     ["compatible", "breaking"],
     "a",
   ],
-  ["a pattern", field(text), field({ ...text, pattern: "^b" }), ["breaking", "compatible"], "a"],
+  ["a new pattern", field(text), field({ ...text, pattern: "^b" }), ["breaking", "compatible"], "a"],
   [
-    "another pattern",
+    "a changed pattern",
     field({ ...text, pattern: "^c" }),
     field({ ...text, pattern: "^b" }),
     ["breaking", "breaking"],
@@ -69,45 +69,45 @@ const CASES: [
     "a",
   ],
   [
-    "a lower maximum",
+    "a lower maxLength",
     field({ ...text, maxLength: 5 }),
     field({ ...text, maxLength: 4 }),
     ["breaking", "compatible"],
     "a",
   ],
-  ["a new limit", field(text), field({ ...text, maxLength: 4 }), ["breaking", "compatible"], "a"],
-  ["a default", field(text), field({ ...text, default: "b" }), ["compatible", "breaking"], "a"],
+  ["a new maxLength", field(text), field({ ...text, maxLength: 4 }), ["breaking", "compatible"], "a"],
+  ["a new default", field(text), field({ ...text, default: "b" }), ["compatible", "breaking"], "a"],
   [
-    "another default",
+    "a changed default",
     field({ ...text, default: "c" }),
     field({ ...text, default: "b" }),
     ["breaking", "breaking"],
     "a",
   ],
-  ["null", field(text), field({ ...text, nullable: true }), ["breaking", "breaking"], "a"],
+  ["a field that becomes nullable", field(text), field({ ...text, nullable: true }), ["breaking", "breaking"], "a"],
   [
-    "a field of an item",
+    "a new field of list items",
     field({ type: "array", items: object({}) }),
     field({ type: "array", items: field(text) }),
     ["compatible", "breaking"],
     "a[].a",
   ],
   [
-    "a field of a value",
+    "a new field of map values",
     field({ type: "object", additionalProperties: object({}) }),
     field({ type: "object", additionalProperties: field(text) }),
     ["compatible", "breaking"],
     "a.*.a",
   ],
   [
-    "a validation rule",
+    "a new validation rule",
     field(text),
     field({ ...text, "x-kubernetes-validations": [{ rule: "self != ''" }] }),
     ["breaking", "compatible"],
     "a",
   ],
   [
-    "the merge of a list",
+    "a changed list type",
     field({ type: "array", items: text }),
     field({ type: "array", items: text, "x-kubernetes-list-type": "set" }),
     ["breaking", "breaking"],
@@ -115,9 +115,9 @@ const CASES: [
   ],
 ];
 
-suite("the difference of two schemas", (test) => {
+suite("schema diff", (test) => {
   for (const [title, before, after, effects, path] of CASES)
-    test(`of ${title} is ${effects[0]}, and ${effects[1]} the other way round`, () => {
+    test(`reports ${title} as ${effects[0]}, and as ${effects[1]} in reverse`, () => {
       const [there, back] = [changesOf(before, after), changesOf(after, before)];
       assert.equal(
         [there, back].map((changes) => changes.map((change) => [change.effect, change.path])),
@@ -125,7 +125,7 @@ suite("the difference of two schemas", (test) => {
       );
     });
 
-  test("does not name a field that a later one only describes", () => {
+  test("ignores a changed description", () => {
     assert.equal(changesOf(field({ ...text, description: "b" }), field({ ...text, description: "c" })), []);
   });
 });

@@ -24,29 +24,29 @@ async function compare(kind: keyof typeof resources, stated: object): Promise<st
   return (await compareStubs({ before, now, controllers })).map(({ effect, message }) => `${effect}: ${message}`);
 }
 
-suite("changed code of a dependent", (test) => {
-  test("is breaking for a Job, whose template the API server does not change", async () => {
+suite("diff of a dependent's code", (test) => {
+  test("is breaking for a Job, whose template is immutable", async () => {
     const [change = ""] = await compare("Job", {});
     assert.match(change, /^breaking: .* of a Job that exists, the API server refuses a change of .*spec\.template/);
     assert.match(change, "set onImmutable: recreate, to replace it");
   });
 
-  test("replaces the Job with onImmutable: recreate", async () => {
+  test("is compatible for a Job with onImmutable: recreate, which replaces it", async () => {
     const [change = ""] = await compare("Job", { onImmutable: "recreate" });
     assert.match(change, /^compatible: .* a Job that exists is deleted and created again if/);
   });
 
-  test("does nothing to an object that is only created", async () => {
+  test("reports nothing for mode: createOnly", async () => {
     assert.equal(await compare("Job", { mode: "createOnly" }), []);
   });
 
-  test("is compatible for a StatefulSet, whose template may change, and names what may change", async () => {
+  test("is compatible for a StatefulSet, and lists its mutable fields", async () => {
     const [change = ""] = await compare("StatefulSet", {});
     assert.match(change, /^compatible: .* the API server refuses a change of spec, other than replicas, .*template/);
     assert.match(change, "set onImmutable: recreate, to replace it");
   });
 
-  test("is compatible for a Pod, whose image may change", async () => {
+  test("is compatible for a Pod, whose image is mutable", async () => {
     const [change = ""] = await compare("Pod", {});
     assert.match(change, /^compatible: /);
   });

@@ -36,8 +36,8 @@ async function diff(before: Parts, after: Parts): Promise<string[]> {
 const WEB = "web: { resource: apps/v1/Deployment }";
 const poll = (state: string) => `db: { external: { poll: { every: 1m }, state: ${state} } }`;
 
-suite("the difference of workflows", (test) => {
-  test("a rename is proposed as moved, to the dependent with the same edges where there are several of the kind", async () => {
+suite("workflow diff", (test) => {
+  test("suggests moved for a renamed dependent, matched by its dependencies if the kind is ambiguous", async () => {
     const service = (on: string) => `service: { resource: v1/ConfigMap, dependsOn: [${on}] }`;
     const other = "other: { resource: apps/v1/Deployment }";
     const lines = await diff(
@@ -55,7 +55,7 @@ suite("the difference of workflows", (test) => {
     );
   });
 
-  test("a controller that lists its former name is compatible, and its dependents are compared", async () => {
+  test("reports a controller that lists its former name as renamed, and compares its dependents", async () => {
     const renamed = { name: "site", dependents: WEB };
     assert.equal(await diff({ dependents: WEB }, renamed), [
       "breaking controller: removed; finalizers that it has set stay, and so do its objects",
@@ -70,7 +70,7 @@ suite("the difference of workflows", (test) => {
     assert.equal(await diff({ name: "site", dependents: WEB, rest }, renamed), [], "the entry goes when it is done");
   });
 
-  test("a former field manager is breaking, unless it is the controller's own of before", async () => {
+  test("reports a new former field manager as breaking, unless it is the controller's previous one", async () => {
     const settings = (text: string) => ({ dependents: WEB, rest: `  controller: { ${text} }\n` });
     assert.equal(await diff(settings("namespaces: all"), settings("formerFieldManagers: [other]")), [
       "breaking formerFieldManagers: other added; what it owns on objects of the operator and desired() does not return is removed: " +
@@ -83,7 +83,7 @@ suite("the difference of workflows", (test) => {
     assert.equal(await diff(renamed, settings("fieldManager: mine")), [], "the entry goes when it is done");
   });
 
-  test("a dependent that moved is compatible, and so are the edges to it", async () => {
+  test("reports a moved dependent as compatible, without changes of dependencies on it", async () => {
     const service = (on: string) => `service: { resource: v1/ConfigMap, dependsOn: [${on}] }`;
     assert.equal(
       await diff(
@@ -97,7 +97,7 @@ suite("the difference of workflows", (test) => {
     );
   });
 
-  test("what becomes of the objects of a removed dependent is told as it is stated", async () => {
+  test("reports the objects of a removed dependent by its deletion policy", async () => {
     const removed = (deletion: string) =>
       diff(
         { dependents: WEB },
@@ -119,7 +119,7 @@ suite("the difference of workflows", (test) => {
     ]);
   });
 
-  test("a change of operations, selectors and ways to write says what it does to objects", async () => {
+  test("reports the effect of changed operations, selectors, and serverSideApply on objects", async () => {
     const web = (more: string) => ({ dependents: `web: { resource: apps/v1/Deployment, ${more} }` });
     assert.equal(
       await diff(web("operations: { update: own }"), web("operations: { delete: false }, deletion: ordered")),
@@ -136,7 +136,7 @@ suite("the difference of workflows", (test) => {
     ]);
   });
 
-  test("a change of the place says where the new objects are, and what becomes of the old ones", async () => {
+  test("reports where new objects are created after a namespace change, and what happens to the old ones", async () => {
     const web = (more: string) => ({ dependents: `web: { resource: apps/v1/Deployment, deletion: ordered${more} }` });
     const stated = "new objects are created there, and removed: has to say what becomes of the old ones";
     assert.equal(await diff(web(""), web(", namespace: a")), [`breaking web: namespace of the primary → a; ${stated}`]);
@@ -148,7 +148,7 @@ suite("the difference of workflows", (test) => {
     ]);
   });
 
-  test("edges, event sources and settings are told", async () => {
+  test("reports changed dependencies, event sources, and controller settings", async () => {
     const after = (more: string) => `${WEB}, config: { resource: v1/ConfigMap${more} }`;
     const sources = (pods: string) => `  eventSources: { pods: { resource: v1/Pod, ${pods} } }\n`;
     assert.equal(
@@ -171,7 +171,7 @@ suite("the difference of workflows", (test) => {
     assert.equal(none, ["compatible eventSources.pods: removed; its changes cause no reconcile any more"]);
   });
 
-  test("ids that are kept elsewhere are not found, so that is breaking, but those in another form are", async () => {
+  test("reports a changed store of external ids as breaking, but perItem as compatible", async () => {
     assert.equal(await diff({ dependents: poll("{ in: secret }") }, { dependents: poll("{ in: configMap }") }), [
       "breaking db: ids kept in secret → configMap; those that were kept are not found: copy them before, or resources are created twice",
     ]);

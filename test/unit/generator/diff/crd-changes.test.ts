@@ -3,7 +3,7 @@ import { readCrds } from "#generator/read/crd/read-crds.js";
 import { crdWith, diffOf, readCrdChanges, schemaOf } from "../../../support/crds/crd-changes.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("gen-operator diff of a schema", (test) => {
+suite("CRD diff", (test) => {
   for (const change of readCrdChanges())
     test(`reports ${change.name} as ${change.says}`, () => {
       const found = diffOf(crdWith(schemaOf(change, "before")), crdWith(schemaOf(change, "after")));
@@ -20,7 +20,7 @@ suite("gen-operator diff of a schema", (test) => {
     ["default", ["9223372036854775807", "9223372036854775806"]],
     ["enum", ["[1, 9007199254740992]", "[1, 9007199254740993]"]],
   ] as const)
-    test(`reports another last digit of an integer beyond 2^53: ${keyword} ${values.join(" → ")}`, () => {
+    test(`reports a changed last digit of an integer beyond 2^53: ${keyword} ${values.join(" → ")}`, () => {
       const crdOf = (value: string, format: "json" | "yaml") => {
         const text = JSON.stringify(
           crdWith({ type: "object", properties: { f: { type: "integer", [keyword]: "<>" } } }),
@@ -39,7 +39,7 @@ suite("gen-operator diff of a schema", (test) => {
     });
 
   for (const change of readCrdChanges().filter(({ says }) => says === "none"))
-    test(`does not report ${change.name} the other way round`, () => {
+    test(`ignores ${change.name} in reverse`, () => {
       assert.equal(diffOf(crdWith(schemaOf(change, "after")), crdWith(schemaOf(change, "before"))), []);
     });
 });

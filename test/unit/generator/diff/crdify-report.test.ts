@@ -24,8 +24,8 @@ function checksOf(before: object, after: object): object {
   };
 }
 
-suite("gen-operator diff --format crdify", (test) => {
-  test("has the names and the properties of crdify", () => {
+suite("diff --format crdify", (test) => {
+  test("uses the check names and property paths of crdify", () => {
     const before = {
       size: { type: "integer", minimum: 1 },
       mode: { type: "string", enum: ["A"] },
@@ -54,7 +54,7 @@ suite("gen-operator diff --format crdify", (test) => {
     });
   });
 
-  test("has what is beside the schemas among the checks of the CRD", () => {
+  test("reports changes outside of the schemas as checks of the CRD", () => {
     const scale = { scale: { specReplicasPath: ".spec.a", statusReplicasPath: ".status.a" } };
     const before = crdWith(schema({}), { subresources: scale });
     const after = crdWith(schema({})) as { spec: { scope: string } };
@@ -65,7 +65,7 @@ suite("gen-operator diff --format crdify", (test) => {
     assert.match(JSON.stringify(report), "v1: subresources.scale: is no longer a subresource");
   });
 
-  test("reports a stored version that is gone, and nothing where nothing differs", () => {
+  test("reports a removed stored version, and nothing for equal CRDs", () => {
     const before = crdWith(schema({}));
     const after = crdWith(schema({}), { name: "v2" });
     assert.equal(checksOf(before, after), { crd: ["error storedVersionRemoval", "warning unhandled"] });

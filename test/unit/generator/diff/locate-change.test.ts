@@ -47,8 +47,8 @@ function lineOf(subject: string, path?: string): string {
   return position === undefined ? "none" : (text.split("\n")[position.line - 1] ?? "").trim();
 }
 
-suite("the place of a change of a CRD", (test) => {
-  test("is the field that it is about", () => {
+suite("position of a CRD change", (test) => {
+  test("is the line of the changed field", () => {
     assert.is(lineOf("pages.example.com v1", "spec.ports"), "ports:");
     assert.is(lineOf("pages.example.com v1", "spec.ports[].name"), "name: { type: string }");
     assert.is(lineOf("pages.example.com v1", "spec.labels.*.value"), "value: { type: string }");
@@ -56,13 +56,13 @@ suite("the place of a change of a CRD", (test) => {
     assert.is(lineOf("pages.example.com v1", "spec.a"), "a:");
   });
 
-  test("is what is around a field that is gone", () => {
+  test("is the closest parent of a removed field", () => {
     assert.is(lineOf("pages.example.com v1", "spec.gone.too"), "spec:");
     assert.is(lineOf("pages.example.com v1", "spec.ports[].gone"), "items:");
     assert.is(lineOf("pages.example.com v2"), "metadata: { name: pages.example.com }");
   });
 
-  test("is the version, or what the definition says beside its versions", () => {
+  test("is the version or the field outside of the versions", () => {
     assert.is(lineOf("pages.example.com v1"), "- name: v1");
     assert.is(lineOf("pages.example.com", "spec.scope"), "scope: Namespaced");
     assert.is(lineOf("pages.example.com"), "metadata: { name: pages.example.com }");

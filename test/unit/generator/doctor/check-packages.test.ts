@@ -2,7 +2,7 @@ import { checkNode } from "#generator/doctor/check-packages.js";
 import { assert, suite } from "../../../support/suite.js";
 
 suite("checkNode", (test) => {
-  test("accepts what the range of a package.json accepts", () => {
+  test("accepts the versions in the engines range of package.json", () => {
     const range = "^20.19 || >=22.12";
     const cases: [version: string, outcome: string][] = [
       ["18.20.0", "failed"],
@@ -18,7 +18,7 @@ suite("checkNode", (test) => {
     for (const [version, outcome] of cases) assert.is(checkNode(version, range).outcome, outcome, version);
   });
 
-  test("says which versions are supported", () => {
+  test("reports the supported versions", () => {
     const { message, advice } = checkNode("18.0.0", ">=20.19");
     assert.is(message, "18.0.0 is not supported: gen-operator needs >=20.19");
     assert.is(advice, "install a newer Node.js");

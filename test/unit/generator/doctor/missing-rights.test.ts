@@ -27,7 +27,7 @@ function clientOf(rules: (namespace: string) => ReviewedRules) {
 
 const signal = new AbortController().signal;
 
-suite("rights of a user", (test) => {
+suite("required right", (test) => {
   const rule = (
     verbs: string[],
     apiGroups: string[],
@@ -37,27 +37,56 @@ suite("rights of a user", (test) => {
     resourceRules: [{ verbs, apiGroups, resources, ...(resourceNames && { resourceNames }) }],
   });
   const cases: [what: string, rules: ReviewedRules, wanted: RequiredRight, allowed: boolean][] = [
-    ["its verb, group and resource", rule(["get"], ["apps"], ["deployments"]), right("deployments", "get"), true],
-    ["another verb", rule(["list"], ["apps"], ["deployments"]), right("deployments", "get"), false],
-    ["another group", rule(["get"], ["batch"], ["deployments"]), right("deployments", "get"), false],
-    ["stars", rule(["*"], ["*"], ["*"]), right("deployments", "get"), true],
-    ["a star for resources, of a part", rule(["*"], ["*"], ["*"]), right("deployments/scale", "get"), true],
-    ["the resource, of its part", rule(["get"], ["apps"], ["deployments"]), right("deployments/scale", "get"), false],
-    ["the part of all resources", rule(["get"], ["apps"], ["*/scale"]), right("deployments/scale", "get"), true],
-    ["the part, of the resource", rule(["get"], ["apps"], ["*/scale"]), right("deployments", "get"), false],
-    ["one name, of all", rule(["get"], ["apps"], ["deployments"], ["a"]), right("deployments", "get"), false],
     [
-      "one name, of it",
+      "a rule with the same verb, group, and resource",
+      rule(["get"], ["apps"], ["deployments"]),
+      right("deployments", "get"),
+      true,
+    ],
+    ["a rule with another verb", rule(["list"], ["apps"], ["deployments"]), right("deployments", "get"), false],
+    ["a rule with another group", rule(["get"], ["batch"], ["deployments"]), right("deployments", "get"), false],
+    ["a rule with wildcards", rule(["*"], ["*"], ["*"]), right("deployments", "get"), true],
+    ["a rule with wildcards, for a subresource", rule(["*"], ["*"], ["*"]), right("deployments/scale", "get"), true],
+    [
+      "a rule for the resource, for its subresource",
+      rule(["get"], ["apps"], ["deployments"]),
+      right("deployments/scale", "get"),
+      false,
+    ],
+    [
+      "a rule for */scale, for the scale subresource",
+      rule(["get"], ["apps"], ["*/scale"]),
+      right("deployments/scale", "get"),
+      true,
+    ],
+    [
+      "a rule for */scale, for the resource itself",
+      rule(["get"], ["apps"], ["*/scale"]),
+      right("deployments", "get"),
+      false,
+    ],
+    [
+      "a rule for one resourceName, for all objects",
+      rule(["get"], ["apps"], ["deployments"], ["a"]),
+      right("deployments", "get"),
+      false,
+    ],
+    [
+      "a rule for one resourceName, for that object",
       rule(["get"], ["apps"], ["deployments"], ["a"]),
       right("deployments", "get", { name: "a" }),
       true,
     ],
-    ["all, of one name", rule(["get"], ["apps"], ["deployments"]), right("deployments", "get", { name: "a" }), true],
-    ["nothing", {}, right("deployments", "get"), false],
+    [
+      "a rule for all objects, for one object",
+      rule(["get"], ["apps"], ["deployments"]),
+      right("deployments", "get", { name: "a" }),
+      true,
+    ],
+    ["no rule", {}, right("deployments", "get"), false],
   ];
   for (const [what, rules, wanted, allowed] of cases)
-    test(`a rule that has ${what} ${allowed ? "gives" : "does not give"} it`, () =>
-      assert.is(allows(rules, wanted), allowed));
+    test(`is ${allowed ? "granted" : "not granted"} by ${what}`, () => assert.is(allows(rules, wanted), allowed));
 
   for (const [stated, path, allowed] of [
     ["/healthz", "/healthz", true],
@@ -66,12 +95,12 @@ suite("rights of a user", (test) => {
     ["*", "/version", true],
     ["/version", "/versions", false],
   ] as const)
-    test(`${stated} ${allowed ? "covers" : "does not cover"} ${path}`, () => {
+    test(`is ${allowed ? "granted" : "not granted"} for ${path} by nonResourceURL ${stated}`, () => {
       const rules = { nonResourceRules: [{ verbs: ["get"], nonResourceURLs: [stated] }] };
       assert.is(allows(rules, { verb: "get", path, because }), allowed);
     });
 
-  test("one request is made for each namespace, and one for all of them", async () => {
+  test("is reviewed with one request per namespace and one for the whole cluster", async () => {
     const { client, requests } = clientOf((namespace) =>
       rule(["get"], ["apps"], [namespace === "home" ? "*" : "none"]),
     );
@@ -88,7 +117,7 @@ suite("rights of a user", (test) => {
     assert.is(requests.length, 3, requests.join("\n"));
   });
 
-  test("a right that incomplete rules do not give is asked for by itself", async () => {
+  test("is reviewed alone if incomplete rules do not grant it", async () => {
     const { client, requests } = clientOf(() => ({ ...rule(["get"], ["apps"], ["deployments"]), incomplete: true }));
     const rights = [right("deployments", "get"), right("jobs", "get"), right("pods", "get")];
     assert.equal(await missingRights(client, rights, signal), [rights[2]]);

@@ -18,7 +18,7 @@ const textsOf = (taken: object, ...others: object[]) =>
   takenFields(object, taken as never, others as never).map(({ text }) => text);
 
 suite("takenFields", (test) => {
-  test("returns fields that no other manager owns, and names each label and finalizer", () => {
+  test("returns fields that no other manager owns, with one entry per label and finalizer", () => {
     const metadata = {
       "f:labels": { ".": LEAF, "f:a": LEAF, "f:old.example.com/b": LEAF },
       "f:finalizers": { ".": LEAF, 'v:"x/old"': LEAF },
@@ -33,7 +33,7 @@ suite("takenFields", (test) => {
     ]);
   });
 
-  test("returns a whole item unless another manager owns the item itself", () => {
+  test("returns a whole list item unless another manager owns the item itself", () => {
     const item = { ".": LEAF, "f:name": LEAF, "f:image": LEAF };
     const containers = { "f:spec": { "f:containers": { [side]: item } } };
     const inside = { "f:spec": { "f:containers": { 'k:{ "name": "side" }': { "f:image": LEAF } } } };
@@ -43,14 +43,14 @@ suite("takenFields", (test) => {
     assert.equal(textsOf(containers, containers), []);
   });
 
-  test("ignores what is not in the object any more", () => {
+  test("ignores fields that the object no longer has", () => {
     const gone = { "f:spec": { "f:gone": LEAF, "f:containers": { 'k:{"name":"x"}': { ".": LEAF } } } };
     assert.equal(textsOf(gone, { "f:spec": { "f:containers": { [side]: { ".": LEAF } } } }), []);
   });
 });
 
 suite("valueOfFields", (test) => {
-  test("finds items by their key, wherever they stand", () => {
+  test("finds list items by key", () => {
     assert.is(valueOfFields(object, ["f:spec", "f:containers", side, "f:image"]), "b");
     assert.is(valueOfFields(object, ["f:spec", "f:containers", 'k:{"name":"x"}', "f:image"]), undefined);
   });

@@ -27,7 +27,7 @@ const ACCEPTORS: { readonly [path: string]: string } = {
 const names = RULES.map(({ id }) => id);
 
 suite("explain", (test) => {
-  test("lists every rule that is defined, once", () => {
+  test("lists every defined rule once", () => {
     const defined = sources.flatMap(({ text }) =>
       [...text.matchAll(/ = defineRule\(\{\s+id: "([a-z-]+)"/g)].map(([, id = ""]) => id),
     );
@@ -35,7 +35,7 @@ suite("explain", (test) => {
     assert.is(new Set(names).size, names.length);
   });
 
-  test("lists every rule that a fixture names", () => {
+  test("lists every rule that the fixtures in rejected report", () => {
     const printedRules = readdirSync(rejected).flatMap((name) => rulesIn(printed(name)));
     assert.equal(
       printedRules.filter((rule) => !names.includes(rule)),
@@ -43,7 +43,7 @@ suite("explain", (test) => {
     );
   });
 
-  test("every rule is checked outside of its definition", () => {
+  test("lists only rules that are used outside of their definition", () => {
     const isDefinition = (file: string) => file.endsWith("/rules.ts") || file === "explain/rule-registry.ts";
     const checks = sources
       .filter(({ file }) => !isDefinition(file))
@@ -54,7 +54,7 @@ suite("explain", (test) => {
     assert.equal(unused, []);
   });
 
-  test("every rule of the model has a fixture", () => {
+  test("has a fixture in rejected for every rule of the model", () => {
     const reported = new Set(readdirSync(rejected).flatMap((name) => rulesIn(printed(name))));
     const rules = Object.values(rulesOfModel);
     assert.ok(rules.length > 40, `${rules.length} rules`);
@@ -64,7 +64,7 @@ suite("explain", (test) => {
     );
   });
 
-  test("explains every field of a spec in each place where it stands", async () => {
+  test("describes every field of a spec at each of its paths, and suggests similar names", async () => {
     const textOf = async (name: string) => (await explainField(name)) ?? "";
     for (const [name, ...parts] of [
       ["onImmutable", "spec.dependents.NAME.onImmutable\n", "Value: fail or recreate", "Default: fail, as a deletion"],
@@ -94,7 +94,7 @@ suite("explain", (test) => {
     assert.equal(wrong, []);
   });
 
-  test("names the parts of a spec that accept a rule as its JSON Schema does", () => {
+  test("lists the same acceptors of each rule as the JSON Schema of a spec", () => {
     const schema = readFileSync(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8");
     const acceptable: string[] = [];
     const visit = (node: unknown, path: string): void => {
@@ -108,7 +108,7 @@ suite("explain", (test) => {
     assert.equal(stated.sort(), acceptable.sort());
   });
 
-  test("says of each rule that a spec accepts where it is accepted, and of no other", () => {
+  test("describes where a rule can be accepted only for rules that can be", () => {
     const subjectOf = (rule: string) => {
       const explained = explainRule(rule);
       return /To accept it, give (.*): accept:/.exec("text" in explained ? explained.text : "")?.[1];
@@ -119,7 +119,7 @@ suite("explain", (test) => {
     assert.is(subjectOf("powerful-right"), "the dependent, the event source or the rule of rbac.extra");
   });
 
-  test("lists every rule, and names the nearest of a rule that there is not", () => {
+  test("lists every rule, and suggests the closest one for an unknown name", () => {
     assert.is(listRules().split("\n").length, RULES.length);
     assert.match(JSON.stringify(explainRule("unknown-dependant")), "unknown-dependent");
     for (const rule of names) assert.is("text" in explainRule(rule), true);

@@ -52,15 +52,15 @@ const SCHEMAS: readonly (readonly [schema: string, message: RegExp])[] = [
   [`"${"[".repeat(20_000)}"`, /error crd-schema: version "v1" has no schema\.openAPIV3Schema/],
 ];
 
-suite("slips of a spec and of a CRD", (test) => {
+suite("edge cases of specs and CRDs", (test) => {
   for (const [when, message] of CONDITIONS)
-    test(`the condition ${when} is an error at its place`, async () => {
+    test(`rejects the condition ${when} with its position`, async () => {
       assert.match(await diagnose({ when }), message);
     });
 
   for (const [index, [name, repeat]] of Object.entries(REPEATED).entries())
     (index === 0 ? test : test.thorough)(
-      `${name}, however often they are repeated, are generated or an error`,
+      `rejects a condition with 5000 repeated ${name}, but not with 60`,
       async () => {
         assert.match(
           await diagnose({ when: repeat(5000) }),
@@ -71,11 +71,11 @@ suite("slips of a spec and of a CRD", (test) => {
     );
 
   for (const [schema, message] of SCHEMAS)
-    test(`the schema ${schema.slice(0, 40)} is an error at its place`, async () => {
+    test(`rejects the schema ${schema.slice(0, 40)}`, async () => {
       assert.match(await diagnose({ schema }), message);
     });
 
-  test("code that nests too deeply is told of, and generated code does not depend on it", async () => {
+  test("warns about code that is nested too deeply, and still generates", async () => {
     const spec = "  eventSources: { pods: { resource: v1/Pod, mapping: { label: { name: a/b } } } }\n";
     const sums = Array(6000).fill("secondary.pods[0]?.status?.phase").join(" +\n");
     await using folder = await createFolderWith({
@@ -99,7 +99,7 @@ suite("slips of a spec and of a CRD", (test) => {
     ["calls", `${"call(".repeat(5000)}${")".repeat(5000)}`],
     ["alternatives", Array(9000).fill("call()").join(" ||\n")],
   ] as const)
-    test(`a statement of thousands of ${what} is checked, or told of`, async () => {
+    test(`generates with a statement of thousands of ${what}, at most with a deep-code diagnostic`, async () => {
       await using folder = await createFolderWith({
         "workflow.yaml": workflowText("true === true"),
         "crds/a.yaml": crdText(PLAIN_SCHEMA),
@@ -114,7 +114,7 @@ suite("slips of a spec and of a CRD", (test) => {
       assert.ok(report !== undefined);
     });
 
-  test("a new project is made from a list of CRDs, and from a file with many aliases", async () => {
+  test("initializes a project from a List of CRDs and from a CRD with 300 aliases", async () => {
     const list = `apiVersion: v1\nkind: List\nitems:\n  -\n${crdText(PLAIN_SCHEMA).replace(/^/gm, "    ")}`;
     const properties = Array.from({ length: 300 }, (_, index) => `b${index}: *a`).join(", ");
     const aliases = crdText(`{ type: object, properties: { a: &a { type: string }, ${properties} } }`);
@@ -125,7 +125,7 @@ suite("slips of a spec and of a CRD", (test) => {
     }
   });
 
-  test("a new project keeps CRD files of one name apart", async () => {
+  test("initializes a project with separate files for CRD files of the same name", async () => {
     const files = { "x/crd.yaml": crdText(PLAIN_SCHEMA), "y/crd.yaml": crdText(PLAIN_SCHEMA, "Other") };
     await using folder = await createFolderWith(files);
     const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", ...Object.keys(files));
@@ -133,7 +133,7 @@ suite("slips of a spec and of a CRD", (test) => {
     assert.equal((await readdir(join(folder.path, "op/crds"))).sort(), ["crd-2.yaml", "crd.yaml"]);
   });
 
-  test("a name that npm does not take is refused before anything is written", async () => {
+  test("rejects an invalid npm package name with exit code 2 before writing anything", async () => {
     await using folder = await createFolderWith({ "a.yaml": crdText(PLAIN_SCHEMA) });
     for (const name of ['a"b\\', "A", "a b", "../a", ".a", "@/a", "a\nb", "x".repeat(215)]) {
       const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", "a.yaml", "--name", name);
@@ -143,7 +143,7 @@ suite("slips of a spec and of a CRD", (test) => {
     assert.equal(await readdir(folder.path), ["a.yaml"]);
   });
 
-  test("a package.json that is no JSON is an error with its place, and no name of the operator changes", async () => {
+  test("rejects a package.json that is not JSON, with its position, in generate, dev, and doctor", async () => {
     const hint = "  JSON has names and texts in double quotes, a comma between two entries, and none after the last\n";
     const cases: [text: string, expected: string][] = [
       ['{ "name":\n', `package.json:1:1: error yaml-syntax: not JSON: "{" is not closed\n${hint}`],
@@ -178,7 +178,7 @@ suite("slips of a spec and of a CRD", (test) => {
     }
   });
 
-  test("a package.json that is no JSON object is refused", async () => {
+  test("rejects a package.json that is not a JSON object in init", async () => {
     for (const text of ["{", "[]", "null", "7"]) {
       await using folder = await createFolderWith({ "a.yaml": crdText(PLAIN_SCHEMA), "op/package.json": text });
       const { status, stderr } = await runCommand(folder.path, "init", "op", "--crd", "a.yaml");

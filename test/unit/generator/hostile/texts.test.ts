@@ -31,8 +31,8 @@ function jsonTextOf(text: string): string {
   return marked.replace(/"<(-?\d+)>"/g, "$1");
 }
 
-suite("hostile texts", (test) => {
-  test("half of a character is an error at its place, wherever it is", async () => {
+suite("hostile text", (test) => {
+  test("rejects a lone surrogate with its position", async () => {
     for (const schema of [
       '{ type: object, description: "\\ud800" }',
       '{ type: object, properties: { "\\udc00": { type: string } } }',
@@ -43,7 +43,7 @@ suite("hostile texts", (test) => {
     assert.is((await typesOf('{ type: object, description: "\\ud83d\\ude00" }')).messages, "");
   });
 
-  test("marks that change the direction of text reach no generated file", async () => {
+  test("escapes bidirectional control characters in generated files", async () => {
     for (const mark of ["\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"]) {
       const field = `{ type: string, description: "a${mark}b", enum: ["c${mark}d"], pattern: "e${mark}f" }`;
       const { text } = await typesOf(`{ type: object, properties: { "g${mark}h": ${field} } }`);
@@ -53,7 +53,7 @@ suite("hostile texts", (test) => {
     }
   });
 
-  test("a condition with such a mark is an error at its place", async () => {
+  test("rejects a condition with bidirectional control characters with its position", async () => {
     const when = "primary.spec?.a === true /* \u202e */";
     await using folder = await createFolderWith({
       "workflow.yaml": workflowText(when),
@@ -67,7 +67,7 @@ suite("hostile texts", (test) => {
     );
   });
 
-  test("numbers that JSON or JavaScript cannot hold are errors at their place", async () => {
+  test("rejects numbers that JSON cannot represent, and warns about integers beyond 2^53", async () => {
     for (const value of [".nan", ".inf", "-.inf", "1e400"])
       for (const schema of [`{ type: object, maxProperties: ${value} }`, `{ type: object, default: { a: ${value} } }`])
         assert.match((await typesOf(schema)).messages, /a\.yaml:14:\d+: error yaml-number: .* is no number of JSON/);
@@ -89,7 +89,7 @@ suite("hostile texts", (test) => {
   });
 
   for (const format of ["yaml", "json"])
-    test(`an integer of ${format} is checked as the API server reads it: as int64 where it fits, else as a float`, async () => {
+    test(`reads integers of ${format} as int64 if they fit, else as float, as the API server does`, async () => {
       const messagesOf = async (field: string) => {
         const crd = crdText(`{ type: object, properties: { a: { ${field} } } }`);
         return (await typesOf("", format === "yaml" ? crd : jsonTextOf(crd))).messages;
@@ -117,7 +117,7 @@ suite("hostile texts", (test) => {
       assert.not.match(await messagesOf('"type": "integer", "enum": [1, 18446744073709551615]'), "error");
     });
 
-  test("generated code has the number that a client reads for an integer of an enum, and the comment the int64 of a default", async () => {
+  test("generates the float64 value of an int64 enum, and the exact default in the comment", async () => {
     const { text } = await typesOf(
       "{ type: object, properties: { a: { type: integer, enum: [9223372036854775807, 1], default: 9223372036854775807 } } }",
     );
@@ -126,7 +126,7 @@ suite("hostile texts", (test) => {
     assert.match(text, `a: ${2 ** 63} | 1;`);
   });
 
-  test("the deployed CRD has the very integers of the given one", async () => {
+  test("keeps integers beyond 2^53 exactly in the deployed CRD", async () => {
     const values = ["9007199254740993", "9223372036854775807", "-9223372036854775808"];
     const field = (value: string) =>
       `{ type: integer, default: ${value}, enum: [${values.join(", ")}], example: ${value} }`;
@@ -156,7 +156,7 @@ suite("hostile texts", (test) => {
     assert.match(await deployed(), "default: 9223372036854775806\n");
   });
 
-  test("the problems of one file that are shown are counted, and errors come before warnings", () => {
+  test("limits the diagnostics shown per file to 50, errors first, and counts the others", () => {
     const problem = (line: number, severity: Diagnostic["severity"]): Diagnostic => ({
       ...{ severity, rule: "x", message: "m" },
       position: { file: "a.yaml", line, column: 1 },
@@ -174,7 +174,7 @@ suite("hostile texts", (test) => {
     assert.equal(limitDiagnostics(warnings.slice(0, 50)), { shown: warnings.slice(0, 50), omitted: [] });
   });
 
-  test("a file in which everything is wrong is answered on few lines", async () => {
+  test("prints less than 200 lines for a file with thousands of errors", async () => {
     const keys = Array.from({ length: runs(30_000) }, (_, index) => `a${index % 10}: {}`).join(", ");
     const fields = Array.from({ length: runs(5_000) }, (_, index) => `a${index}: { type: thing }`).join(", ");
     for (const text of [

@@ -14,8 +14,8 @@ async function read(project: string, files: Record<string, string>) {
   return { found: found.map(({ path, kinds }) => ({ path, kinds })), rules: diagnostics.map(({ rule }) => rule) };
 }
 
-suite("the CRDs that a project is to get", (test) => {
-  test("are the files that define a kind; others are passed over with a warning", async () => {
+suite("readNewCrds", (test) => {
+  test("returns the files that define a kind, with a warning for others", async () => {
     const { found, rules } = await read("nowhere", {
       "a/kustomization.yaml": "resources: [page.yaml]\n",
       "page.yaml": text,
@@ -25,7 +25,7 @@ suite("the CRDs that a project is to get", (test) => {
     assert.equal((await read("nowhere", { "a.yaml": "kind: ConfigMap\n" })).rules, ["not-a-crd", "no-crds"]);
   });
 
-  test("have paths of their own, also if their names differ in case alone or are none", async () => {
+  test("assigns unique paths, also to names that differ only in case", async () => {
     const other = (name: string) => text.replaceAll("WebPage", name).replaceAll("webpage", name.toLowerCase());
     const { found } = await read("nowhere", {
       "a/page.yaml": text,
@@ -38,12 +38,12 @@ suite("the CRDs that a project is to get", (test) => {
     );
   });
 
-  test("need a version that is served", async () => {
+  test("rejects a CRD without a served version", async () => {
     const { found, rules } = await read("nowhere", { "a.yaml": text.replace("served: true", "served: false") });
     assert.equal([found, rules], [[], ["no-crds"]]);
   });
 
-  test("define no kind twice, among themselves or with those of the project", async () => {
+  test("rejects a kind that is defined twice, also by the CRDs of the project", async () => {
     assert.equal((await read("nowhere", { "a.yaml": text, "b.yaml": text })).rules, ["duplicate-kind"]);
     await using folder = await createTemporaryFolder();
     await mkdir(join(folder.path, "crds"));

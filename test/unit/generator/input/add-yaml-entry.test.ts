@@ -39,11 +39,11 @@ const CASES: readonly (readonly [before: string, after: string])[] = [
 
 suite("addYamlEntry", (test) => {
   for (const [before, after] of CASES)
-    test(`adds to ${JSON.stringify(before)}`, () => {
+    test(`adds an entry to ${JSON.stringify(before)}`, () => {
       assert.is(addYamlEntry(HEAD + before, entry), HEAD + after);
     });
 
-  test("changes nothing where it would change more than it should", () => {
+  test("changes nothing if the section is shared, not a mapping, or missing", () => {
     for (const spec of [
       "  dependents: &shared\n    web: { resource: v1/Pod }\n  other: *shared\n",
       "  dependents: *missing\n",
@@ -53,7 +53,7 @@ suite("addYamlEntry", (test) => {
     assert.is(addYamlEntry(HEAD, { ...entry, document: "c" }), undefined);
   });
 
-  test("any text that is added keeps every line that was there", () => {
+  test("keeps every comment", () => {
     for (const [before] of CASES) {
       const lines = (addYamlEntry(HEAD + before, entry) ?? "").split(/\r?\n/);
       const comments = (HEAD + before).split(/\r?\n/).flatMap((line) => /#.*$/.exec(line) ?? []);

@@ -41,19 +41,19 @@ const CASES: readonly (readonly [before: string, after: string])[] = [
   ],
 ];
 
-suite("edits of YAML", (test) => {
-  test("a field is set in place, and everything else stays as it is written", () => {
+suite("setYamlField", (test) => {
+  test("sets a field in place and keeps the formatting of everything else", () => {
     for (const [before, after] of CASES) assert.is(setYamlField(HEAD + before, edit), HEAD + after);
   });
 
-  test("only the document of that name is edited", () => {
+  test("edits only the document with the given name", () => {
     const other = "metadata: { name: a }\nspec: { eventSources: { pods: { resource: v1/Pod } } }\n---\n";
     const [[before, after]] = CASES as [(typeof CASES)[number]];
     assert.is(setYamlField(other + HEAD + before, edit), other + HEAD + after);
     assert.is(setYamlField(other, edit), undefined);
   });
 
-  test("a mapping that cannot be edited in place is left alone", () => {
+  test("changes nothing in a mapping that cannot be edited in place", () => {
     for (const spec of [
       "  usual: &usual { resource: v1/Pod }\n  eventSources: { pods: *usual }\n",
       "  eventSources: { pods: null }\n",
@@ -63,7 +63,7 @@ suite("edits of YAML", (test) => {
       assert.is(setYamlField(HEAD + spec, edit), undefined, spec);
   });
 
-  test("JSON stays JSON", () => {
+  test("keeps JSON valid", () => {
     const json = (pods: object) =>
       JSON.stringify({ metadata: { name: "b" }, spec: { eventSources: { pods } } }, undefined, 2);
     for (const before of [{ resource: "v1/Pod" }, { resource: "v1/Pod", cache: "metadata" }]) {
@@ -72,7 +72,7 @@ suite("edits of YAML", (test) => {
     }
   });
 
-  test("texts are quoted where YAML would read them as something else", () => {
+  test("quotes strings that YAML would parse differently", () => {
     const before = `${HEAD}  eventSources: { pods: { resource: v1/Pod } }\n`;
     const labelSelector = setYamlField(before, { ...edit, key: "labelSelector", value: "tier in (a, b),x" });
     assert.match(labelSelector ?? "", /labelSelector: "tier in \(a, b\),x" \}/);

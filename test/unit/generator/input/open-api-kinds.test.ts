@@ -1,8 +1,8 @@
 import { extractKind } from "#generator/read/kinds.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("a kind in an OpenAPI document", (test) => {
-  test("is taken out with its very integers", () => {
+suite("extractKind", (test) => {
+  test("keeps integers beyond 2^53 exactly", () => {
     const kind = { group: "fleet.example.io", version: "v1", kind: "Ship" };
     const text = JSON.stringify({
       openapi: "3.0.0",

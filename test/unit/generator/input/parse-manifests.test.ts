@@ -13,7 +13,7 @@ const problemsOf = (text: string) => parseManifests("a.yaml", text).diagnostics.
 const readByOther = (text: string) => parseYaml("a.yaml", text, { scalars: "kubectl" });
 
 suite("parseManifests", (test) => {
-  test("a mapping or a list as a key is an error at its place, as it is to kubectl", () => {
+  test("rejects a mapping or a list as a key with its position, as kubectl does", () => {
     for (const [text, place] of [
       ["a: 1\n? b: true\n: 1\n", "2:3"],
       ["a: 1\n?   b: true\n", "2:5"],
@@ -34,12 +34,12 @@ suite("parseManifests", (test) => {
       assert.match(problemsOf(text).join(), /yaml-key: a list cannot be a key/, text);
   });
 
-  test("prose and expressions that look like such keys are texts", () => {
+  test("accepts strings that look like such keys", () => {
     for (const text of ["a: |\n  see [1]: there\n", 'a: "see {b}: [c]: there"\n', "a: |\n  b\n  ? has(c) : true\n"])
       assert.equal(problemsOf(text), []);
   });
 
-  test("plain scalars are read as kubectl does", () => {
+  test("reads plain scalars as kubectl does", () => {
     // Recorded from `kubectl label --local -o json`.
     const recorded: [string, unknown][] = [
       ...["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "TRUE"].map((text): [string, unknown] => [
@@ -98,13 +98,13 @@ suite("parseManifests", (test) => {
     }
   });
 
-  test("keys are read as kubectl does", () => {
+  test("reads keys as kubectl does", () => {
     assert.equal(valuesOf("on: a\n2020-01-01: b\n0x10: c\n1.50: d\n"), [
       { true: "a", "2020-01-01": "b", "16": "c", "1.5": "d" },
     ]);
   });
 
-  test("a text in base64 is decoded, and tags of applications are ignored with a warning, as kubectl does", () => {
+  test("decodes !!binary, and ignores custom tags with a warning, as kubectl does", () => {
     const text =
       'a: !!binary aGk=\nb: !!binary |\n  aGVs\n  bG8=\nc: !<tag:yaml.org,2002:binary> ""\n? !!binary ZA==\n: 1\n';
     assert.equal(problemsOf(text), []);
@@ -119,7 +119,7 @@ suite("parseManifests", (test) => {
     ]);
   });
 
-  test("keys that are one in JSON are an error that shows how each is written", () => {
+  test("rejects keys that are equal in JSON, and shows how each is written", () => {
     for (const [first, second] of [
       ["1", "1.0"],
       ["1", "0x1"],
@@ -137,7 +137,7 @@ suite("parseManifests", (test) => {
     }
   });
 
-  test("what kubectl reads otherwise than it looks is a warning with its place", () => {
+  test("warns about scalars that kubectl reads as another type", () => {
     assert.equal(problemsOf('a: "on"\nb:\n  - on\n  - 0755\n  - 1_0\n  - true\n  - 0x1F\n'), [
       'a.yaml:3:5: warning yaml-scalar: kubectl reads "on" as true\n  write true, or put it into quotes if it is a text',
       'a.yaml:4:5: warning yaml-scalar: kubectl reads "0755" as 493\n  write 493, or put it into quotes if it is a text',
@@ -145,7 +145,7 @@ suite("parseManifests", (test) => {
     ]);
   });
 
-  test("a quoted text may go on at the indentation of its key", () => {
+  test("accepts a quoted string that continues at the indentation of its key", () => {
     const text = "spec:\n  single: 'first\n  second\n\n  third'\n  double: \"a\n  b\"\n  after: 1\n";
     const { documents, diagnostics } = parseManifests("a.yaml", text);
     assert.equal(diagnostics, []);
@@ -154,7 +154,7 @@ suite("parseManifests", (test) => {
     assert.equal(documents[0]?.valueAt(["spec", "after"]).position, { file: "a.yaml", line: 2, column: 3 });
   });
 
-  test("errors are those of the parser that knows positions", () => {
+  test("returns the errors of parseYaml", () => {
     for (const text of [
       "a: 1\nb: 2\na: 3\n",
       "a: !secret b\n",
@@ -173,7 +173,7 @@ suite("parseManifests", (test) => {
     }
   });
 
-  test("aliases are followed, and limited", () => {
+  test("resolves aliases up to a limit", () => {
     assert.equal(valuesOf("a: &a { x: 1 }\nb: *a\nc: { <<: *a, z: on }\n"), [
       { a: { x: 1 }, b: { x: 1 }, c: { x: 1, z: true } },
     ]);
@@ -185,13 +185,13 @@ suite("parseManifests", (test) => {
     assert.match(problemsOf(["l0: &l0 [1, 2]", ...levels].join("\n")).join("\n"), /yaml-alias/);
   });
 
-  test("names of JavaScript's own are ordinary keys", () => {
+  test("reads __proto__ and constructor as ordinary keys", () => {
     const [value] = valuesOf("__proto__: { a: 1 }\nconstructor: 2\n");
     assert.equal(Object.keys(value as object), ["__proto__", "constructor"]);
     assert.is(Object.getPrototypeOf(value), Object.prototype);
   });
 
-  test("places are found in every document, empty ones between them", () => {
+  test("finds positions in every document, with empty ones in between", () => {
     const { documents } = parseManifests("a.yaml", "# nothing\n---\n---\na: 1\n---\n---\nb: { c: 2 }\n");
     assert.equal(
       documents.map(({ value }) => value),
@@ -201,7 +201,7 @@ suite("parseManifests", (test) => {
     assert.match(documents[1]?.valueAt(["b", "c"]).path ?? "", /^document \d, b\.c$/);
   });
 
-  test("JSON is read as the parser that knows positions reads it, also in several documents", () => {
+  test("reads JSON like parseYaml, also in several documents", () => {
     const documents = [
       '{"a": "on", "b": [1, 2.5, -1e3, null, true]}',
       '{\n  "c": {"d\\u00e9": "---\\n"}\n}',
@@ -226,13 +226,13 @@ suite("parseManifests", (test) => {
     assert.equal(valuesOf(JSON.stringify({ a: '\\":' })), [{ a: '\\":' }]);
   });
 
-  test("what JSON.parse would pass over is an error in JSON, too", () => {
+  test("rejects duplicate keys, infinite numbers, and lone surrogates in JSON", () => {
     for (const text of ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a" : 2}}', '{"a": 1e400}', '{"a": "\\ud800"}', '{"a": 1'])
       assert.ok(problemsOf(text).length > 0, text);
   });
 
   for (const { name, files } of collections())
-    test(`both parsers read the same from ${name}`, () => {
+    test(`reads the same as parseYaml from ${name}`, () => {
       assert.ok(files.length > 0);
       for (const { file, text } of files) {
         const [ours, other] = [parseManifests(file, text), parseYaml(file, text, { scalars: "kubectl" })];

@@ -6,33 +6,33 @@ const valuesOf = (text: string) => parseYaml("a.yaml", text).documents.map(({ va
 const problemsOf = (text: string) => parseYaml("a.yaml", text).diagnostics.map(formatDiagnostic);
 
 suite("parseYaml", (test) => {
-  test("every document counts, and empty ones do not", () => {
+  test("returns all documents but empty ones", () => {
     assert.equal(valuesOf("---\n# nothing\n---\na: 1\n---\n---\n- b\n...\n"), [{ a: 1 }, ["b"]]);
     assert.equal(valuesOf(""), []);
     assert.equal(valuesOf("# only a comment\n"), []);
     assert.equal(valuesOf("\ufeffa: 1\r\nb: 2\r\n"), [{ a: 1, b: 2 }]);
   });
 
-  test("JSON is YAML, also with tabs", () => {
+  test("reads JSON, also with tabs", () => {
     assert.equal(valuesOf('{\n\t"a": {\n\t\t"b": [1, "x", null, true]\n\t}\n}\n'), [
       { a: { b: [1, "x", null, true] } },
     ]);
   });
 
-  test("words of YAML 1.1 and dates stay texts", () => {
+  test("keeps YAML 1.1 booleans and dates as strings", () => {
     assert.equal(valuesOf("[yes, no, on, off, y, =, 2001-01-01, 0x1F]"), [
       ["yes", "no", "on", "off", "y", "=", "2001-01-01", 31],
     ]);
   });
 
-  test("names of JavaScript's own are ordinary keys", () => {
+  test("reads __proto__ and constructor as ordinary keys", () => {
     const [value] = valuesOf("__proto__: { a: 1 }\nconstructor: 2\nhasOwnProperty: 3\n");
     assert.equal(Object.keys(value as object), ["__proto__", "constructor", "hasOwnProperty"]);
     assert.is(Object.getPrototypeOf(value), Object.prototype);
     assert.is(({} as { a?: number }).a, undefined);
   });
 
-  test("a document with an error is left out, the others are kept", () => {
+  test("omits a document with an error and returns the others", () => {
     const { documents, diagnostics } = parseYaml("a.yaml", "a: [1\n---\nb: 2\n");
     assert.equal(
       documents.map(({ value }) => value),
@@ -42,7 +42,7 @@ suite("parseYaml", (test) => {
     assert.equal(diagnostics[0]?.position?.line, 1);
   });
 
-  test("a key that comes twice is an error that names both places, in any style and in JSON", () => {
+  test("rejects a duplicate key with both positions, in any style and in JSON", () => {
     assert.equal(problemsOf("a:\n  b: 1\n  'b': 2\n"), [
       'a.yaml:3:3: error duplicate-key: key "b" is given twice, first at a.yaml:2:3\n  at a.b\n  keep one of the two',
     ]);
@@ -53,7 +53,7 @@ suite("parseYaml", (test) => {
     ]);
   });
 
-  test("a line that is indented wrongly is named with what is wrong and the indents that it may have", () => {
+  test("reports wrong indentation with the cause and the allowed indents", () => {
     const deep = (line: number, column: number, by: number) => [
       `${line + 1}:${column}: the line is indented deeper than line ${line}, which has a value already`,
       `indent it by ${by} as line ${line}, or put the value of line ${line} into quotes if it goes on here`,
@@ -83,7 +83,7 @@ suite("parseYaml", (test) => {
       ]);
   });
 
-  test("a text that is neither YAML nor JSON is described by its first mistake, and by what to do", () => {
+  test("reports the first syntax error with a hint", () => {
     const entry = "write a blank after the colon or the hyphen, or a colon after the key";
     const json = "JSON has names and texts in double quotes, a comma between two entries, and none after the last";
     const commas = "entries in brackets have commas between them";
@@ -119,7 +119,7 @@ suite("parseYaml", (test) => {
       assert.equal(problemsOf(text), [`a.yaml:${problem.replace(": ", ": error yaml-syntax: ")}\n  ${hint}`]);
   });
 
-  test("what JSON.parse says of a text has its place and one line", () => {
+  test("reports errors of JSON.parse in one line with their position", () => {
     const cases: [text: string, problem: string][] = [
       ['{ "a": [1,\n  ]\n}\n', '2:3: not JSON: unexpected "]"'],
       [`{ "a": [${"1, ".repeat(30)}\n  ],\n  "b": [1]\n}\n`, '2:3: not JSON: unexpected "]"'],
@@ -142,13 +142,13 @@ suite("parseYaml", (test) => {
     }
   });
 
-  test("aliases and merge keys are followed", () => {
+  test("resolves aliases and merge keys", () => {
     assert.equal(valuesOf("a: &a { x: 1 }\nb: *a\nc: { <<: *a, y: 2 }\n"), [
       { a: { x: 1 }, b: { x: 1 }, c: { x: 1, y: 2 } },
     ]);
   });
 
-  test("aliases that refer to nothing, to what contains them or to too much are errors", () => {
+  test("rejects undefined and recursive aliases, and more than 1000", () => {
     assert.equal(problemsOf("a: *b\n"), [
       'a.yaml:1:4: error yaml-alias: "*b" refers to an anchor that is not defined before it',
     ]);
@@ -165,7 +165,7 @@ suite("parseYaml", (test) => {
     assert.match(problemsOf(`a: &a 1\nb: [${"*a,".repeat(1001)}]`).join(), /error yaml-alias: more than 1000 aliases/);
   });
 
-  test("tags of applications are errors at their place", () => {
+  test("rejects custom tags with their position", () => {
     assert.equal(problemsOf("a: 1\nb:   !secondary.x\n"), [
       'a.yaml:2:6: error yaml-tag: "!secondary.x" is read as a YAML tag, which has no meaning here\n' +
         '  put a text that starts with "!" into quotes',

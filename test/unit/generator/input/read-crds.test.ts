@@ -21,7 +21,7 @@ function crdOf(kind: string, schema: object = { type: "object" }): string {
 }
 
 suite("readCrds", (test) => {
-  test("every document and every item of a list counts; other kinds are passed over", () => {
+  test("reads all documents and list items, and ignores other kinds", () => {
     const list = `{"apiVersion": "v1", "kind": "List", "items": [${crdOf("B")}, {"kind": "Secret"}]}`;
     const typed = `{"kind": "CustomResourceDefinitionList", "items": [${crdOf("C")}]}`;
     const { crds, diagnostics, hasDefinitions } = read(
@@ -36,7 +36,7 @@ suite("readCrds", (test) => {
     assert.not(read("kind: Namespace").hasDefinitions);
   });
 
-  test("what is wrong in a file of several documents is said with the number of the document", () => {
+  test("reports errors with the number of the document", () => {
     const { diagnostics } = read(
       ["---", "# nothing", "---", crdOf("A"), "---", "kind: CustomResourceDefinition"].join("\n"),
     );
@@ -46,12 +46,12 @@ suite("readCrds", (test) => {
     );
   });
 
-  test("singular and listKind default to names made of the kind", () => {
+  test("defaults singular and listKind from the kind", () => {
     const [crd] = read(crdOf("WebPage")).crds;
     assert.equal([crd?.singular, crd?.listKind], ["webpage", "WebPageList"]);
   });
 
-  test("an error in an item of a list is at its place", () => {
+  test("reports an error in a list item at its position", () => {
     const list = `kind: List\nitems:\n  - ${crdOf("A")}\n  - ${crdOf("b_c")}\n`;
     const { crds, diagnostics } = read(list);
     assert.is(crds.length, 1);
@@ -61,7 +61,7 @@ suite("readCrds", (test) => {
     );
   });
 
-  test("properties may be called anything, even like keywords", () => {
+  test("accepts any property name, including schema keywords", () => {
     const names = [
       "$ref",
       "definitions",
@@ -88,7 +88,7 @@ suite("readCrds", (test) => {
     assert.equal(Object.keys(schema.properties), ["__proto__"]);
   });
 
-  test("references are errors wherever a schema can be", () => {
+  test("rejects $ref at every place of a schema", () => {
     const bad = { $ref: "file:///etc/passwd" };
     const places = [
       { properties: { a: bad } },
@@ -106,15 +106,15 @@ suite("readCrds", (test) => {
   });
 
   if (hasCorpus)
-    test("CRDs of other projects are read, but for one without a scope", () => {
+    test("accepts the CRDs of other projects, except one without a scope", () => {
       const rejected = listCorpusProjects().flatMap((project) =>
         readCorpusFiles(project).flatMap(({ name, text }) => (read(text).diagnostics.length > 0 ? [name] : [])),
       );
       assert.equal(rejected, ["drivers.crew.example.com~2.yaml"]);
     });
-  else test.skip("CRDs of other projects are read", "there is no collection of them; see CRD_CORPUS");
+  else test.skip("accepts the CRDs of other projects", "there is no collection of them; see CRD_CORPUS");
 
-  test("preserveUnknownFields of v1beta1 is an error that says what v1 has in its place", () => {
+  test("rejects preserveUnknownFields of v1beta1 and names the v1 equivalent", () => {
     const old = crdOf("A").replace('"scope"', '"preserveUnknownFields":true,"scope"');
     const { diagnostics, crds } = read(old);
     assert.equal(crds, []);
@@ -122,7 +122,7 @@ suite("readCrds", (test) => {
     assert.is(diagnostics[0]?.hint, "write x-kubernetes-preserve-unknown-fields: true at the root of the schema");
   });
 
-  test("a schema that never ends is an error", () => {
+  test("rejects a schema that is nested too deeply", () => {
     let schema: object = { type: "string" };
     for (let depth = 0; depth < 150; depth++) schema = { type: "object", properties: { a: schema } };
     assert.match(read(crdOf("A", schema)).diagnostics[0]?.message ?? "", "nested too deeply");

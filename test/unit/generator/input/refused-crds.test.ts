@@ -11,9 +11,9 @@ import { repositoryRoot } from "../../../support/repository.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("a CRD that no API server takes", (test) => {
+suite("invalid CRD", (test) => {
   for (const { name, crd, says } of readRefusedCrds())
-    test(`is reported at its place with the words of the API server: ${name}`, () => {
+    test(`is reported at its position with the message of the API server: ${name}`, () => {
       const text = JSON.stringify(crd, undefined, 2);
       const { crds, diagnostics } = readCrds({ file: "things.json", text });
       const found = [...diagnostics, ...crds.flatMap((each) => each.findProblems())];
@@ -27,7 +27,7 @@ suite("a CRD that no API server takes", (test) => {
     });
 });
 
-suite("what an API server refuses of a CRD", (test) => {
+suite("rule crd-rule", (test) => {
   const createProject = async (primary: string) => {
     const folder = await createTemporaryFolder();
     await mkdir(join(folder.path, "crds"));
@@ -40,28 +40,28 @@ suite("what an API server refuses of a CRD", (test) => {
     ...new Set(diagnostics.filter(({ rule }) => rule === "crd-rule").map(({ severity }) => severity)),
   ];
 
-  test("is an error if the CRD is a primary's, in any of its versions", async () => {
+  test("is an error for any version of the CRD of a primary", async () => {
     for (const primary of ["example.com/v1/Thing", "example.com/v2/Thing"]) {
       await using project = await createProject(primary);
       assert.equal(severitiesOf((await readProject(project.path)).diagnostics), ["error"]);
     }
   });
 
-  test("is a warning if the CRD is another project's", async () => {
+  test("is a warning for the CRD of another project", async () => {
     await using project = await createProject("apps/v1/Deployment");
     const { diagnostics, crds } = await readProject(project.path);
     assert.equal(severitiesOf(diagnostics), ["warning"]);
     assert.is(crds.length, 1);
   });
 
-  test("is an error for types of a file, and a warning for a CRD of a cluster, which has taken it", () => {
+  test("is an error for a CRD file, and a warning for a CRD of a cluster", () => {
     const text = readFileSync(join(repositoryRoot, "fixtures/rejected/crd-rule/crds/things.yaml"), "utf8");
     const found = (file: string) => readCrdFiles({ files: [{ file, text }], diagnostics: [] }).diagnostics;
     assert.equal(severitiesOf(found("things.yaml")), ["error"]);
     assert.equal(severitiesOf(found("<cluster>/things.example.com.yaml")), ["warning"]);
   });
 
-  test("is found once, and remembered with the file", async () => {
+  test("reports the same diagnostics in a second run", async () => {
     await using project = await createProject("example.com/v1/Thing");
     const parts = new RunParts();
     const first = await readProject(project.path, { parts });
@@ -69,15 +69,15 @@ suite("what an API server refuses of a CRD", (test) => {
     assert.equal(second.diagnostics, first.diagnostics);
   });
 
-  test("does not keep diff from comparing with a state that had it", async () => {
+  test("is skipped for the earlier state in a diff", async () => {
     await using before = await createProject("example.com/v1/Thing");
     const { diagnostics } = await readProject(before.path, { checksDefinitions: false });
     assert.equal(severitiesOf(diagnostics), []);
   });
 });
 
-suite("a CRD that an API server takes", (test) => {
-  test("has no problems, whatever its names are", () => {
+suite("valid CRD", (test) => {
+  test("has no diagnostics for any property names", () => {
     const schema = {
       type: "object",
       properties: {
@@ -95,7 +95,7 @@ suite("a CRD that an API server takes", (test) => {
     assert.equal([...diagnostics, ...crds.flatMap((crd) => crd.findProblems())], []);
   });
 
-  test("may have an empty type, as Go programs write it, and a scale path with an index", () => {
+  test("accepts empty types and an index in a scale path", () => {
     const properties = {
       any: { type: "", "x-kubernetes-preserve-unknown-fields": true },
       port: { type: "", "x-kubernetes-int-or-string": true },
@@ -123,7 +123,7 @@ suite("a CRD that an API server takes", (test) => {
     assert.equal(fields.properties.type, { type: "string" });
   });
 
-  test("has its problems at fields whose names have dots and brackets", () => {
+  test("quotes property names in the path of a problem", () => {
     const schema = {
       type: "object",
       properties: {

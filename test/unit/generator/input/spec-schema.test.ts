@@ -29,8 +29,8 @@ function isChoice({ enum: values = [], oneOf = [] }: Node, text: string): boolea
   return (values as unknown[]).includes(text) || (oneOf as Node[]).some(({ const: value }) => value === text);
 }
 
-suite("schema of workflow specs", (test) => {
-  test("a default that a description states is the default of the schema", () => {
+suite("schema of a workflow spec", (test) => {
+  test("has the default that a description mentions", () => {
     const stated = partsOf(schema).flatMap(([path, { description, default: value, ...part }]) => {
       const text = / Default: (\S+)\.$/.exec(String(description))?.[1];
       const isValue = text !== undefined && (/^(true|false|-?[0-9.]+(ms|s|m|h)?)$/.test(text) || isChoice(part, text));
@@ -43,7 +43,7 @@ suite("schema of workflow specs", (test) => {
     );
   });
 
-  test("a name that ends up in code and in paths has an end", () => {
+  test("limits kind and plural to 63 characters", () => {
     const { definitions } = schema as { definitions: { untypedResource: { properties: Record<string, Node> } } };
     const { kind, plural } = definitions.untypedResource.properties;
     for (const [part, letter] of [
@@ -55,7 +55,7 @@ suite("schema of workflow specs", (test) => {
     }
   });
 
-  test("a spec may state every default", () => {
+  test("accepts every default of controller and workflow", () => {
     const [[, spec]] = partsOf(schema).filter(([path]) => path === "/spec") as [[string, Node]];
     const defaultsIn = (list: string) =>
       Object.fromEntries(
@@ -73,7 +73,7 @@ suite("schema of workflow specs", (test) => {
     assert.equal(readWorkflows({ file: "workflow.yaml", text }, checkSpec).diagnostics, []);
   });
 
-  test("the example of the documentation is accepted", () => {
+  test("accepts the example in the README", () => {
     const readme = readFileSync(join(repositoryRoot, "generator/README.md"), "utf8");
     const [, text = ""] = /\n## The workflow spec\n[^]*?```yaml\n([^]*?)```/.exec(readme) ?? [];
     const { workflows, diagnostics } = readWorkflows({ file: "README.md", text }, checkSpec);
@@ -81,7 +81,7 @@ suite("schema of workflow specs", (test) => {
     assert.is(workflows[0]?.dependents.size, 18);
   });
 
-  test("an editor can tell what every field is for", () => {
+  test("describes every field", () => {
     const fields = partsOf(schema).filter(([path]) => !path.endsWith("/items") && !/^\/[a-z]+$/i.test(path));
     assert.ok(fields.length > 30);
     assert.equal(
@@ -90,7 +90,7 @@ suite("schema of workflow specs", (test) => {
     );
   });
 
-  test("every value that can be wrong has words for what is expected", () => {
+  test("has a title for every value that can be invalid", () => {
     const silent = partsOf(schema).filter(([, part]) => {
       return (
         part["title"] === undefined &&
@@ -105,7 +105,7 @@ suite("schema of workflow specs", (test) => {
     );
   });
 
-  test("several documents are several workflows, and numbers are no durations", () => {
+  test("reads several documents as workflows, and rejects a number as duration", () => {
     const head = "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\n";
     const text =
       `${head}metadata: { name: a }\nspec: { primary: v1/Pod }\n---\n` +

@@ -25,38 +25,38 @@ h:
   i:
 `;
 
-  test("keys and values are found by their path", () => {
+  test("finds the position of keys and values by path", () => {
     const document = documentOf(text);
     assert.is(placeOf(document.valueAt(["a", "b", 1, "c"])), "2:17");
     assert.is(placeOf(document.keyAt(["a", "b", 1, "c"])), "2:12");
     assert.is(placeOf(document.valueAt([])), "1:1");
   });
 
-  test("what an alias or a merge stands for is where its anchor is", () => {
+  test("returns the position of the anchor for an alias or a merge", () => {
     const document = documentOf(text);
     assert.is(placeOf(document.valueAt(["g", "e"])), "4:8");
     assert.is(placeOf(document.valueAt(["h", "e"])), "4:8");
   });
 
-  test("what is missing is at the nearest value around it", () => {
+  test("returns the position of the closest parent of a missing value", () => {
     const document = documentOf(text);
     assert.is(placeOf(document.valueAt(["a", "x", "y"])), "2:3");
     assert.is(placeOf(document.keyAt(["h", "i"])), "8:3");
   });
 
-  test("a later document of a file has its own lines", () => {
+  test("counts lines from the start of the file in later documents", () => {
     const [, second] = parseYaml("a.yaml", "a: 1\n---\n\nb: 2\n").documents;
     assert.is(placeOf(second!.valueAt(["b"])), "4:4");
   });
 
-  test("paths are written as in messages of Kubernetes", () => {
+  test("formats paths as Kubernetes does, with long names truncated", () => {
     assert.is(formatPath(["spec", "a-b", 0, "c d", "__proto__"]), 'spec.a-b[0]["c d"].__proto__');
     const long = "x".repeat(20_000);
     assert.is(formatPath(["spec", long, `${long} y`]), `spec.${"x".repeat(100)}….${"x".repeat(100)}…`);
   });
 });
 
-suite("characters of a scalar", (test) => {
+suite("position of a character in a scalar", (test) => {
   const cases: [style: string, text: string][] = [
     ["plain", "when: primary.x === y"],
     ["plain over lines", "when: primary.x\n  === 1\n\n  || y"],
@@ -73,7 +73,7 @@ suite("characters of a scalar", (test) => {
     ["tag and anchor", "when: !!str &a 'y'"],
   ];
   for (const [style, source] of cases)
-    test(`are found in style ${style}`, () => {
+    test(`is found in style ${style}`, () => {
       const document = documentOf(source);
       const value = (document.value as { when: string }).when;
       const { line, column } = document.characterAt(["when"], value.lastIndexOf("y"));
@@ -81,7 +81,7 @@ suite("characters of a scalar", (test) => {
       assert.is(`${line}:${column}`, `${before.length}:${before.at(-1)!.length + 1}`);
     });
 
-  test("are found whatever the text and however it is written", () => {
+  test("is found for any text in any style", () => {
     const words = fc.array(
       fc.constantFrom("a", "bc", "'", '"', "\\", "#", ":", "\n", " ", "\u{1F600}", "é", "{", "- "),
       {

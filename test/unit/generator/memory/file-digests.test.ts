@@ -19,8 +19,8 @@ async function createFile() {
   };
 }
 
-suite("file digests", (test) => {
-  test("a file that is as it was is not read", async () => {
+suite("FileDigests", (test) => {
+  test("does not read an unchanged file", async () => {
     await using file = await createFile();
     const digests = new FileDigests(file.root, { [FILE]: [stampOf(file.stats()), "what it held"] });
     assert.is(digests.digestOf(FILE, file.stats()), "what it held");
@@ -28,16 +28,16 @@ suite("file digests", (test) => {
   });
 
   for (const [title, change] of [
-    ["written with as many bytes and the same time", (path: string) => writeFile(path, "after.")],
+    ["written with the same size and mtime", (path: string) => writeFile(path, "after.")],
     [
-      "replaced by one with as many bytes and the same time",
+      "replaced by one with the same size and mtime",
       async (path: string) => {
         await writeFile(`${path}.new`, "after.");
         await rename(`${path}.new`, path);
       },
     ],
   ] as const)
-    test(`a file that was ${title} is read`, async () => {
+    test(`reads a file that was ${title}`, async () => {
       await using file = await createFile();
       const { atime, mtime } = file.stats();
       const digests = new FileDigests(file.root, { [FILE]: [stampOf(file.stats()), "what it held"] });
@@ -47,7 +47,7 @@ suite("file digests", (test) => {
       assert.is(digests.digestOf(FILE, file.stats()), digestOf("after."));
     });
 
-  test("what a file holds is known from when a further write shows in its times", async () => {
+  test("records a digest only when later writes would change the timestamps of the file", async () => {
     await using file = await createFile();
     const knownAt = (now: number) => {
       const digests = new FileDigests(file.root, {}, () => now);

@@ -44,8 +44,8 @@ async function emitAfter(before: ProjectModel, project: ProjectModel, hasReconci
 const WIRING = ["types", "workflow", "controller"].map((name) => `src/generated/thing/${name}.ts`);
 const DEPLOY = ["rbac", "admission", "kustomization"].map((name) => `deploy/generated/${name}.yaml`);
 
-suite("recalled controllers", (test) => {
-  test("a controller that is as it was is not emitted again, nor is a schema read", async () => {
+suite("recalled controller", (test) => {
+  test("is not emitted again, and no schema is read", async () => {
     const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
     const files = await emitAfter(projectOf(kind), projectOf(unreadKind("a")));
     for (const path of [...WIRING, ...DEPLOY]) assert.is.not(files.get(path)?.digest, undefined, path);
@@ -53,31 +53,31 @@ suite("recalled controllers", (test) => {
 
   const kind = { ...thingOf(schema.properties.spec, { schema }), digest: "a" };
   for (const [what, changed] of Object.entries<ProjectModel>({
-    "its settings": projectOf(kind, { settings: { labelSelector: "app" } }),
-    "its dependents": projectOf(kind, { dependents: [dependentOf("secret", secret)] }),
+    "the settings": projectOf(kind, { settings: { labelSelector: "app" } }),
+    "the dependents": projectOf(kind, { dependents: [dependentOf("secret", secret)] }),
     "the kind of a dependent": projectOf(kind, { dependents: [dependentOf("configMap", secret)] }),
-    "its CRD": projectOf({ ...kind, digest: "b" }),
-    "the name of its CRD": projectOf({ ...kind, plural: "stuff", digest: "b" }),
-    "the name of the package": { ...projectOf(kind), packageName: "other" },
+    "the CRD": projectOf({ ...kind, digest: "b" }),
+    "the plural of the CRD": projectOf({ ...kind, plural: "stuff", digest: "b" }),
+    "the package name": { ...projectOf(kind), packageName: "other" },
   }))
-    test(`a controller is emitted anew after a change of ${what}`, async () => {
+    test(`is emitted again after a change of ${what}`, async () => {
       const files = await emitAfter(projectOf(kind), changed);
       const expected = await emitProject(changed, { hasReconciler: () => false });
       for (const { path, content } of expected.filter(({ owner }) => owner === "generator"))
         if ([...WIRING, ...DEPLOY].includes(path)) assert.is(files.get(path)?.content, content, path);
     });
 
-  test("the rights are not made again after a change of a CRD", async () => {
+  test("keeps its roles after a change of a CRD", async () => {
     const files = await emitAfter(projectOf(kind), projectOf({ ...kind, digest: "b" }));
     for (const path of DEPLOY) assert.is.not(files.get(path)?.digest, undefined, path);
   });
 
-  test("a reconciler that was added is wired", async () => {
+  test("imports a reconciler that was added", async () => {
     const files = await emitAfter(projectOf(kind), projectOf(kind), [false, true]);
     assert.match(files.get("src/generated/thing/controller.ts")?.content ?? "", "import { reconciler }");
   });
 
-  test("a kind that is described without a CRD is looked at in each run", async () => {
+  test("is emitted in every run for a kind without a CRD", async () => {
     const described = { ...thingOf(schema.properties.spec, { schema }), isCustom: false, isDescribed: true };
     const files = await emitAfter(projectOf(described), projectOf(described));
     for (const path of WIRING) assert.is(files.get(path)?.digest, undefined, path);

@@ -21,8 +21,8 @@ async function createSource() {
   return { source: { file: FILE, digest: digestOf(text), readText }, reads };
 }
 
-suite("recalled CRDs", (test) => {
-  test("the text of a file that an earlier run has read is read again only for a schema", async () => {
+suite("recalled CRD", (test) => {
+  test("is read from its file again only for a schema", async () => {
     const first = new RunParts();
     const { source, reads } = await createSource();
     const before = recallCrds(source, first);
@@ -40,7 +40,7 @@ suite("recalled CRDs", (test) => {
     assert.is(reads.count, 2);
   });
 
-  test("a file that is other than when the run began is refused", async () => {
+  test("is rejected if its file has changed since the start of the run", async () => {
     await using folder = await createTemporaryFolder();
     await cp(join(SAMPLE, "crds"), join(folder.path, "crds"), { recursive: true });
     const text = await readFile(join(folder.path, FILE), "utf8");

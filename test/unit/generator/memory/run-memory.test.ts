@@ -65,7 +65,7 @@ function memoryOf(project: string): string {
   return join(project, "node_modules/.cache/gen-operator");
 }
 
-suite("run memory", (declareTest) => {
+suite("incremental generate", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 600_000 });
 
   const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 600_000 });
@@ -74,7 +74,7 @@ suite("run memory", (declareTest) => {
     ["webpage", test],
     ["external", thorough],
   ] as const)
-    declare(`after any edits of ${sample}, a run does what it does without a memory`, async () => {
+    declare(`has the same result as a full run after any edits of ${sample}`, async () => {
       await using original = await createTemporaryFolder();
       const origin = await createSample(sample, original.path);
       const steps = fc.array(fc.record({ edits: fc.array(edit, { maxLength: 2 }), mode }), {
@@ -104,7 +104,7 @@ suite("run memory", (declareTest) => {
       );
     });
 
-  test("warnings are told again though nothing changed, and are errors if asked for", async () => {
+  test("reports the same warnings without changes, and as errors with strict", async () => {
     await using folder = await createTemporaryFolder();
     const project = join(folder.path, "project");
     await cp(join(repositoryRoot, "fixtures/rejected/warning-constant-condition"), project, { recursive: true });
@@ -124,7 +124,7 @@ suite("run memory", (declareTest) => {
     assert.ok(strict.diagnostics.every(({ severity }) => severity === "error"));
   });
 
-  test("an edit that keeps the size and the times of a file is seen", async () => {
+  test("detects an edit that keeps the size and mtime of a file", async () => {
     await using folder = await createTemporaryFolder();
     using _later = advanceClock(3_600_000);
     const project = await createSample("webpage", folder.path);
@@ -148,7 +148,7 @@ suite("run memory", (declareTest) => {
     ["bulk", false, test],
   ] as const)
     declare(
-      `the first run of ${sample} checks the code that it writes, so that the next one loads no compiler`,
+      `checks the generated code in the first run of ${sample}, so that the next run loads no compiler`,
       async () => {
         await using folder = await createTemporaryFolder();
         const project = await createSample(sample, folder.path);
@@ -161,41 +161,38 @@ suite("run memory", (declareTest) => {
       },
     );
 
-  thorough(
-    "the compiler is loaded only if a condition, a type that it sees, or code of the user's has changed",
-    async () => {
-      await using folder = await createTemporaryFolder();
-      const project = await createSample("webpage", folder.path);
-      const edit = async (path: string, from: string, to: string) => {
-        const text = await readFile(join(project, path), "utf8");
-        assert.ok(text.includes(from));
-        await writeFile(join(project, path), text.replace(from, to));
-      };
-      assert.ok(await loadsCompiler(project));
-      await edit("workflow.yaml", "spec:", "# nothing\nspec:");
-      // The places of warnings have moved.
-      assert.ok(await loadsCompiler(project));
-      const crd = "crds/webpages.example.com.yaml";
-      await writeFile(
-        join(project, "crds/other.yaml"),
-        (await readFile(join(project, crd), "utf8")).replaceAll(/(w)eb(p)age/gi, "$1ide$2age"),
-      );
-      await loadsCompiler(project);
-      await edit("crds/other.yaml", "type: string", "type: boolean");
-      assert.not.ok(await loadsCompiler(project));
-      await edit(
-        crd,
-        "The document to serve.\n                  type: string",
-        "What to serve.\n                  type: boolean",
-      );
-      assert.ok(await loadsCompiler(project));
-      await edit("src/webpage/reconciler.ts", "import", "// new\nimport");
-      assert.ok(await loadsCompiler(project));
-      assert.not.ok(await loadsCompiler(project));
-    },
-  );
+  thorough("loads the compiler only after a change of a condition, its types, or user code", async () => {
+    await using folder = await createTemporaryFolder();
+    const project = await createSample("webpage", folder.path);
+    const edit = async (path: string, from: string, to: string) => {
+      const text = await readFile(join(project, path), "utf8");
+      assert.ok(text.includes(from));
+      await writeFile(join(project, path), text.replace(from, to));
+    };
+    assert.ok(await loadsCompiler(project));
+    await edit("workflow.yaml", "spec:", "# nothing\nspec:");
+    // The places of warnings have moved.
+    assert.ok(await loadsCompiler(project));
+    const crd = "crds/webpages.example.com.yaml";
+    await writeFile(
+      join(project, "crds/other.yaml"),
+      (await readFile(join(project, crd), "utf8")).replaceAll(/(w)eb(p)age/gi, "$1ide$2age"),
+    );
+    await loadsCompiler(project);
+    await edit("crds/other.yaml", "type: string", "type: boolean");
+    assert.not.ok(await loadsCompiler(project));
+    await edit(
+      crd,
+      "The document to serve.\n                  type: string",
+      "What to serve.\n                  type: boolean",
+    );
+    assert.ok(await loadsCompiler(project));
+    await edit("src/webpage/reconciler.ts", "import", "// new\nimport");
+    assert.ok(await loadsCompiler(project));
+    assert.not.ok(await loadsCompiler(project));
+  });
 
-  test("a condition sees the type that the user's code declares now", async () => {
+  test("checks a condition with the types that the user code declares now", async () => {
     await using folder = await createTemporaryFolder();
     const project = await createSample("external", folder.path);
     const spec = join(project, "workflow.yaml");
@@ -218,7 +215,7 @@ suite("run memory", (declareTest) => {
     assert.not.match((await messages()).join("\n"), /isLive/);
   });
 
-  test("a project that has not changed for a while is not read", async () => {
+  test("records digests of all inputs and generated files once they are old enough", async () => {
     await using folder = await createTemporaryFolder();
     const project = await createSample("webpage", folder.path);
     await generate({ project });
@@ -235,7 +232,7 @@ suite("run memory", (declareTest) => {
     );
   });
 
-  test("a project without package.json and node_modules gets no folder for a memory", async () => {
+  test("creates no cache folder without package.json and node_modules", async () => {
     await using folder = await createTemporaryFolder();
     const project = await createSample("webpage", folder.path);
     await rm(join(project, "package.json"));
@@ -243,7 +240,7 @@ suite("run memory", (declareTest) => {
     assert.not.ok(existsSync(join(project, "node_modules")));
   });
 
-  test("a check remembers nothing in a project that has no memory yet", async () => {
+  test("creates no cache folder in a check", async () => {
     await using folder = await createTemporaryFolder();
     const project = await createSample("webpage", folder.path);
     await rm(memoryOf(project), { recursive: true, force: true });

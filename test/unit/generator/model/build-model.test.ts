@@ -39,7 +39,7 @@ async function controllerOf(spec: Parameters<typeof build>[0]): Promise<Controll
 }
 
 suite("buildModel", (test) => {
-  test("a primary is a version of a CRD, stored or not, or a built-in kind", async () => {
+  test("accepts any CRD version or a built-in kind as primary", async () => {
     assert.is((await controllerOf({ primary: "net.example.com/v1/Gateway" })).primary.version, "v1");
     const old = await controllerOf({ primary: "net.example.com/v1beta2/Gateway" });
     assert.is(old.primary.deprecationWarning, "net.example.com/v1beta2 Gateway is deprecated");
@@ -47,7 +47,7 @@ suite("buildModel", (test) => {
     assert.is((await controllerOf({})).primary.plural, "deployments");
   });
 
-  test("every version of every CRD is a resource, and of the built-in kinds those that are used", async () => {
+  test("contains every CRD version, and the built-in kinds in use", async () => {
     const { model } = await build({ dependents: "{ a: { resource: v1/ConfigMap } }" });
     assert.equal(
       model?.resources.map(({ group, version, kind }) => `${group}/${version}/${kind}`),
@@ -65,7 +65,7 @@ suite("buildModel", (test) => {
     assert.is(model?.controllers[0]?.primary, model?.resources[1]);
   });
 
-  test("dependents are in an order of creation and know all that they wait for", async () => {
+  test("sorts dependents by dependencies and resolves transitive ones", async () => {
     const { dependents } = await controllerOf({
       dependents:
         "{ c: { resource: v1/Service, dependsOn: [b, a] }, a: { resource: v1/ConfigMap }, b: { resource: v1/Service, dependsOn: [a] }, " +
@@ -82,7 +82,7 @@ suite("buildModel", (test) => {
     );
   });
 
-  test("a flag that is false is the same as none", async () => {
+  test("treats false flags as absent", async () => {
     const dependentsOf = async (flag: string) => {
       const { dependents } = await controllerOf({
         dependents:
@@ -95,7 +95,7 @@ suite("buildModel", (test) => {
     assert.equal(await dependentsOf("false"), await dependentsOf(""));
   });
 
-  test("settings hold exactly what is stated, durations in milliseconds", async () => {
+  test("contains only the given settings, with durations in milliseconds", async () => {
     assert.equal((await controllerOf({})).settings, {});
     assert.equal((await controllerOf({ controller: "{ namespaces: all }" })).settings, {});
     const controller =
@@ -119,7 +119,7 @@ suite("buildModel", (test) => {
     });
   });
 
-  test("settings that are the default anyway are not stated", async () => {
+  test("omits settings equal to their default", async () => {
     const stated =
       "{ namespaces: current, fieldSelector: metadata.name=a, onAllEvents: true, generationAware: false, defaultFilters: false, " +
       "serverSideApply: false, maxConcurrentReconciles: 3 }";
@@ -136,7 +136,7 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({ controller: usual })).settings, {});
   });
 
-  test("event sources keep their order and are tagged by where their resources come from", async () => {
+  test("keeps the order of event sources and determines their kind", async () => {
     const { eventSources } = await controllerOf({
       eventSources:
         "{ pods: { resource: v1/Pod, mapping: { label: { name: a/b } }, cache: { paths: [status.phase, metadata.labels] } }, " +
@@ -173,7 +173,7 @@ suite("buildModel", (test) => {
     ]);
   });
 
-  test("a filter sees the names of its kind of change", async () => {
+  test("determines the names that a filter uses", async () => {
     const controller = "{ filters: { onUpdate: { when: object !== old }, generic: { function: isWanted } } }";
     const { filters } = await controllerOf({ controller });
     const { onUpdate } = filters;
@@ -181,7 +181,7 @@ suite("buildModel", (test) => {
     assert.equal(filters.generic, { kind: "function", name: "isWanted" });
   });
 
-  test("conditions are tagged by what decides them, with the place of an expression", async () => {
+  test("determines the kind of a condition, and the position of an expression", async () => {
     const { dependents } = await controllerOf({
       dependents:
         "{ a: { resource: net.example.com/v1/Gateway, deletion: ordered, activationCondition: crdPresent, " +
@@ -197,7 +197,7 @@ suite("buildModel", (test) => {
     assert.equal(when?.kind === "when" ? [when.names, when.position.line] : [], [["primary"], 7]);
   });
 
-  test("built-in conditions state what they are about", async () => {
+  test("passes arguments to built-in conditions", async () => {
     const { dependents } = await controllerOf({
       dependents:
         "{ a: { resource: v1/Pod, readyPostcondition: { condition: { type: Ready } } }, " +
@@ -212,7 +212,7 @@ suite("buildModel", (test) => {
     );
   });
 
-  test("items wait in the order of creation, and nobody waits for all of them", async () => {
+  test("sorts bulk dependents by itemsDependOn without a dependency on all items", async () => {
     const { dependents } = await controllerOf({
       dependents:
         "{ b: { resource: v1/Service, bulk: { maxConcurrency: 2 }, itemsDependOn: [a] }, a: { resource: v1/ConfigMap, bulk: true } }",
@@ -226,7 +226,7 @@ suite("buildModel", (test) => {
     );
   });
 
-  test("options that are the default anyway are not stated, and durations are in milliseconds", async () => {
+  test("omits options equal to their default, with durations in milliseconds", async () => {
     const { dependents } = await controllerOf({
       dependents:
         "{ a: { resource: v1/Service, mode: managed, existing: refuse, serverSideApply: true, deletion: garbageCollected }, " +
@@ -245,7 +245,7 @@ suite("buildModel", (test) => {
     });
   });
 
-  test("external dependents know where their resources are found and what can be done with them", async () => {
+  test("determines the source, state, and capabilities of external dependents", async () => {
     const { dependents } = await controllerOf({
       primary: "v1/PersistentVolumeClaim",
       dependents:
@@ -273,7 +273,7 @@ suite("buildModel", (test) => {
     );
   });
 
-  test("a workflow has what is stated, and kinds without schemas are no resources of the project", async () => {
+  test("contains the workflow settings and removed dependents, and no untyped kinds in resources", async () => {
     const widget = "{ apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }";
     const { model, diagnostics } = await build({
       dependents: `{ a: { resource: ${widget} }, b: { resource: ${widget}, mode: createOnly } }`,
@@ -307,7 +307,7 @@ suite("buildModel", (test) => {
     );
   });
 
-  test("a namespace that is the only one of the controller may hold what a primary owns", async () => {
+  test("accepts a dependent in another namespace only if it is the single namespace of the controller", async () => {
     const dependents = "{ a: { resource: v1/ConfigMap, namespace: home } }";
     const rules = async (controller: string) =>
       (await build({ dependents, controller })).diagnostics.map(({ rule }) => rule);

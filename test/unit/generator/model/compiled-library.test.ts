@@ -8,8 +8,8 @@ import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 
 const LOADER = new URL(import.meta.resolve("#generator/model/typescript.js")).href;
 
-suite("compiled libraries", (test) => {
-  test("what was compiled of a library is used by the next process", async () => {
+suite("compiled library", (test) => {
+  test("is not written again by the next process", async () => {
     await using installed = await installLibrary();
     const { run, codeFile } = installed;
     assert.is(await run(), "42");
@@ -19,7 +19,7 @@ suite("compiled libraries", (test) => {
     assert.equal({ ino, mtimeMs }, { ino: stored.ino, mtimeMs: stored.mtimeMs });
   });
 
-  test("compiled code that is damaged is replaced", async () => {
+  test("is replaced if damaged", async () => {
     await using installed = await installLibrary();
     const { run, codeFile } = installed;
     await run();
@@ -35,7 +35,7 @@ suite("compiled libraries", (test) => {
     assert.is(await run(), "42");
   });
 
-  test("compiled code of another text of the same length is not run", async () => {
+  test("is not used for another text of the same length", async () => {
     await using installed = await installLibrary();
     const { run, library } = installed;
     await run();
@@ -43,7 +43,7 @@ suite("compiled libraries", (test) => {
     assert.is(await run(), "43");
   });
 
-  test("a library is loaded where no code can be kept", async () => {
+  test("is loaded without a cache if the cache folder cannot be written", async () => {
     await using installed = await installLibrary();
     const { run, folder, codeFile } = installed;
     await writeFile(join(folder, "node_modules/.cache"), "");

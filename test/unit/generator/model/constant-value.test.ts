@@ -1,7 +1,7 @@
 import { constantValueOf } from "#generator/model/expression.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("what an expression always comes to", (test) => {
+suite("constantValueOf", (test) => {
   const cases: readonly (readonly [text: string, absent: readonly string[], expected: unknown])[] = [
     ["true", [], true],
     [" (\n false\n) ", [], false],
@@ -25,7 +25,7 @@ suite("what an expression always comes to", (test) => {
     ["(secondary.a ?? secondary.b) !== undefined", ["secondary.a", "secondary.b"], false],
   ];
   for (const [text, absent, expected] of cases)
-    test(`${JSON.stringify(text)} is ${JSON.stringify(expected)} without ${absent.join() || "anything absent"}`, () => {
+    test(`returns ${JSON.stringify(expected)} for ${JSON.stringify(text)} if ${absent.join() || "nothing"} is absent`, () => {
       assert.equal(constantValueOf(text, new Set(absent)), { value: expected });
     });
 
@@ -47,7 +47,7 @@ suite("what an expression always comes to", (test) => {
     ["this is no expression", []],
   ];
   for (const [text, absent] of open)
-    test(`${JSON.stringify(text)} may be anything without ${absent.join() || "anything absent"}`, () => {
+    test(`returns undefined for ${JSON.stringify(text)} if ${absent.join() || "nothing"} is absent`, () => {
       assert.is(constantValueOf(text, new Set(absent)), undefined);
     });
 });

@@ -14,11 +14,11 @@ const acyclic = fc.array(fc.array(fc.nat(), { maxLength: 4 }), { maxLength: 12 }
 });
 
 suite("dependency graph", (test) => {
-  test("names come after those they depend on, otherwise in the order given", () => {
+  test("sorts names after their dependencies, otherwise in the given order", () => {
     assert.equal(sortGraph(graphOf({ d: ["b"], c: [], b: [], a: ["d"] })), ["c", "b", "d", "a"]);
   });
 
-  test("any graph without a cycle is sorted, and has no cycle", () => {
+  test("sorts every acyclic graph and finds no cycle in it", () => {
     fc.assert(
       fc.property(acyclic, (graph) => {
         const sorted = sortGraph(graph);
@@ -30,7 +30,7 @@ suite("dependency graph", (test) => {
     );
   });
 
-  test("a cycle that is closed in any graph is found, and is one", () => {
+  test("finds the cycle that an added edge closes", () => {
     fc.assert(
       fc.property(acyclic, fc.nat(), fc.nat(), (graph, first, second) => {
         const names = [...graph.keys()];
@@ -49,7 +49,7 @@ suite("dependency graph", (test) => {
     );
   });
 
-  test("separate cycles are found each, a shortest path through each", () => {
+  test("finds a shortest cycle for each separate one", () => {
     const graph = graphOf({ a: ["b", "c"], b: ["c"], c: ["a"], x: ["y", "a"], y: ["x"], z: ["z"] });
     assert.equal(findCycles(graph), [
       ["a", "c", "a"],
@@ -58,7 +58,7 @@ suite("dependency graph", (test) => {
     ]);
   });
 
-  test("names that are not in the graph are passed over", () => {
+  test("ignores names that are not in the graph", () => {
     const graph = graphOf({ a: ["nothing"] });
     assert.equal(sortGraph(graph), ["a"]);
     assert.equal(findCycles(graph), []);

@@ -16,8 +16,8 @@ function problemIn(text: string): ParsedExpression & { kind: "problem" } {
   return parsed;
 }
 
-suite("expressions of conditions", (test) => {
-  test("the names that are used are those that are meant, in one order", () => {
+suite("condition expression", (test) => {
+  test("returns the global names it uses in a fixed order", () => {
     assert.equal(namesIn("context.retry.attempt > 0 && primary.spec.a === 1"), ["primary", "context"]);
     assert.equal(namesIn("true"), []);
     assert.equal(namesIn("secondary.primary?.context !== undefined"), ["secondary"]);
@@ -30,12 +30,12 @@ suite("expressions of conditions", (test) => {
     assert.equal(namesIn("`${context.retry.attempt}` === '0'"), ["context"]);
   });
 
-  test("comments, line ends and brackets in texts are no way out", () => {
+  test("accepts comments, line breaks, and brackets in strings", () => {
     for (const text of ["true // )", "true /* ) */", "')' === ')'", "`)` === /\\)/.source", "\n  true\n", "(true)"])
       assert.is(parse(text).kind, "expression", text);
   });
 
-  test("whatever leaves the expression is rejected", () => {
+  test("rejects text that is not a single expression", () => {
     const texts = [
       "true); process.exit(); (true",
       "true;",
@@ -60,7 +60,7 @@ suite("expressions of conditions", (test) => {
     for (const text of texts) problemIn(text);
   });
 
-  test("what changes something, waits or loads code is rejected", () => {
+  test("rejects assignments, await, import, this, and function bodies", () => {
     const texts = [
       "primary.spec.a = true",
       "primary.spec.a += 1",
@@ -86,7 +86,7 @@ suite("expressions of conditions", (test) => {
     for (const text of texts) assert.match(problemIn(text).message, /^an expression cannot /, text);
   });
 
-  test("a problem is at its character, and never outside of the text", () => {
+  test("reports an error at its offset within the text", () => {
     assert.is(problemIn("primary.a === && b").offset, "primary.a === ".length);
     assert.is(problemIn("true && (primary.a").offset, "true && (primary.a".length);
     assert.is(problemIn("a && (b = 1)").offset, "a && (".length);

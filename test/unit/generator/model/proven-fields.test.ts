@@ -130,15 +130,15 @@ function holds({ path, without = [], equals }: ProvenField, primary: object): bo
   return without.every((each) => (each === "falsy" ? Boolean(value) : value !== (each === "null" ? null : undefined)));
 }
 
-suite("what a condition proves of the primary", (test) => {
+suite("provenFieldsOf", (test) => {
   for (const [expression, ...words] of PROVEN)
-    test(`${expression} proves ${words.join("; ")}`, () => assert.equal(wordsOf(expression), words));
+    test(`returns for ${expression}: ${words.join("; ")}`, () => assert.equal(wordsOf(expression), words));
 
-  test("what is negated, an alternative, or about something else proves nothing", () => {
+  test("returns nothing for negations, alternatives, and other subjects", () => {
     for (const expression of UNPROVEN) assert.equal(wordsOf(expression), [], expression);
   });
 
-  test("whatever the expression: what it proves holds for each primary for which it is true", () => {
+  test("returns only fields that hold for every primary for which a random condition is true", () => {
     let proofs = 0;
     fc.assert(
       fc.property(expressions, primaries, (expression, primary) => {

@@ -11,8 +11,8 @@ const properties = {
   type: text,
 };
 
-suite("schemas of conditions", (test) => {
-  test("take those of the runtime if they have all their fields and need no other", () => {
+suite("takesStatusCondition", (test) => {
+  test("accepts schemas of conditions with all fields of the runtime's type and no other required field", () => {
     const { observedGeneration: _generation, ...withoutGeneration } = properties;
     const cases: [schema: { readonly [key: string]: unknown }, isTaken: boolean][] = [
       [{ properties, required: ["lastTransitionTime", "message", "reason", "status", "type"] }, true],

@@ -6,12 +6,12 @@ import { assert, suite } from "../../../support/suite.js";
 const compiler = loadLibrary("typescript");
 
 suite("doc comment", (test) => {
-  test("no description ends the comment or starts a tag", () => {
+  test("escapes comment ends and tags in descriptions", () => {
     const lines = descriptionLinesOf("ends */ here\r\n@daily is a schedule\r  @weekly too\u2028{@link x}\ttab");
     assert.equal(lines, ["ends *\\/ here", "\\@daily is a schedule", "  \\@weekly too", "{\\@link x}  tab"]);
   });
 
-  test("any description leaves one declaration and no tag behind", () => {
+  test("contains no code and no unexpected tags for any description", () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -33,7 +33,7 @@ suite("doc comment", (test) => {
     );
   });
 
-  test("what the schema demands is told in tags", () => {
+  test("has tags for the constraints of the schema", () => {
     const lines = docLinesOf(
       {
         description: "Deprecated: use other.",
@@ -61,24 +61,24 @@ suite("doc comment", (test) => {
     ]);
   });
 
-  test("a default that the API server does not fill in is not told", () => {
+  test("omits a default that the API server does not apply", () => {
     assert.equal(docLinesOf({ type: "integer", default: 0 }, undefined), []);
   });
 
-  test("no line ends with a space, also where prose is wrapped at two of them", () => {
+  test("has no trailing spaces, also where prose wraps", () => {
     const lines = descriptionLinesOf(`${"word ".repeat(21)} ${"other ".repeat(20)}`);
     assert.ok(lines.length > 1);
     for (const line of lines) assert.is(line, line.trimEnd());
   });
 
-  test("prose is wrapped, fenced code is not", () => {
+  test("wraps prose but not fenced code", () => {
     const long = "word ".repeat(60).trim();
     const lines = descriptionLinesOf(`${long}\n\`\`\`\n${long}\n\`\`\``);
     assert.is(lines.filter((line) => line.length > 110).length, 1);
     assert.is(lines.slice(0, -3).join(" "), long);
   });
 
-  test("a schema without a description gets no comment", () => {
+  test("is omitted without a description", () => {
     assert.is(renderDoc(docLinesOf({ type: "string" }, undefined)), "");
     assert.is(renderDoc(docLinesOf({ description: " \n " }, undefined)), "");
   });

@@ -210,11 +210,11 @@ async function emit(folder: string, changed: { readonly [path: string]: string }
   return emitted;
 }
 
-suite("emitted dependents", (declareTest) => {
+suite("emitProject with dependents", (declareTest) => {
   // Compilers take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
-  test("every kind of dependent is wired as it is stated, and compiles with its stubs", async () => {
+  test("emits every kind of dependent as in the spec, and compiles with its stubs", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const textOf = (path: string) => emitted.find((file) => file.path === path)?.content ?? "";
@@ -326,7 +326,7 @@ suite("emitted dependents", (declareTest) => {
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
   });
 
-  test("a stub whose answer only its author knows throws until it is filled in", async () => {
+  test("emits stubs that throw where only the author knows the result", async () => {
     await using folder = await createTemporaryFolder();
     const stubs = (await emit(folder.path)).filter(({ path }) => path.startsWith("src/shop/"));
     const text = stubs.map(({ content }) => content).join("\n");
@@ -348,7 +348,7 @@ suite("emitted dependents", (declareTest) => {
       assert.not.match(content, /=> (?:true|false|\[\]|\{\}|new Map\(\)|desired)[,;]/, path);
   });
 
-  test("what a condition finds is typed in the result of the workflow", async () => {
+  test("types the details of conditions in the workflow result", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const conditions = `
@@ -382,7 +382,7 @@ suite("emitted dependents", (declareTest) => {
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
   });
 
-  test("a function of an external dependent that is wrong, or not there, is an error at its line and column", async () => {
+  test("causes compiler errors in the user's file for wrong or missing functions of external dependents", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const stubOf = (name: string) => new RegExp(`${name}: \\(\\) => \\{[^}]*\\},`);

@@ -81,7 +81,7 @@ async function compileAll(
   return compileProject(folder.path, compilers.at(-1)?.command ?? "");
 }
 
-suite("emitted project", (declareTest) => {
+suite("emitProject", (declareTest) => {
   // Compilers take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
   const thorough = (title: string, body: () => unknown) => declareTest.thorough(title, body, { timeoutMs: 60_000 });
@@ -90,7 +90,7 @@ suite("emitted project", (declareTest) => {
   const job = builtinResource("batch", "v1", "Job");
   const other = thingOf(spec, { kind: "Thing", group: "other.example.com" });
 
-  test("states every setting and every kind of condition, and compiles", async () => {
+  test("emits every setting and every kind of condition, and compiles", async () => {
     const model = controllerOf(
       thing,
       [
@@ -151,7 +151,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(model), "");
   });
 
-  test("states event sources, filters and their functions, and compiles", async () => {
+  test("emits event sources, filters, and their functions, and compiles", async () => {
     const when = (expression: string, names: ExpressionModel["names"]): ExpressionModel => ({
       kind: "when",
       ...{ expression, names, position },
@@ -215,7 +215,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(project), "");
   });
 
-  test("two controllers of one kind have names of their own", async () => {
+  test("emits unique names for two controllers of one kind", async () => {
     const model = controllerOf(thing, [dependentOf("configMap", configMap)]);
     const controllers = ["one", "two"].map((name) => ({ ...(model.controllers[0] as ControllerModel), name }));
     const project = { ...model, controllers };
@@ -223,12 +223,12 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(project), "");
   });
 
-  thorough("a primary without dependents, status or spec compiles", async () => {
+  thorough("compiles for a primary without dependents, status, and spec", async () => {
     const bare = thingOf({}, { schema: { type: "object" }, scope: "Cluster", kind: "ConfigMap" });
     assert.is(await compile(controllerOf(bare, [])), "");
   });
 
-  test("a reconciler writes the status of its schema, with a subresource or without, and may leave out what has a default", async () => {
+  test("accepts a status without defaulted fields, with and without a status subresource", async () => {
     const status = { type: "object", required: ["phase"], properties: { phase: { type: "string", default: "New" } } };
     const withDefault = thingOf(spec, {
       schema: { type: "object", properties: { status } },
@@ -258,7 +258,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compileAll(models, Object.fromEntries(written)), "");
   });
 
-  thorough("kinds that are named like types of the runtime or of JavaScript compile", async () => {
+  thorough("compiles for kinds that are named like types of the runtime or of JavaScript", async () => {
     const kinds = ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial", "Omit"];
     const runtimeKinds = ["ResourceDefinition", "Condition", "ObjectMeta", "ConfigMapCondition"];
     const models = [...kinds, ...runtimeKinds].map((kind): [string, ProjectModel] => {
@@ -268,7 +268,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compileAll(new Map(models)), "");
   });
 
-  thorough("dependents whose names are words of the language, or of the test of a project, compile", async () => {
+  thorough("compiles for dependents that are named like keywords or names in the project's test", async () => {
     const words = [
       "class",
       "delete",
@@ -288,7 +288,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compileAll(new Map(models)), "");
   });
 
-  test("a stub of a kind with required fields has values of their types, and says so if there are none", async () => {
+  test("emits stubs with values for required fields, or with an error if there are none", async () => {
     const tree: RawSchema = {
       type: "object",
       required: ["child"],
@@ -310,7 +310,7 @@ suite("emitted project", (declareTest) => {
     assert.match(await contentOf(other, "src/thing/dependents/endless.ts"), /throw new Error\(.fill in/);
   });
 
-  thorough("no two workloads have the same labels, and a Service selects the one that it waits for", async () => {
+  thorough("emits distinct labels for workloads, and a Service that selects the workload it depends on", async () => {
     const deployment = builtinResource("apps", "v1", "Deployment");
     const model = controllerOf(thing, [
       dependentOf("web", deployment),
@@ -327,7 +327,7 @@ suite("emitted project", (declareTest) => {
       );
   });
 
-  thorough("every stub template compiles for its kind", async () => {
+  thorough("compiles the stub template of every kind", async () => {
     const kinds = [
       ["apps", "v1", "Deployment"],
       ["apps", "v1", "StatefulSet"],
@@ -348,7 +348,7 @@ suite("emitted project", (declareTest) => {
     assert.is(await compile(controllerOf(thing, dependents)), "");
   });
 
-  test("generated files import nothing of the runtime but what the contract lists", async () => {
+  test("imports only the names of the runtime that the contract lists", async () => {
     const files = await emitProject(controllerOf(thing, [dependentOf("configMap", configMap)]));
     const allowed = new Set<string>([...runtimeValues, ...runtimeTypes]);
     for (const { content, owner, path } of files.filter((file) => file.owner === "generator"))
@@ -362,7 +362,7 @@ suite("emitted project", (declareTest) => {
           assert.ok(allowed.has(name), `${owner} ${path}: ${name}`);
   });
 
-  test("a reconciler is wired if there is one, and written only where nothing would happen without it", async () => {
+  test("imports an existing reconciler, and emits one only if the controller does nothing without it", async () => {
     const path = "src/thing/reconciler.ts";
     const dependents = [dependentOf("configMap", configMap)];
     const reconcilerIn = async (model: ProjectModel, hasReconciler: boolean) => {

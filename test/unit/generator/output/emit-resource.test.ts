@@ -36,9 +36,9 @@ const field: fc.Arbitrary<RawSchema> = fc.oneof(
   }),
 );
 
-suite("emitted resource", (test) => {
+suite("emitResources", (test) => {
   test(
-    "has the same statements whatever the texts of the schema are",
+    "emits the same statements for any text in the schema",
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.dictionary(hostile, field, { maxKeys: 5, noNullPrototype: true }), async (properties) => {
@@ -77,7 +77,7 @@ suite("emitted resource", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test("states the paths of the subresource scale as prettier lays them out", async () => {
+  test("emits the paths of the scale subresource in prettier's layout", async () => {
     for (const name of ["replicas", "aFieldWithANameThatIsLongEnoughToNeedLinesOfItsOwn"]) {
       const scale = {
         specReplicasPath: `.spec.${name}`,
@@ -92,7 +92,7 @@ suite("emitted resource", (test) => {
     }
   });
 
-  test("two files that differ only in case are refused", () => {
+  test("rejects two files whose names differ only in case", () => {
     const kinds = [thingOf({}, { kind: "HTTPRoute" }), thingOf({}, { kind: "HttpRoute" })];
     assert.throws(
       () => emitResources(kinds),

@@ -18,7 +18,7 @@ suite("generated class", (test) => {
     assert.is(Object.getPrototypeOf(page), Object.prototype);
   });
 
-  test("tells its kind from others", () => {
+  test("recognizes objects of its kind", () => {
     const page: unknown = WebPage.create({ metadata, spec: { html: "x" } });
     assert.equal(
       [WebPage.is(page), ConfigMap.is(page), WebPage.is(null), WebPage.is({ kind: "WebPage" })],
@@ -26,7 +26,7 @@ suite("generated class", (test) => {
     );
   });
 
-  test("parses what is valid and names every path of what is not", () => {
+  test("parses valid objects and reports every invalid path", () => {
     const valid = WebPage.create({ metadata, spec: { html: "x", resources: { cpu: 1 } } });
     assert.is(WebPage.parse(valid), valid);
     const wrong = {
@@ -44,7 +44,7 @@ suite("generated class", (test) => {
     );
   });
 
-  test("knows of its kind what the runtime needs", () => {
+  test("has a definition with the facts that the runtime needs", () => {
     const { schema: _schema, ...facts } = WebPage.definition;
     assert.equal(facts, {
       group: "example.com",

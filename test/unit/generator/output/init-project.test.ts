@@ -14,7 +14,7 @@ const crd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example
 const definitionText = readFileSync(crd, "utf8");
 
 suite("init", (test) => {
-  test("makes a package with everything but what is generated", async () => {
+  test("creates a package with all files but the generated ones", async () => {
     await using folder = await createTemporaryFolder();
     const directory = join(folder.path, "My Operator");
     const { created, kept } = await initProject({ directory, crdFiles: await readNewCrdFiles(crd) });
@@ -62,7 +62,7 @@ suite("init", (test) => {
     });
   });
 
-  test("a kind whose name no controller can have gets a controller of another name", async () => {
+  test("adds a suffix to a controller name that is reserved", async () => {
     await using folder = await createTemporaryFolder();
     const kinds = ["Con", "Generated", "Page"];
     const text = kinds.map((kind) => definitionText.replaceAll("WebPage", kind)).join("---\n");
@@ -76,7 +76,7 @@ suite("init", (test) => {
     );
   });
 
-  test("no placeholder is left in any file", async () => {
+  test("leaves no placeholder in any file", async () => {
     await using folder = await createTemporaryFolder();
     const { created } = await initProject({
       directory: folder.path,
@@ -86,7 +86,7 @@ suite("init", (test) => {
     for (const path of created) assert.not.match(await readFile(join(folder.path, path), "utf8"), /__\w+__/, path);
   });
 
-  test("the operator is called like its package, also if that was there before and is scoped", async () => {
+  test("names the operator after an existing, scoped package", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "package.json"), '{ "name": "@acme/page_operator" }');
     await initProject({ directory: folder.path, crdFiles: await readNewCrdFiles(crd), name: "other" });
@@ -97,7 +97,7 @@ suite("init", (test) => {
     );
   });
 
-  test("a second run changes nothing", async () => {
+  test("changes nothing in a second run", async () => {
     await using folder = await createTemporaryFolder();
     const { created } = await initProject({ directory: folder.path, crdFiles: await readNewCrdFiles(crd) });
     await writeFile(join(folder.path, "workflow.yaml"), "# mine\n");
@@ -108,7 +108,7 @@ suite("init", (test) => {
     assert.is(await readFile(join(folder.path, "workflow.yaml"), "utf8"), "# mine\n");
   });
 
-  test("a cluster-scoped kind says where its dependents live", async () => {
+  test("sets the namespace of dependents for a cluster-scoped kind", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(folder.path, "cluster.yaml");
     await writeFile(file, (await readFile(crd, "utf8")).replace("scope: Namespaced", "scope: Cluster"));
@@ -121,8 +121,8 @@ suite("init", (test) => {
   });
 });
 
-suite("merged package", (test) => {
-  test("has what was missing, and keeps what was there", () => {
+suite("mergePackage", (test) => {
+  test("adds missing fields and keeps existing ones", () => {
     const existing = JSON.stringify(
       { name: "mine", engines: {}, scripts: { build: "make" }, devDependencies: { a: "1" } },
       undefined,
@@ -148,7 +148,7 @@ suite("merged package", (test) => {
     assert.match(text, /^\{\n {4}"name"/);
   });
 
-  test("that is complete is not changed", () => {
+  test("adds nothing to a complete package", () => {
     const text = JSON.stringify({ type: "module", engines: {}, scripts: { a: "b" } });
     assert.equal(mergePackage(text, text).added, []);
   });

@@ -56,13 +56,13 @@ function linesOf(path: string): string[] {
   return (emit().get(path) ?? "").split("\n").map((line) => line.trim());
 }
 
-suite("the package of built-in kinds", (test) => {
-  test("has a module for each group and version that a kind needs", () => {
+suite("package of built-in kinds", (test) => {
+  test("has a module for each required group and version", () => {
     const modules = [...emit().keys()].filter((path) => !path.endsWith(".schema.ts"));
     assert.equal(modules, ["src/core/v1.ts", "src/forests.k8s.io/v1.ts", "src/meta/v1.ts"]);
   });
 
-  test("has every definition once, and imports it where another module needs it", () => {
+  test("has each used definition once and imports it in other modules", () => {
     const lines = linesOf("src/forests.k8s.io/v1.ts");
     for (const line of [
       'import type { Soil, SoilInput } from "../core/v1.js";',
@@ -77,7 +77,7 @@ suite("the package of built-in kinds", (test) => {
     assert.not.match(emit().get("src/core/v1.ts") ?? "", /Unused/);
   });
 
-  test("has a type of its own for what a writer may leave out, in whichever module it is", () => {
+  test("has input types without defaulted fields, also across modules", () => {
     const forests = emit().get("src/forests.k8s.io/v1.ts") ?? "";
     assert.match(emit().get("src/core/v1.ts") ?? "", /export interface SoilInput \{/);
     assert.match(forests, /export interface TreeSpecInput extends Omit<\s*TreeSpec,/);
@@ -85,7 +85,7 @@ suite("the package of built-in kinds", (test) => {
       assert.ok(linesOf("src/forests.k8s.io/v1.ts").includes(line), line);
   });
 
-  test("tells a kind from the definition of its name in a template, whose apiVersion and kind may be left out", () => {
+  test("distinguishes a kind from its embedded template, which needs no apiVersion and kind", () => {
     const lines = linesOf("src/forests.k8s.io/v1.ts");
     for (const line of [
       "export class Tree {",
@@ -95,7 +95,7 @@ suite("the package of built-in kinds", (test) => {
       assert.ok(lines.includes(line), line);
   });
 
-  test("gives the runtime the schema of each definition once, and a kind all that it refers to", () => {
+  test("exports the schema of each definition once, and references all definitions of a kind", () => {
     const own = emit().get("src/forests.k8s.io/v1.schema.ts") ?? "";
     assert.match(own, /^import \{ Soil \} from "\.\.\/core\/v1\.schema\.js";$/m);
     assert.match(own, /^import \{ LabelSelector, ObjectMeta \} from "\.\.\/meta\/v1\.schema\.js";$/m);
@@ -103,7 +103,7 @@ suite("the package of built-in kinds", (test) => {
     assert.match(own, /definitions: \{ LabelSelector, ObjectMeta, Soil, Tree, TreeSpec \},?\s+\};/);
   });
 
-  test("has what the API server says of a kind, a definition and a field", () => {
+  test("has doc comments for kinds, definitions, and fields", () => {
     const described = describe(definitions, {
       [`${API}.forests.v1.TreeSpec`]: { "": "What a tree is.", soil: "Where it stands.", other: "Nothing." },
     });
@@ -113,7 +113,7 @@ suite("the package of built-in kinds", (test) => {
     assert.not.match(text, /Nothing/);
   });
 
-  test("promises a uid of each kind whose objects the API server stores, and of no other", () => {
+  test("requires a uid only for kinds that the API server stores", () => {
     const discovered = readData("generator/data/kubernetes-1.36-discovery.json") as readonly DiscoveredGroup[];
     const wrong = discovered.flatMap(({ group, version, resources }) => {
       const file = join(repositoryRoot, `kinds/src/${group || "core"}/${version}.ts`);
@@ -127,7 +127,7 @@ suite("the package of built-in kinds", (test) => {
     assert.equal(wrong, []);
   });
 
-  test("refuses a schema with fields outside of a definition, and two definitions of one name in a kind", () => {
+  test("rejects inline objects, and two definitions of one name", () => {
     const inline = kindOf("Tree", { schema: objectOf({ spec: objectOf({ a: text }) }) });
     assert.throws(() => emit([inline]), /TreeSpec has fields of its own, and is no definition/);
     const both = new Map([...definitions, [`${API}.core.v1.TreeSpec`, objectOf({ a: text })]]);

@@ -26,7 +26,7 @@ suite("naming", (test) => {
     { given: "CSIDriver", kebab: "csi-driver", camel: "csiDriver", pascal: "CSIDriver" },
   ];
   for (const { given, kebab, camel, pascal } of cases)
-    test(`${given} is ${kebab}, ${camel} and ${pascal}`, () => {
+    test(`converts ${given} to ${kebab}, ${camel}, and ${pascal}`, () => {
       assert.equal([kebabCase(given), camelCase(given), pascalCase(given)], [kebab, camel, pascal]);
     });
 
@@ -39,9 +39,9 @@ suite("naming", (test) => {
     { given: `${"long-".repeat(10)}name`, want: "long-long-long-long-long-long-long-long-long-long" },
   ];
   for (const { given, want } of operators)
-    test(`the operator of the package ${given} is called ${want}`, () => assert.is(operatorNameOf(given), want));
+    test(`derives operator ${want} from package ${given}`, () => assert.is(operatorNameOf(given), want));
 
-  test("a name that is taken or too long gets a hash of its path", () => {
+  test("adds a hash of the path to a name that is taken or too long", () => {
     const names = new NameAllocator(["Taken"]);
     assert.is(names.allocate("Free", ["a"]), "Free");
     assert.match(names.allocate("Taken", ["b"]), /^Taken_[0-9a-f]{8}$/);
@@ -50,7 +50,7 @@ suite("naming", (test) => {
     assert.is.not(names.allocate("L".repeat(150), ["d"]), long);
   });
 
-  test("a kind keeps its name unless groups or versions share it", () => {
+  test("uses the kind as name, unless groups or versions share it", () => {
     const kinds = [
       thingOf({}, { kind: "Gateway", group: "networking.istio.io" }),
       thingOf({}, { kind: "Gateway", group: "gateway.networking.k8s.io" }),
@@ -64,7 +64,7 @@ suite("naming", (test) => {
     );
   });
 
-  test("a primary keeps the name of its kind when a dependent of another group has it, too", () => {
+  test("keeps the kind as name of the primary if a dependent of another group has the same kind", () => {
     const own = thingOf({}, { kind: "Service", group: "serving.example.com", version: "v1" });
     const core = thingOf({}, { kind: "Service", group: "", version: "v1", isCustom: false });
     const old = thingOf({}, { kind: "Service", group: "serving.example.com", version: "v1beta1", isStorage: false });
@@ -82,7 +82,7 @@ suite("naming", (test) => {
     assert.equal(namesWith([own, core]), both, "no primary");
   });
 
-  test("a version keeps the name of the kind while a controller has it as its primary, whichever is stored", () => {
+  test("keeps the kind as name of the version that a controller uses as primary", () => {
     const old = thingOf({}, { kind: "Thing", version: "v1", isStorage: true });
     const other = thingOf({}, { kind: "Thing", version: "v1beta1", isStorage: false });
     const namesWith = (...primaries: readonly ResourceModel[]) => {

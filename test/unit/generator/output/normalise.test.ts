@@ -6,132 +6,144 @@ const text: RawSchema = { type: "string" };
 
 const types: readonly { title: string; given: RawSchema; want: string }[] = [
   {
-    title: "a number or text: anyOf and flag",
+    title: "is IntOrString for anyOf with x-kubernetes-int-or-string",
     given: { anyOf: [{ type: "integer" }, { type: "string" }], "x-kubernetes-int-or-string": true },
     want: "IntOrString;",
   },
   {
-    title: "a number or text: allOf",
+    title: "is IntOrString for anyOf within allOf",
     given: { allOf: [{ anyOf: [{ type: "integer" }, { type: "string" }] }], "x-kubernetes-int-or-string": true },
     want: "IntOrString;",
   },
-  { title: "a number or text: flag alone", given: { "x-kubernetes-int-or-string": true }, want: "IntOrString;" },
-  { title: "a number or text: format", given: { type: "string", format: "int-or-string" }, want: "IntOrString;" },
   {
-    title: "numbers or texts in lists and maps",
+    title: "is IntOrString for x-kubernetes-int-or-string alone",
+    given: { "x-kubernetes-int-or-string": true },
+    want: "IntOrString;",
+  },
+  {
+    title: "is IntOrString for format int-or-string",
+    given: { type: "string", format: "int-or-string" },
+    want: "IntOrString;",
+  },
+  {
+    title: "is IntOrString in lists and maps",
     given: { type: "array", items: { type: "object", additionalProperties: { "x-kubernetes-int-or-string": true } } },
     want: "readonly { readonly [key: string]: IntOrString }[];",
   },
   {
-    title: "a nullable number or text",
+    title: "is IntOrString or null if nullable",
     given: { "x-kubernetes-int-or-string": true, nullable: true },
     want: "IntOrString | null;",
   },
   {
-    title: "a list of nullable references",
+    title: "is a list of IntOrString or null for nullable items",
     given: { type: "array", items: { "x-kubernetes-int-or-string": true, nullable: true } },
     want: "readonly (IntOrString | null)[];",
   },
-  { title: "anything", given: { "x-kubernetes-preserve-unknown-fields": true }, want: "unknown;" },
-  { title: "an empty schema", given: {}, want: "unknown;" },
   {
-    title: "an object of which nothing is said",
+    title: "is unknown with x-kubernetes-preserve-unknown-fields",
+    given: { "x-kubernetes-preserve-unknown-fields": true },
+    want: "unknown;",
+  },
+  { title: "is unknown for an empty schema", given: {}, want: "unknown;" },
+  {
+    title: "is an empty object for type object alone",
     given: { type: "object" },
     want: "{ readonly [key: string]: never };",
   },
   {
-    title: "an object that allows no fields",
+    title: "is an empty object for additionalProperties: false",
     given: { type: "object", additionalProperties: false },
     want: "{ readonly [key: string]: never };",
   },
   {
-    title: "an object that keeps unknown fields",
+    title: "is a map of unknown for an object that preserves unknown fields",
     given: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     want: "{ readonly [key: string]: unknown };",
   },
   {
-    title: "an object of anything",
+    title: "is a map of unknown for additionalProperties: true",
     given: { type: "object", additionalProperties: true },
     want: "{ readonly [key: string]: unknown };",
   },
   {
-    title: "an object of any values",
+    title: "is a map of unknown for additionalProperties: {}",
     given: { type: "object", additionalProperties: {} },
     want: "{ readonly [key: string]: unknown };",
   },
   {
-    title: "a map",
+    title: "is a map for additionalProperties with a type",
     given: { type: "object", additionalProperties: text },
     want: "{ readonly [key: string]: string };",
   },
   {
-    title: "a map of maps",
+    title: "is a map of maps for nested additionalProperties",
     given: { type: "object", additionalProperties: { type: "object", additionalProperties: { type: "integer" } } },
     want: "{ readonly [key: string]: { readonly [key: string]: number } };",
   },
-  { title: "a list without items", given: { type: "array" }, want: "readonly unknown[];" },
+  { title: "is a list of unknown without items", given: { type: "array" }, want: "readonly unknown[];" },
   {
-    title: "a list of lists",
+    title: "is a list of lists for nested items",
     given: { type: "array", items: { type: "array", items: text } },
     want: "readonly (readonly string[])[];",
   },
   {
-    title: "a list of nullable texts",
+    title: "is a list of strings or null for nullable items",
     given: { type: "array", items: { type: "string", nullable: true } },
     want: "readonly (string | null)[];",
   },
   {
-    title: "a list of limited length, which is no tuple",
+    title: "is a list, not a tuple, with minItems and maxItems",
     given: { type: "array", minItems: 1, maxItems: 3, items: text },
     want: "readonly string[];",
   },
   {
-    title: "a nullable list",
+    title: "is a list or null if nullable",
     given: { type: "array", nullable: true, items: text },
     want: "readonly string[] | null;",
   },
   {
-    title: "an enum with the empty text",
+    title: "is a union of enum values, including the empty string",
     given: { type: "string", enum: ["A", "", "a", 'q"\\'] },
     want: `"A" | "" | "a" | 'q"\\\\';`,
   },
-  { title: "an enum of one value", given: { type: "string", enum: ["only"] }, want: '"only";' },
+  { title: "is a literal for an enum of one value", given: { type: "string", enum: ["only"] }, want: '"only";' },
   {
-    title: "an enum of numbers, some negative",
+    title: "is a union of unique numbers for an integer enum",
     given: { type: "integer", enum: [-2, -1, 0, 301, 301] },
     want: "-2 | -1 | 0 | 301;",
   },
-  { title: "an enum of booleans", given: { type: "boolean", enum: [true] }, want: "true;" },
+  { title: "is a literal for a boolean enum", given: { type: "boolean", enum: [true] }, want: "true;" },
   {
-    title: "a nullable enum, for which the API server refuses null",
+    title: "excludes null for a nullable enum without null, which the API server rejects",
     given: { type: "string", enum: ["a", "b"], nullable: true },
     want: '"a" | "b";',
   },
   {
-    title: "a nullable enum that has null",
+    title: "excludes null for a nullable enum that contains null",
     given: { type: "string", enum: ["a", "b", null], nullable: true },
     want: '"a" | "b";',
   },
   {
-    title: "a list of an enum",
+    title: "is a list of a union for items with an enum",
     given: { type: "array", items: { type: "string", enum: ["a", "b"] } },
     want: 'readonly ("a" | "b")[];',
   },
   {
-    title: "an enum value of another type, which can never be valid",
+    title: "excludes enum values of another type",
     given: { type: "integer", enum: [1, "injected"] },
     want: "1;",
   },
   {
-    title: "an enum of objects",
+    title: "is an empty object for an enum of objects",
     given: { type: "object", enum: [{ a: 1 }] },
     want: "{ readonly [key: string]: never };",
   },
-  { title: "a time, which is text", given: { type: "string", format: "date-time" }, want: "string;" },
-  { title: "a nullable text", given: { type: "string", nullable: true }, want: "string | null;" },
-  { title: "a long integer", given: { type: "integer", format: "int64" }, want: "number;" },
+  { title: "is string for date-time", given: { type: "string", format: "date-time" }, want: "string;" },
+  { title: "is string or null if nullable", given: { type: "string", nullable: true }, want: "string | null;" },
+  { title: "is number for int64", given: { type: "integer", format: "int64" }, want: "number;" },
   {
-    title: "branches that only narrow",
+    title: "ignores branches that only narrow the type",
     given: {
       type: "string",
       anyOf: [{ pattern: "a" }, { pattern: "b" }],
@@ -142,7 +154,7 @@ const types: readonly { title: string; given: RawSchema; want: string }[] = [
   },
 ];
 
-suite("types of fields", (test) => {
+suite("type of a field", (test) => {
   for (const { title, given, want } of types)
     test(title, async () => {
       const printed = await printField(given);
@@ -150,10 +162,10 @@ suite("types of fields", (test) => {
     });
 });
 
-suite("types of objects", (test) => {
+suite("type of an object", (test) => {
   const lines = (printed: string) => printed.split("\n").map((line) => line.trim());
 
-  test("a field that has a default is always there for readers, required or not", async () => {
+  test("has fields with defaults as required for readers", async () => {
     const printed = await printSpec({
       type: "object",
       required: ["a"],
@@ -163,7 +175,7 @@ suite("types of objects", (test) => {
     assert.ok(lines(printed).includes("readonly b: string;"));
   });
 
-  test("branches that demand fields do not open or close the type", async () => {
+  test("ignores required fields in anyOf branches", async () => {
     const printed = await printSpec({
       type: "object",
       properties: { a: text, b: text },
@@ -178,7 +190,7 @@ suite("types of objects", (test) => {
     ]);
   });
 
-  test("an object with fields that keeps unknown ones has an index signature", async () => {
+  test("has an index signature if it preserves unknown fields", async () => {
     const printed = await printSpec({
       type: "object",
       properties: { a: text },
@@ -188,7 +200,7 @@ suite("types of objects", (test) => {
     assert.ok(lines(printed).includes("readonly a?: string | undefined;"));
   });
 
-  test("an embedded resource has apiVersion and kind, and may have metadata", async () => {
+  test("has apiVersion, kind, and optional metadata for an embedded resource", async () => {
     const printed = await printSpec({
       type: "object",
       "x-kubernetes-embedded-resource": true,
@@ -203,7 +215,7 @@ suite("types of objects", (test) => {
       assert.ok(lines(printed).includes(line), line);
   });
 
-  test("fields named like keywords of schemas are fields", async () => {
+  test("has fields that are named like schema keywords", async () => {
     const names = [
       "type",
       "enum",
@@ -230,7 +242,7 @@ suite("types of objects", (test) => {
       );
   });
 
-  test("fields with the names of inherited members do not reject ordinary literals", async () => {
+  test("has fields named like Object members as unknown, so that literals are accepted", async () => {
     const properties = JSON.parse(
       '{"hasOwnProperty":{"type":"string"},"toString":{"type":"string"},"constructor":{"type":"object","properties":{"a":{"type":"string"}}},"__proto__":{"type":"string"}}',
     ) as RawSchema;
@@ -244,7 +256,7 @@ suite("types of objects", (test) => {
       assert.ok(lines(printed).includes(line), `${line}\n${printed}`);
   });
 
-  test("names that are no identifiers are quoted and kept", async () => {
+  test("quotes names that are not identifiers", async () => {
     const properties = { "foo-bar": text, "3scale": text, "two words": text, class: text, fooBar: text, naïve: text };
     const printed = await printSpec({ type: "object", properties });
     for (const key of ['"foo-bar"', '"3scale"', '"two words"', "class", "fooBar"])
@@ -252,7 +264,7 @@ suite("types of objects", (test) => {
     assert.match(printed, /na(ï|\\u00EF)ve"?\?: string/);
   });
 
-  test("nested types are named by their path, and alike paths do not collide", async () => {
+  test("names nested types by their path, with a hash on collision", async () => {
     const object = { type: "object", properties: { a: text } };
     const printed = await printSpec({
       type: "object",
@@ -269,7 +281,7 @@ suite("types of objects", (test) => {
     assert.equal(names.slice(3), ["ThingSpecListItem", "ThingSpecMapValue"]);
   });
 
-  test("a name never exceeds 100 characters and stays when unrelated fields are added", async () => {
+  test("limits names to 100 characters, which do not change when other fields are added", async () => {
     const nest = (depth: number, leaf: RawSchema): RawSchema =>
       depth === 0 ? leaf : { type: "object", properties: { [`level${depth}OfNesting`]: nest(depth - 1, leaf) } };
     const leaf = { type: "object", properties: { a: text } };
@@ -285,7 +297,7 @@ suite("types of objects", (test) => {
     );
   });
 
-  test("a list of conditions has the runtime's type only if the schema is exactly that of metav1.Condition", async () => {
+  test("uses StatusCondition only for a schema equal to metav1.Condition", async () => {
     const properties = {
       type: text,
       status: { type: "string", enum: ["True", "False", "Unknown"] },

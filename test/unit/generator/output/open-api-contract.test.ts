@@ -6,7 +6,7 @@ import { printSpec } from "../../../support/projects/print-shapes.js";
 // What openapi-typescript makes of a schema, which nothing of ours prints by it any more: facts for whoever compares our types with its types.
 // It exports transformSchemaObject and does not document its context.
 suite("openapi-typescript", (test) => {
-  test("has the version that the generator is written for", () => {
+  test("has version 7.13.0 and exports transformSchemaObject", () => {
     const { version } = JSON.parse(
       readFileSync(
         new URL(import.meta.resolve("openapi-typescript")).pathname.replace(/dist\/.*$/, "package.json"),
@@ -17,7 +17,7 @@ suite("openapi-typescript", (test) => {
     assert.type(transformSchemaObject, "function");
   });
 
-  test("prints the fields of an object in the order of the schema, each once", async () => {
+  test("prints each field once in the order of the schema", async () => {
     const names = ["zeta", "alpha", "10", "mid-dle", "2", "hasOwnProperty"];
     const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
     const printed = await printSpec({ type: "object", properties });
@@ -32,7 +32,7 @@ suite("openapi-typescript", (test) => {
     );
   });
 
-  test("calls the hook for a marked field, item and map value", async () => {
+  test("calls the hook for marked fields, items, and map values", async () => {
     const object = { type: "object", properties: { a: { type: "string" } } };
     const printed = await printSpec({
       type: "object",
@@ -47,7 +47,7 @@ suite("openapi-typescript", (test) => {
     assert.match(printed, /requestBody\?: \{ readonly \[key: string\]: ThingSpecRequestBodyValue \} \|/);
   });
 
-  test("says of a field with a default that it is always there, whatever its name", async () => {
+  test("prints fields with a default as required, whatever their name", async () => {
     const printed = await printSpec({
       type: "object",
       properties: { parameters: { type: "string", default: "x" }, other: { type: "string", default: "x" } },

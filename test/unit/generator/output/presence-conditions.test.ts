@@ -38,9 +38,9 @@ const ALL = [
   `  services: { resource: v1/Service, activationCondition: { not: { crdPresent: { of: ${ROUTE} } } } }`,
 ];
 
-suite("crdPresent in a spec", (test) => {
+suite("crdPresent", (test) => {
   test(
-    "may be about another kind, may be negated, may activate an event source, and compiles",
+    "compiles for another kind, negated, and as activation of an event source",
     async () => {
       const { model, problems } = await modelOf(ALL);
       if (model === undefined) throw new Error(problems.join("\n"));
@@ -64,7 +64,7 @@ suite("crdPresent in a spec", (test) => {
     { timeoutMs: 60_000 },
   );
 
-  test("grants to watch the definition of the kind that it is about, and of no other", async () => {
+  test("grants list and watch on the CRD of its kind only", async () => {
     const { model } = await modelOf(ALL);
     const granted = model!.controllers
       .flatMap(controllerGrants)
@@ -99,22 +99,22 @@ suite("crdPresent in a spec", (test) => {
       /unknown-kind.*\n.*spec\.eventSources\.a\.activationCondition\.not\.crdPresent\.of/,
     ],
     [
-      "a kind of Kubernetes, which is always there",
+      "a built-in kind, which is always present",
       ["dependents: { a: { resource: v1/ConfigMap, activationCondition: { not: { crdPresent: { of: v1/Pod } } } } }"],
       /constant-condition: not: crdPresent never holds: v1\/Pod is a kind of Kubernetes/,
     ],
     [
-      "a readyPostcondition",
+      "its use in a readyPostcondition",
       [`dependents: { a: { resource: v1/ConfigMap, readyPostcondition: { not: { crdPresent: { of: ${ROUTE} } } } } }`],
       /builtin-condition/,
     ],
     [
-      "a negation of another condition",
+      "the negation of another condition",
       ["dependents: { a: { resource: v1/ConfigMap, reconcilePrecondition: { not: ready } } }"],
       /expected crdPresent, or crdPresent with its argument of, found "ready"/,
     ],
     [
-      "another condition of an event source",
+      "another condition in an event source",
       ["eventSources: { a: { resource: v1/Pod, activationCondition: ready } }"],
       /expected crdPresent, or one of crdPresent and not with its argument, found "ready"/,
     ],

@@ -63,20 +63,20 @@ const joins = (length: number): Graph => {
   );
 };
 
-suite("types of what dependents see", (test) => {
+suite("type of secondaries", (test) => {
   for (const [name, graphOf, declare] of [
     ["chain", chain, test.thorough],
     ["layers", layers, test],
     ["joins", joins, test.thorough],
   ] as const)
-    declare(`grow with the nodes and edges of the graph: ${name}`, async () => {
+    declare(`grows linearly with the nodes and edges of the graph: ${name}`, async () => {
       const [small, large] = await Promise.all([50, 200].map((count) => shareOf(graphOf(count))));
       if (small === undefined || large === undefined) throw new Error("nothing was measured");
       assert.ok(large.lines <= small.lines * 1.05, `lines: ${small.lines} for each of 50, ${large.lines} of 200`);
       assert.ok(large.characters <= small.characters * 1.1, `${small.characters} and ${large.characters} characters`);
     });
 
-  test("a reduced cache changes no type of a dependent or of the reconciler", async () => {
+  test("is the same for dependents and the reconciler with a reduced cache", async () => {
     const [full, reduced] = await Promise.all([typesWith({ kind: "full" }), typesWith({ kind: "metadata" })]);
     const isOfMaps = (line: string) =>
       /^import type|^  [A-Z]\w+,$| MapsResource =|"maps"|ThingSources|KeepsLess|Kept/.test(line);
@@ -88,7 +88,7 @@ suite("types of what dependents see", (test) => {
   });
 
   test(
-    "have all that a dependent waits for, and the rest as possibly undefined",
+    "includes all dependencies, and others as possibly undefined",
     async () => {
       await using folder = await createTemporaryFolder();
       const graph = [[], [0], [0], [1, 2], [], [3, 4], [2], [6, 5], [8], [4, 7]].map((edges, index) =>

@@ -8,8 +8,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const text: RawSchema = { type: "string" };
 
-suite("input view", (test) => {
-  test("has a type of its own only for what contains a field with a default", () => {
+suite("input type", (test) => {
+  test("exists only for types that contain a field with a default", () => {
     const withDefault = { type: "object", required: ["a"], properties: { a: { type: "string", default: "x" } } };
     const plain = { type: "object", required: ["a"], properties: { a: text } };
     const { names, shapes, root } = inputViewOf(
@@ -35,11 +35,11 @@ function nameHash(name: string | undefined): string {
   return name?.split("_")[1] ?? "";
 }
 
-suite("the file of a class", (test) => {
+suite("class file", (test) => {
   const importsOf = (spec: RawSchema) =>
     /^import \{ parseResource \}.*$/m.exec(emitResource(thingOf(spec))[0]?.content ?? "")?.[0];
 
-  test("imports the evaluator of rules only if the schema has a rule somewhere", () => {
+  test("imports the CEL evaluator only if the schema contains a rule", () => {
     const ruled = { ...text, "x-kubernetes-validations": [{ rule: "self != ''" }] };
     const cel = 'import { parseResource } from "@gen-operator/runtime/cel";';
     assert.is(importsOf(text), undefined);
@@ -48,12 +48,12 @@ suite("the file of a class", (test) => {
   });
 });
 
-suite("duplicates", (test) => {
+suite("duplicate type", (test) => {
   const shapesOf = (spec: RawSchema) => normaliseSchema(thingOf(spec)).shapes;
   const leaf = { type: "object", properties: { a: text } };
   const pair = { type: "object", properties: { leaf } };
 
-  test("are found from the leaves up, and every path keeps a name", () => {
+  test("is found from the leaves up, with a name for every path", () => {
     const duplicates = findDuplicates(shapesOf({ type: "object", properties: { one: pair, two: pair } }));
     assert.equal(
       [...duplicates],
@@ -64,14 +64,14 @@ suite("duplicates", (test) => {
     );
   });
 
-  test("differ if a description does", () => {
+  test("differs if its description differs", () => {
     const other = { type: "object", properties: { a: { ...text, description: "Else." } } };
     assert.is(findDuplicates(shapesOf({ type: "object", properties: { one: leaf, two: other } })).size, 0);
   });
 });
 
 suite("runtime schema", (test) => {
-  test("has the types of the fields and their alternatives, and no descriptions", () => {
+  test("has the types and alternatives of fields without descriptions", () => {
     const spec = {
       description: "Words.",
       type: "object",
@@ -87,7 +87,7 @@ suite("runtime schema", (test) => {
     });
   });
 
-  test("keeps of a rule what parse reads", () => {
+  test("keeps the parts of a rule that parse needs", () => {
     const rule = { rule: "self != ''", message: "is empty", fieldPath: ".name", optionalOldSelf: true };
     const spec = {
       type: "string",
@@ -102,7 +102,7 @@ suite("runtime schema", (test) => {
     });
   });
 
-  test("keeps the types and keys of lists, atomic maps and defaults, which matching needs", () => {
+  test("keeps list types and keys, atomic maps, and defaults", () => {
     const spec = {
       type: "array",
       "x-kubernetes-list-type": "map",
@@ -116,7 +116,7 @@ suite("runtime schema", (test) => {
     assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], spec);
   });
 
-  test("has one spelling for a number or text", () => {
+  test("normalizes int-or-string", () => {
     const spec = {
       anyOf: [{ type: "integer" }, { type: "string" }],
       "x-kubernetes-int-or-string": true,
@@ -128,7 +128,7 @@ suite("runtime schema", (test) => {
     });
   });
 
-  test("of a built-in kind names its definitions, drops Go's zero values and keeps real defaults", () => {
+  test("references the definitions of a built-in kind, and drops Go's zero values as defaults", () => {
     const { definitions, properties } = buildRuntimeSchema(builtinResource("apps", "v1", "Deployment"));
     assert.equal(properties?.["metadata"], { type: "object" });
     assert.equal(properties?.["spec"], { $ref: "DeploymentSpec" });
@@ -147,7 +147,7 @@ suite("runtime schema", (test) => {
 suite("minimal value", (test) => {
   const schemaOf = (spec: RawSchema, rest: Partial<ResourceModel> = {}) => buildRuntimeSchema(thingOf(spec, rest));
 
-  test("has the required fields that have no default, and the smallest values", () => {
+  test("has the required fields without default, with the smallest values", () => {
     const schema = schemaOf({
       type: "object",
       required: ["text", "list", "choice", "count", "flag", "port", "defaulted"],
@@ -166,7 +166,7 @@ suite("minimal value", (test) => {
     assert.equal(minimalFieldsOf(spec), { text: "xx", list: [{ a: "" }], choice: "b", count: 3, flag: false, port: 0 });
   });
 
-  test("does not exist for a required field that contains itself", () => {
+  test("is undefined for a required field that contains itself", () => {
     const ref = { $ref: "#/components/schemas/a.Tree" };
     const definitions = new Map<string, RawSchema>([
       ["a.Tree", { type: "object", required: ["child"], properties: { child: ref } }],
@@ -176,7 +176,7 @@ suite("minimal value", (test) => {
     assert.is(minimalValueOf({ $ref: "Tree" }, schema), undefined);
   });
 
-  test("meets the patterns that fields usually have, and is short where it cannot", () => {
+  test("matches common patterns, and is empty for others", () => {
     const textOf = (pattern: string, more = {}) => minimalValueOf({ type: "string", pattern, ...more });
     assert.is(textOf("^(\\d+(e\\d+)?|\\d+(\\.\\d+)?(e\\d+)?[EPTGMK]i?)$"), "1");
     assert.is(textOf("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), "x");

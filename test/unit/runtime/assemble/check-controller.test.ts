@@ -16,7 +16,7 @@ function definitionOf(settings: Partial<ControllerDefinition> = {}): ControllerD
 const role = builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole");
 const readOnly = { mode: "readOnly", desired: undefined as never } as const;
 
-suite("check of a controller", (test) => {
+suite("controller validation", (test) => {
   const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
     [
       { finalizer: "cleanup", workflow: { ...workflowOf([]), primary: builtinDefinition("v1", "Service") } },
@@ -191,14 +191,14 @@ suite("check of a controller", (test) => {
     ],
   ];
   for (const [settings, message] of refused)
-    test(`says what is wrong: ${message}`, () => {
+    test(`rejects a definition: ${message}`, () => {
       assert.throws(
         () => checkController(definitionOf(settings)),
         (error: Error) => error.message.startsWith('controller "page" ') && error.message.includes(message),
       );
     });
 
-  test("what can work passes", () => {
+  test("accepts valid definitions", () => {
     const accepted: Partial<ControllerDefinition>[] = [
       {},
       { finalizer: "example.com/cleanup" },
@@ -239,7 +239,7 @@ suite("check of a controller", (test) => {
 suite("finalizer of a controller", (test) => {
   const withOrdered = workflowOf([dependentOf("a", { deletion: "ordered" })]);
 
-  test("it is there for a cleanup, and for dependents that are deleted in order (R18)", () => {
+  test("is needed for a cleanup function and for dependents with deletion: ordered (R18)", () => {
     assert.is(finalizerOf(definitionOf()), undefined);
     assert.is(finalizerOf(definitionOf({ reconciler: { reconcile } })), undefined);
     assert.is(finalizerOf(definitionOf({ workflow: workflowOf([dependentOf("a")]) })), undefined);
@@ -247,7 +247,7 @@ suite("finalizer of a controller", (test) => {
     assert.is(finalizerOf(definitionOf({ workflow: withOrdered })), "pages.example.com/finalizer");
   });
 
-  test("it is there for what is to be orphaned, and not for what is only read", () => {
+  test("is needed for deletion: orphan, but not for read-only or removed ordered dependents", () => {
     const finalizerWith = (rest: Partial<KubernetesDependent>, workflow: Partial<WorkflowDefinition> = {}) =>
       finalizerOf(definitionOf({ workflow: { ...workflowOf([dependentOf("a", rest)]), ...workflow } }));
     assert.is(finalizerWith({ deletion: "orphan" }), "pages.example.com/finalizer");
@@ -259,7 +259,7 @@ suite("finalizer of a controller", (test) => {
     assert.is(finalizerWith({}, { removed: { b: { resource: role, deletion: "ordered" } } }), undefined);
   });
 
-  test("it has the name that is stated, else one of the kind with a domain", () => {
+  test("is the configured name, else derived from plural and group, with a domain for built-in kinds", () => {
     const settings = { reconciler: { reconcile, cleanup } };
     assert.is(finalizerOf(definitionOf({ ...settings, finalizer: "x.io/y" })), "x.io/y");
     const ofCore = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
@@ -269,7 +269,7 @@ suite("finalizer of a controller", (test) => {
   });
 });
 
-suite("check of the controllers of an operator", (test) => {
+suite("validation of all controllers", (test) => {
   const cleaning = definitionOf({ name: "one", reconciler: { reconcile, cleanup } });
   const another = { ...cleaning, name: "two" };
   const older: ControllerDefinition = {
@@ -281,22 +281,26 @@ suite("check of the controllers of an operator", (test) => {
     'controllers "one" and "two" share the finalizer "pages.example.com/finalizer" of pages.example.com: the first to finish ' +
     `removes it before the other has cleaned up; give "${renamed}" one of its own, such as "pages.example.com/${renamed}"`;
   const refused: [title: string, definitions: readonly ControllerDefinition[], message: string][] = [
-    ["two of one name", [definitionOf(), definitionOf()], 'two controllers are named "page"'],
-    ["two of one kind that clean up under one finalizer", [cleaning, another], shared("two")],
-    ["two of one kind in two versions, which are the same objects", [cleaning, older], shared("two")],
+    ["two controllers of the same name", [definitionOf(), definitionOf()], 'two controllers are named "page"'],
+    ["two controllers of one kind that clean up with the same finalizer", [cleaning, another], shared("two")],
     [
-      "one that cleans up, and one that would remove what is left over of its finalizer",
-      [cleaning, idle],
+      "two controllers of two versions of one kind that clean up with the same finalizer",
+      [cleaning, older],
       shared("two"),
     ],
-    ["the same the other way round", [{ ...idle, name: "one" }, another], shared("one")],
+    ["a controller without cleanup that would remove the finalizer of another one", [cleaning, idle], shared("two")],
     [
-      "two with one finalizer that is stated",
+      "a controller with cleanup whose finalizer an earlier one without cleanup would remove",
+      [{ ...idle, name: "one" }, another],
+      shared("one"),
+    ],
+    [
+      "two controllers with the same configured finalizer",
       [cleaning, another].map((each) => ({ ...each, finalizer: "example.com/both" })),
       'controllers "one" and "two" share the finalizer "example.com/both"',
     ],
     [
-      "one whose former name another one has",
+      "a former name that is the name of another controller",
       [
         definitionOf({ name: "one", formerNames: ["two"] }),
         definitionOf({ name: "two", finalizer: "example.com/two" }),
@@ -304,7 +308,7 @@ suite("check of the controllers of an operator", (test) => {
       'controller "one" has the former name "two", which controller "two" has or had',
     ],
     [
-      "one whose former field manager another one writes as",
+      "a former field manager that is the field manager of another controller",
       [
         definitionOf({ name: "one", formerFieldManagers: ["two"] }),
         definitionOf({ name: "two", finalizer: "example.com/two" }),
@@ -312,18 +316,18 @@ suite("check of the controllers of an operator", (test) => {
       'controller "one" has the former field manager "two", as which controller "two" writes; remove it from formerFieldManagers',
     ],
     [
-      "one that has its name among its former ones",
+      "a controller whose former names contain its own name",
       [definitionOf({ formerNames: ["page"] })],
       'controller "page" has its own name among its former names (formerNames)',
     ],
     [
-      "one that cannot work by itself",
+      "an invalid controller among valid ones",
       [cleaning, definitionOf({ namespaces: [] })],
       'controller "page" has an empty list',
     ],
   ];
   for (const [title, definitions, message] of refused)
-    test(`says what is wrong: ${title}`, () => {
+    test(`rejects ${title}`, () => {
       assert.throws(
         () => checkControllers(definitions),
         (error: Error) => error.message.startsWith(message),
@@ -332,27 +336,30 @@ suite("check of the controllers of an operator", (test) => {
 
   const configMaps = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
   const accepted: [title: string, definitions: readonly ControllerDefinition[]][] = [
-    ["two of one kind that clean up under finalizers of their own", [cleaning, { ...another, finalizer: "x.io/two" }]],
-    ["two of one kind of which neither cleans up", [{ ...idle, name: "one" }, idle]],
-    ["one that cleans up, and one without finalizers", [cleaning, { ...idle, onAllEvents: true }]],
+    ["two controllers of one kind with different finalizers", [cleaning, { ...another, finalizer: "x.io/two" }]],
+    ["two controllers of one kind without cleanup", [{ ...idle, name: "one" }, idle]],
     [
-      "two kinds under one finalizer",
+      "a controller with cleanup beside one of the same kind with onAllEvents",
+      [cleaning, { ...idle, onAllEvents: true }],
+    ],
+    [
+      "the same finalizer on two kinds",
       [cleaning, { ...another, workflow: configMaps }].map((each) => ({ ...each, finalizer: "x.io/both" })),
     ],
   ];
   for (const [title, definitions] of accepted)
-    test(`passes: ${title}`, () => assert.is(checkControllers(definitions), undefined));
+    test(`accepts ${title}`, () => assert.is(checkControllers(definitions), undefined));
 });
 
 suite("namespaces of a controller", (test) => {
   const connection = { origin: "context x of ~/.kube/config" };
 
-  test("they are those of the list, or all of them", () => {
+  test("are the configured list, or all namespaces by default", () => {
     assert.equal(namespacesOf(definitionOf({ namespaces: ["a", "b"] }), connection), ["a", "b"]);
     assert.is(namespacesOf(definitionOf(), connection), undefined);
   });
 
-  test('"current" is the namespace of the connection, which has to have one', () => {
+  test("resolve current to the namespace of the connection, and fail without one", () => {
     const current = definitionOf({ namespaces: "current" });
     assert.equal(namespacesOf(current, { ...connection, namespace: "home" }), ["home"]);
     assert.throws(

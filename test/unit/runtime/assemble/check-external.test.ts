@@ -21,48 +21,52 @@ function controllerOf(external: object, rest: object = {}, primary = page) {
 
 const none = undefined;
 const cases: readonly [title: string, controller: ReturnType<typeof controllerOf>, message: RegExp][] = [
-  ["nothing to be", controllerOf({}, { desired: none }), /has no desired\(\)/],
-  ["nothing that writes it", controllerOf({ create: none }), /neither create nor update/],
-  ["items without ids", controllerOf({ idOf: none }, { bulk: {} }), /bulk dependent without idOf/],
-  ["no interval", controllerOf({ source: { kind: "poll", intervalMs: 0 } }), /has 0 for source\.intervalMs/],
+  ["without desired()", controllerOf({}, { desired: none }), /has no desired\(\)/],
+  ["without create and update", controllerOf({ create: none }), /neither create nor update/],
+  ["bulk without idOf", controllerOf({ idOf: none }, { bulk: {} }), /bulk dependent without idOf/],
   [
-    "a state that is kept nowhere",
+    "with a polling interval of 0",
+    controllerOf({ source: { kind: "poll", intervalMs: 0 } }),
+    /has 0 for source\.intervalMs/,
+  ],
+  [
+    "with stateOf but no state",
     controllerOf({ stateOf: () => ({ id: "" }) }),
     /has stateOf but no state; set state to where the id is stored/,
   ],
   [
-    "a state without ids",
+    "with state but no idOf",
     controllerOf({ idOf: none, state: { kind: "configMap" } }),
     /stores an id \(state\) but has no idOf; add idOf/,
   ],
   [
-    "a state of what it does not create",
+    "with state but no create",
     controllerOf({ create: none, update: () => ({}), state: { kind: "configMap" } }),
     /has no create/,
   ],
   [
-    "a ConfigMap in no namespace",
+    "with state in a ConfigMap for a cluster-scoped primary",
     controllerOf({ state: { kind: "configMap" } }, {}, { ...page, scope: "Cluster" }),
     /is in no namespace; keep them in its status/,
   ],
   [
-    "no path in the status",
+    "with state in an empty status path",
     controllerOf({ state: { kind: "status", path: [] } }),
     /stores ids in the status but has no path; set state\.path/,
   ],
   [
-    "no status",
+    "with state in the status of a kind without the status subresource",
     controllerOf({ state: { kind: "status", path: ["id"] } }, {}, { ...page, hasStatusSubresource: false }),
     /lack a status subresource/,
   ],
 ];
 
-suite("an external dependent that cannot work", (test) => {
+suite("validation of external dependents", (test) => {
   for (const [title, controller, message] of cases)
-    test(`is refused: ${title}`, () => assert.throws(() => checkController(controller), message));
+    test(`rejects a dependent ${title}`, () => assert.throws(() => checkController(controller), message));
 });
 
-suite("two external dependents of one event source", (test) => {
+suite("external dependents with a shared event source", (test) => {
   const shared = { source: { kind: "eventSource", name: "rows" } };
   const controllerWith = (...externals: readonly object[]) => {
     const dependents = externals.flatMap(
@@ -71,14 +75,14 @@ suite("two external dependents of one event source", (test) => {
     return { name: "pages", workflow: { primary: page, dependents } };
   };
 
-  test("are refused if nothing assigns a resource to one of them", () => {
+  test("are rejected if nothing assigns resources to more than one of them", () => {
     assert.throws(
       () => checkController(controllerWith({}, { isOwn: () => true }, {})),
       /"row0" and "row2", which share event source "rows", and nothing assigns a resource to one of them/,
     );
   });
 
-  test("are told apart by isOwn, or by the ids that are kept; what only reads may see all", () => {
+  test("are accepted with isOwn or stored ids, or if they are read-only", () => {
     const state = { kind: "configMap" };
     const readOnly = { create: none, delete: none, update: none };
     const dependents = controllerWith({ isOwn: () => true }, { isOwn: () => true }, { state }, {}, readOnly);
@@ -91,8 +95,8 @@ suite("two external dependents of one event source", (test) => {
   });
 });
 
-suite("the finalizer for external dependents", (test) => {
-  test("is needed where one can be deleted", () => {
+suite("finalizer for external dependents", (test) => {
+  test("is needed only if the dependent has delete", () => {
     checkController(controllerOf({}));
     assert.is(typeof finalizerOf(controllerOf({})), "string");
     assert.is(finalizerOf(controllerOf({ delete: undefined })), undefined);

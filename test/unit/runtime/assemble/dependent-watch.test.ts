@@ -17,8 +17,8 @@ function watchFor(ref: ObjectReference<Page>, rest: Partial<KubernetesDependent>
   return watchOf(dependent as KubernetesDependent, new Map(), undefined);
 }
 
-suite("the watch of objects that a primary names", (test) => {
-  test("leads from a primary to the key of the object, in its namespace or the one that it names", () => {
+suite("watch of a dependent with ref", (test) => {
+  test("maps a primary to the key of the object, in its own or the referenced namespace", () => {
     const keysOf = (ref: ObjectReference<Page>, rest?: Partial<KubernetesDependent>) =>
       watchFor(ref, rest).primaryToSecondary?.(primary, { secondary: {} as never });
     const name = ({ primary: { spec } }: { primary: Page }) => spec.name;
@@ -30,19 +30,19 @@ suite("the watch of objects that a primary names", (test) => {
     assert.equal(keysOf({ name }, { resource: builtinDefinition("v1", "Node") }), ["settings"]);
   });
 
-  test("is in the namespaces of the controller, in all if a primary names one, and in a constant one alone", () => {
+  test("covers the namespaces of the controller, all for ref.namespace functions, or only a constant one", () => {
     assert.is(watchFor({ name: "x" }).namespaces, undefined);
     assert.is(watchFor({ name: "x", namespace: () => "a" }).namespaces, "all");
     assert.equal(watchFor({ name: "x", namespace: "a" }).namespaces, ["a"]);
   });
 
-  test("selects a constant name, as one term whatever is in it, beside what the user selects", () => {
+  test("adds a constant name to the field selector, with special characters escaped", () => {
     assert.is(watchFor({ name: () => "x" }).fieldSelector, undefined);
     assert.is(watchFor({ name: "x" }, { fieldSelector: "type=Opaque" }).fieldSelector, "type=Opaque,metadata.name=x");
     assert.is(watchFor({ name: "x,y=z" }).fieldSelector, "metadata.name=x\\,y\\=z");
   });
 
-  test("names the dependent whose function returns no text", () => {
+  test("throws an error with the name of the dependent if ref.name returns no string", () => {
     const wrong = watchFor({ name: (() => 3) as never });
     assert.throws(
       () => wrong.primaryToSecondary?.(primary, { secondary: {} as never }),

@@ -6,8 +6,8 @@ import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("the search for a connection", (test) => {
-  test("is repeated with pauses that grow, to 30 s at most, and ends with its signal", async () => {
+suite("findConnection", (test) => {
+  test("retries with growing pauses of at most 30 s until its signal is aborted", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = join(folder.path, "config");
     await writeFile(kubeconfig, "");

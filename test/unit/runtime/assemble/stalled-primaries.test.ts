@@ -31,7 +31,7 @@ function start(primary: KubernetesObject | undefined = page) {
 }
 
 suite("StalledPrimaries", (test) => {
-  test("records an Event after ten minutes, and again every half hour, with what the last reconcile found", () => {
+  test("records an Event after 10 minutes and then every 30 minutes, with the latest result", () => {
     const { clock, end, notes } = start();
     end({ error: new Error("apply failed: 403") });
     clock.advance(5 * MINUTE);
@@ -45,7 +45,7 @@ suite("StalledPrimaries", (test) => {
     assert.equal(notes().length, 1);
   });
 
-  test("records nothing about primaries that became ready, are gone or paused, or whose namespace is being deleted", () => {
+  test("records no Event for ready, deleted or paused primaries, or in a terminating namespace", () => {
     const ready = start();
     ready.end({ workflow: waiting });
     ready.end({ workflow: { isReady: true, dependents: {} } });
@@ -71,7 +71,7 @@ suite("StalledPrimaries", (test) => {
     for (const { clock } of [ready, gone, unknown, ending, ended]) assert.is(clock.nextDueAt, undefined);
   });
 
-  test("records a cleanup that does not end, but not a primary that other clients hold", () => {
+  test("records an Event for a stalled cleanup, but not for foreign finalizers", () => {
     const held = start({ ...page, metadata: deleted });
     held.end({ kind: "cleanup", workflow: waiting });
     held.clock.advance(10 * MINUTE);
@@ -82,7 +82,7 @@ suite("StalledPrimaries", (test) => {
     assert.equal(others.notes(), []);
   });
 
-  test("leaves no timer when it is closed, whatever ends afterwards", () => {
+  test("leaves no timer after close(), even if a reconcile ends later", () => {
     const { clock, end, stalled } = start();
     end({ workflow: waiting });
     stalled.close();

@@ -47,7 +47,7 @@ function createStuck(pages: readonly KubernetesObject[] = []) {
 }
 
 suite("StuckPrimaries", (test) => {
-  test("looks again, ever more rarely, while a living primary holds the finalizer and is not selected", async () => {
+  test("lists with growing pauses while an unselected primary that is not being deleted has the finalizer", async () => {
     const { stuck, state, reported, wait } = createStuck([pageOf("one")]);
     await stuck.start();
     await wait(3_600 * SECOND);
@@ -63,7 +63,7 @@ suite("StuckPrimaries", (test) => {
     assert.equal(stuck.all, []);
   });
 
-  test("lists once if every primary that holds the finalizer is selected", async () => {
+  test("lists once if every primary with the finalizer is selected", async () => {
     const { stuck, state, wait } = createStuck([
       pageOf("one", { labels: { shard: "a" } }),
       pageOf("two", { finalizers: [] }),
@@ -73,7 +73,7 @@ suite("StuckPrimaries", (test) => {
     assert.is(state.lists, 1);
   });
 
-  test("looks again after a list that failed at the start", async () => {
+  test("lists again after the list at startup failed", async () => {
     const { stuck, state, reported, wait } = createStuck([deletedOf("one")]);
     state.isFailing = true;
     await stuck.start();
@@ -82,7 +82,7 @@ suite("StuckPrimaries", (test) => {
     assert.equal(reported, ["NotSelected one"]);
   });
 
-  test("does not put off a check while more primaries leave the selection", async () => {
+  test("does not postpone a check when more primaries leave the selector", async () => {
     const { state, reported, wait, leave } = createStuck([deletedOf("one")]);
     leave(pageOf("one"));
     for (let count = 0; count < 30; count++) {
@@ -93,7 +93,7 @@ suite("StuckPrimaries", (test) => {
     assert.ok(state.lists >= 2 && state.lists <= 4, `${state.lists} lists`);
   });
 
-  test("looks within ten seconds after a primary that left the selection, whatever lives unselected", async () => {
+  test("checks within 10 s after a primary leaves the selector, despite other unselected primaries", async () => {
     const { stuck, state, reported, wait, leave } = createStuck([pageOf("other")]);
     await stuck.start();
     await wait(3_600 * SECOND);

@@ -8,8 +8,8 @@ function linesOf(level: LogLevel, format: "json" | "pretty") {
 
 const HOSTILE = "a\u001b[2J\u009b1A\u202eb\u2028\u0000\n12:00:00.000 INFO: all is well";
 
-suite("text of others in a log", (test) => {
-  test("a JSON line has no character that a terminal obeys, and means the same", () => {
+suite("untrusted text in logs", (test) => {
+  test("is escaped in JSON lines and parses to the same value", () => {
     const { lines, logger } = linesOf("info", "json");
     logger.warn({ answer: HOSTILE, [HOSTILE]: [HOSTILE] }, HOSTILE);
     assert.not.match(lines[0]!.slice(0, -1), /[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/);
@@ -17,7 +17,7 @@ suite("text of others in a log", (test) => {
     assert.equal([message, answer], [HOSTILE, HOSTILE]);
   });
 
-  test("a pretty line cannot be forged by a line feed, and has no control", () => {
+  test("cannot forge a line in the pretty format, and contains no control characters", () => {
     const { lines, logger } = linesOf("info", "pretty");
     logger.warn({ answer: HOSTILE, [HOSTILE]: [HOSTILE], stack: HOSTILE }, HOSTILE);
     const text = lines.join("");
@@ -25,7 +25,7 @@ suite("text of others in a log", (test) => {
     assert.not.match(text, /^12:00/m);
   });
 
-  test("a message, a field and an error of any length are cut at 4096 characters, which says how much is left out", () => {
+  test("is truncated at 4096 characters in messages, fields and errors, with the omitted length", () => {
     const { lines, logger } = linesOf("info", "json");
     const long = "x".repeat(900_000);
     const safe = createSafeLogger(logger);
@@ -44,7 +44,7 @@ suite("text of others in a log", (test) => {
     assert.is(Number(/… (\d+) more$/.exec(message)![1]) + message.indexOf("…"), 900_000 + "update: ".length);
   });
 
-  test("truncates texts however deep they are in a field, and lines of too many texts or values", () => {
+  test("is truncated at any depth of a field, and if a line has too many strings or values", () => {
     const long = "x".repeat(900_000);
     class Page {
       readonly spec = { html: long };
@@ -70,7 +70,7 @@ suite("text of others in a log", (test) => {
     }
   });
 
-  test("fields that are short reach the logger of the user as they are", () => {
+  test("reaches a custom logger as the same fields object if it is short", () => {
     let seen: object = {};
     const take = (fields: object) => void (seen = fields);
     const fields = { error: new Error("no"), list: ["a"], date: new Date(0), nested: { deep: { text: "b" } } };
@@ -79,8 +79,8 @@ suite("text of others in a log", (test) => {
   });
 });
 
-suite("logger", (test) => {
-  test("a line is one JSON object with its time, level, message and fields", () => {
+suite("createLogger", (test) => {
+  test("writes one JSON object per line with time, level, message and fields", () => {
     const { lines, logger } = linesOf("info", "json");
     logger.warn({ retryAfterMs: 5 }, "no");
     assert.is(lines.length, 1);
@@ -90,7 +90,7 @@ suite("logger", (test) => {
     assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test("what is less important than the level is not written, and silent writes nothing", () => {
+  test("writes nothing below the level, and nothing at all with silent", () => {
     const { lines, logger } = linesOf("warn", "json");
     logger.debug({}, "a");
     logger.info({}, "b");
@@ -100,7 +100,7 @@ suite("logger", (test) => {
     assert.equal(silent.lines, []);
   });
 
-  test("a logger says which levels it writes, also through a safe one; one that cannot say so writes all", () => {
+  test("reports the enabled levels, also through a safe logger; a logger without a level enables all", () => {
     for (const level of ["debug", "info", "warn", "error"]) {
       const { logger } = linesOf("warn", "json");
       const isImportant = level === "warn" || level === "error";
@@ -111,13 +111,13 @@ suite("logger", (test) => {
     }
   });
 
-  test("an error among the fields shows as its message with those of its causes", () => {
+  test("formats an error field as its message and the messages of its causes", () => {
     const { lines, logger } = linesOf("info", "json");
     logger.info({ error: new Error("outer", { cause: new Error("inner") }) }, "x");
     assert.is((JSON.parse(lines[0]!) as { error: string }).error, "outer: inner");
   });
 
-  test("the pretty form has level, message and fields in words for people", () => {
+  test("writes level, message and fields in the pretty format", () => {
     const { lines, logger } = linesOf("info", "pretty");
     logger.error({ controller: "page" }, "it broke");
     assert.match(lines.join(""), /ERROR: it broke\n\s+controller: "page"/);

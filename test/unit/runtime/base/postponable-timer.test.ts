@@ -3,8 +3,8 @@ import { PostponableTimer } from "#runtime/base/wait.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
-suite("postponable timer", (test) => {
-  test("it rings once, at the last time that was set before it rang, and never after a cancel", () => {
+suite("PostponableTimer", (test) => {
+  test("fires once, at the last time that was set, and never after cancel()", () => {
     const step = fc.record({
       waitMs: fc.nat(20),
       setMs: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
@@ -37,7 +37,7 @@ suite("postponable timer", (test) => {
     );
   });
 
-  test("putting it off takes no further timer of the platform", () => {
+  test("schedules no additional platform timer when it is postponed", () => {
     const clock = new VirtualClock();
     let scheduled = 0;
     const counted = {

@@ -23,8 +23,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const LABEL = "gen-operator.dev/controller";
 
-suite("the label of a controller", (test) => {
-  test("is a valid value for every name, and another one for another name", () => {
+suite("controller label", (test) => {
+  test("is a valid label value, unique for each controller name", () => {
     const name = fc.oneof(
       fc.string(),
       fc.string({ minLength: 60, maxLength: 70 }),
@@ -41,13 +41,13 @@ suite("the label of a controller", (test) => {
     assert.not.equal(labelValueOf(`${long}a`), labelValueOf(`${long}b`));
   });
 
-  test("is selected for one controller, or for all that share a watch in a stable order, beside the user's selector", () => {
+  test("is selected for one controller or for all that share a watch, in addition to a custom selector", () => {
     assert.is(selectorOf(["page"]), `${LABEL}=page`);
     assert.is(selectorOf(["b", "a", "b"]), `${LABEL} in (a,b)`);
     assert.is(selectorOf(["page"], "app=web,tier"), `${LABEL}=page,app=web,tier`);
   });
 
-  test("says who wrote an object, as the annotation of earlier versions does where there is no label", () => {
+  test("identifies the writer, with the annotation of earlier versions as the fallback", () => {
     const long = "x".repeat(100);
     assert.is(isWrittenBy({ labels: { [LABEL]: labelValueOf(long) } }, long), true);
     assert.is(isWrittenBy({ labels: { [LABEL]: "other" }, annotations: { [LABEL]: "page" } }, "page"), false);
@@ -55,7 +55,7 @@ suite("the label of a controller", (test) => {
     assert.is(isWrittenBy({ labels: { app: "web" } }, "page"), undefined);
   });
 
-  test("tells dependents of one name apart, unless somebody took it off", () => {
+  test("distinguishes dependents of the same name, unless the label was removed", () => {
     const annotations = { "gen-operator.dev/dependent": "map" };
     const desired = { annotations, labels: { [LABEL]: "page" } };
     assert.ok(sharesDependent(desired, desired));
@@ -65,11 +65,11 @@ suite("the label of a controller", (test) => {
   });
 });
 
-suite("the annotations of a primary", (test) => {
+suite("primary annotations", (test) => {
   const name = { "gen-operator.dev/primary-name": "one", "gen-operator.dev/primary-type": "Page.example.com" };
   const desired = { annotations: { ...name, "gen-operator.dev/primary-namespace": "home" } };
 
-  test("mean its own namespace where somebody took the namespace off an object", () => {
+  test("default to the namespace of the object if the namespace annotation was removed", () => {
     assert.ok(sharesPrimary(desired, { namespace: "home", annotations: name }));
     assert.not(sharesPrimary(desired, { namespace: "away", annotations: name }));
     assert.not(sharesPrimary(desired, { annotations: name }));
@@ -102,7 +102,7 @@ suite("linksOf", (test) => {
     reading: Partial<LinkReading> & Pick<LinkReading, "primary">,
   ) => linksOf(object, { isElsewhere: false, ...reading }).includes(provenLinkOf(primary));
 
-  test("proves an owner reference by its uid, in the namespace of the primary", () => {
+  test("accepts an owner reference with the uid of the primary, in its namespace only", () => {
     const primary = primaryOf("Page", "home");
     assert.ok(isLinked(objectOf("home", ownedBy("Page", "u1")), primary, { primary: page }));
     assert.not(isLinked(objectOf("home", ownedBy("Page", "u2")), primary, { primary: page }));
@@ -110,7 +110,7 @@ suite("linksOf", (test) => {
     assert.not(isLinked(objectOf("home", ownedBy("Page", "u1")), primary, { primary: page, isElsewhere: true }));
   });
 
-  test("proves an owner reference to a cluster-scoped primary where the dependent states the namespace, or by a proof", () => {
+  test("accepts an owner reference to a cluster-scoped primary in a configured namespace or with a proof", () => {
     const primary = primaryOf("Site");
     const owner = ownedBy("Site", "u1");
     assert.not(isLinked(objectOf("away", owner), primary, { primary: site }));
@@ -128,7 +128,7 @@ suite("linksOf", (test) => {
     );
   });
 
-  test("proves annotations by the uid beside the primary and in stated namespaces, and elsewhere by a proof of all of them", () => {
+  test("accepts annotations by uid in home and configured namespaces, elsewhere only with a valid proof", () => {
     const place = fc.constantFrom("home", "stated", "away", undefined);
     const forged = fc.constantFrom("nothing", "uid", "no uid", "name", "item", "proof", "no proof");
     fc.assert(

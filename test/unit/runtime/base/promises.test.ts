@@ -3,15 +3,15 @@ import { abortWith, sleep, untilAborted, withDeadline } from "#runtime/base/wait
 import { keptIn } from "../../../support/runtime/kept-in.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("signals", (test) => {
-  test("what AbortSignal.any() leaves in a signal counts as kept", () => {
+suite("abort signals", (test) => {
+  test("retain the listeners of AbortSignal.any() as far as the test can measure", () => {
     const { signal } = new AbortController();
     assert.is(keptIn(signal), 0);
     AbortSignal.any([signal]).addEventListener("abort", () => {});
     assert.is(keptIn(signal), 1);
   });
 
-  test("a wait that has ended leaves nothing in the signals that could have ended it", async () => {
+  test("retain no listeners after a wait has ended", async () => {
     const [first, second] = [new AbortController().signal, new AbortController().signal];
     const signals = [first, undefined, second];
     const waits = [
@@ -30,7 +30,7 @@ suite("signals", (test) => {
     assert.equal([keptIn(first), keptIn(second)], [0, 0]);
   });
 
-  test("what waits with a deadline is aborted with the first of the signals, and has its reason", async () => {
+  test("abort a call with a deadline, with the reason of the first aborted signal", async () => {
     const [other, ending] = [new AbortController(), new AbortController()];
     const seen: unknown[] = [];
     const waiting = withDeadline(

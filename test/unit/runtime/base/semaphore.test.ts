@@ -1,8 +1,8 @@
 import { Semaphore } from "#runtime/base/wait.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("semaphore", (test) => {
-  test("a free place is taken at once, and those who wait are served in their order", async () => {
+suite("Semaphore", (test) => {
+  test("acquires a free permit immediately and serves waiters in order", async () => {
     const semaphore = new Semaphore(1);
     assert.is(semaphore.acquire(), undefined);
     const served: string[] = [];
@@ -18,7 +18,7 @@ suite("semaphore", (test) => {
     assert.is(semaphore.acquire(), undefined, "the place is free again");
   });
 
-  test("who gives up waiting takes no place", async () => {
+  test("skips waiters whose signal is aborted", async () => {
     const semaphore = new Semaphore(1);
     await semaphore.acquire();
     const controller = new AbortController();

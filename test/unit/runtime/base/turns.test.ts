@@ -11,8 +11,8 @@ function createTurns() {
   return { turns, work: (ms: number) => void (now += ms) };
 }
 
-suite("turns", (test) => {
-  test("work that fits into one turn is finished at once", () => {
+suite("Turns", (test) => {
+  test("finishes work that fits into one turn synchronously", () => {
     const { turns, work } = createTurns();
     const visited: number[] = [];
     const visit = (item: number) => {
@@ -23,7 +23,7 @@ suite("turns", (test) => {
     assert.equal(visited, [1, 2, 3]);
   });
 
-  test("everything is visited once and in its order, however long it takes, and others have their turn in between", async () => {
+  test("visits all items once in order, starts nothing after 10 ms in a turn, and yields in between", async () => {
     const costs = fc.array(fc.integer({ min: 0, max: 15 }), { minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(fc.array(costs, { minLength: 1, maxLength: 3 }), async (streams) => {
@@ -60,7 +60,7 @@ suite("turns", (test) => {
     );
   });
 
-  test("one stream with much to do does not keep another from its turn", async () => {
+  test("alternates between streams, so that a long one does not starve a short one", async () => {
     const { turns, work } = createTurns();
     const order: string[] = [];
     const follow = (name: string, count: number) => {
@@ -75,7 +75,7 @@ suite("turns", (test) => {
     assert.is(order.length, 12);
   });
 
-  test("nothing is visited any more once it is over", async () => {
+  test("stops visiting once the signal is aborted", async () => {
     const { turns, work } = createTurns();
     const visited: number[] = [];
     const over = new AbortController();
@@ -89,7 +89,7 @@ suite("turns", (test) => {
     assert.equal(visited, [1]);
   });
 
-  test("what goes wrong in a later turn reaches whoever waits", async () => {
+  test("rejects if a visit in a later turn throws", async () => {
     const { turns, work } = createTurns();
     const visit = (item: number) => {
       work(10);

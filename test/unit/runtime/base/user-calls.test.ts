@@ -13,8 +13,8 @@ function observed() {
   return { calls, delays, blockers, [Symbol.dispose]: end };
 }
 
-suite("calls of functions of the user", (test) => {
-  test("are measured without the calls inside of them, also if they throw", () => {
+suite("UserCalls", (test) => {
+  test("attributes a delay to the innermost call, also if it throws", () => {
     using world = observed();
     const inner = () =>
       world.calls.run({ what: "inner" }, () => {
@@ -28,7 +28,7 @@ suite("calls of functions of the user", (test) => {
     assert.equal(world.blockers(), ["inner"], "once");
   });
 
-  test("are told while they still run if they ask themselves", () => {
+  test("reports a blocking call that is still running on flush()", () => {
     using world = observed();
     world.calls.run({ what: "outer" }, () => {
       block(150);
@@ -37,7 +37,7 @@ suite("calls of functions of the user", (test) => {
     assert.equal(world.blockers(), ["outer"]);
   });
 
-  test("that end after they have blocked the event loop are told at once, and are pending until then", async () => {
+  test("reports a call that blocked after an await when it ends, and lists it as pending until then", async () => {
     using world = observed();
     const tracked = world.calls.track({ what: "one" }, async () => {
       await Promise.resolve();
@@ -54,7 +54,7 @@ suite("calls of functions of the user", (test) => {
     assert.equal([...world.calls.pending], []);
   });
 
-  test("are passed to a marker when they begin and end", () => {
+  test("passes the start and end of calls to the marker", () => {
     const calls = new UserCalls();
     const marks: string[] = [];
     calls.markWith((text) => void marks.push(text));
@@ -62,7 +62,7 @@ suite("calls of functions of the user", (test) => {
     assert.equal(marks, ['outer (primary "home/a")', "inner", 'outer (primary "home/a")', ""]);
   });
 
-  test("are described with what is known of them", () => {
+  test("describes a call by its object or primary and its controller", () => {
     const object = { metadata: { name: "a", namespace: "b" } };
     assert.is(describeCall({ what: "f" }), "f");
     assert.is(describeCall({ what: "f", object, controller: "page" }), 'f (object "b/a", controller "page")');

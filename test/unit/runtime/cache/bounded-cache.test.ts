@@ -67,7 +67,7 @@ function createBounded(maxObjects: number) {
 }
 
 suite("bounded cache", (test) => {
-  test("the least recently used object makes room; it is known, and not found", () => {
+  test("evicts the least recently used object but keeps its key", () => {
     const { view, observe, text } = createBounded(2);
     observe("a", "1");
     observe("b", "2");
@@ -83,7 +83,7 @@ suite("bounded cache", (test) => {
     assert.is(view.getVersion("x/b", "2"), undefined);
   });
 
-  test("what is left of an object is what it is and its metadata, without what kubectl applied", () => {
+  test("keeps type and metadata of an evicted object, without the last-applied annotation", () => {
     const { cache, observe } = createBounded(1);
     const annotations = { note: "n", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
     observe("a", "1", { labels: { app: "web" }, annotations });
@@ -105,7 +105,7 @@ suite("bounded cache", (test) => {
     });
   });
 
-  test("an index finds an object under what it had when it was whole, and no longer when it changes or goes", () => {
+  test("indexes evicted objects by their full content until they change or are deleted", () => {
     const { observe, remove, byText, cache } = createBounded(1);
     observe("a", "red");
     observe("b", "red");
@@ -117,7 +117,7 @@ suite("bounded cache", (test) => {
     assert.is(cache.counts.indexed, 0);
   });
 
-  test("an update of an object that made room is told with what is left as its old state", () => {
+  test("emits the update of an evicted object with its remaining metadata as the old state", () => {
     const { observe, remove, told } = createBounded(1);
     observe("a", "1");
     observe("b", "2");
@@ -126,7 +126,7 @@ suite("bounded cache", (test) => {
     assert.equal(told, ["added x/a 1", "added x/b 2", "updated x/a nothing>3", "deleted x/b nothing>2"]);
   });
 
-  test("an object that is loaded is found again, without an event, and one that is there is not fetched", async () => {
+  test("loads an evicted object without an event, and does not fetch a cached one", async () => {
     const { view, observe, text, fetched, told, byText } = createBounded(1);
     observe("a", "1");
     observe("b", "2");
@@ -137,7 +137,7 @@ suite("bounded cache", (test) => {
     assert.equal(fetched, ["x/a"]);
   });
 
-  test("what is loaded for somebody stays until all who hold it have released it", async () => {
+  test("keeps a loaded object until all holders have released it", async () => {
     const { view, observe, text, cache } = createBounded(1);
     for (const name of ["a", "b", "c"]) observe(name, name);
     await Promise.all([
@@ -157,7 +157,7 @@ suite("bounded cache", (test) => {
     assert.is(cache.counts.held, 0);
   });
 
-  test("what the watch brings during a fetch wins", async () => {
+  test("keeps a newer state that the watch delivers during a fetch", async () => {
     const { view, observe, text, answerAfter, told } = createBounded(1);
     observe("a", "old");
     observe("b", "b");
@@ -167,7 +167,7 @@ suite("bounded cache", (test) => {
     assert.equal([text("a"), told], ["new", ["updated x/a nothing>new"]]);
   });
 
-  test("an object that goes during a fetch does not come back", async () => {
+  test("does not restore an object that is deleted during a fetch", async () => {
     const { view, observe, remove, text, answerAfter } = createBounded(1);
     observe("a", "old");
     observe("b", "b");
@@ -176,7 +176,7 @@ suite("bounded cache", (test) => {
     assert.equal([text("a"), view.has("x/a")], [undefined, false]);
   });
 
-  test("a newer state than the watch has brought is read at once, and told when the watch brings it", async () => {
+  test("reads a fetched state that is newer than the watch, and emits it when the watch delivers it", async () => {
     const { view, observe, change, cache, text, told, byText } = createBounded(1);
     observe("a", "old");
     observe("b", "b");
@@ -188,7 +188,7 @@ suite("bounded cache", (test) => {
     assert.equal([text("a"), byText("new"), told], ["new", ["x/a"], ["updated x/a nothing>new"]]);
   });
 
-  test("an object that is gone on the server is not found, and the fetch does not fail", async () => {
+  test("does not fail if the object to load no longer exists on the server", async () => {
     const { view, observe, server, text } = createBounded(1);
     observe("a", "old");
     observe("b", "b");
@@ -197,7 +197,7 @@ suite("bounded cache", (test) => {
     assert.equal([text("a"), view.has("x/a")], [undefined, true]);
   });
 
-  test("a list tells what is missing in it, and fetches nothing", () => {
+  test("emits deletions on a relist without fetching the evicted objects", () => {
     const { cache, observe, server, told, fetched, text } = createBounded(1);
     observe("a", "1");
     observe("b", "2");
@@ -206,7 +206,7 @@ suite("bounded cache", (test) => {
     assert.equal([told, fetched, text("b"), cache.counts.observed], [["deleted x/a nothing>nothing"], [], "2", 1]);
   });
 
-  test("whatever happens, a bounded cache knows and indexes the same objects as one without limits", () => {
+  test("has the same keys and index as an unbounded cache after any sequence of operations", () => {
     const name = fc.constantFrom("a", "b", "c", "d");
     const step = fc.oneof(
       fc.record({ kind: fc.constant("observe" as const), name, text: fc.constantFrom("1", "2", "3") }),

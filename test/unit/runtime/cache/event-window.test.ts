@@ -15,7 +15,7 @@ function play(script: string) {
   return { window, told: told.join(" ") };
 }
 
-suite("event window", (test) => {
+suite("EventWindow", (test) => {
   for (const { number, law, script, window: expected } of SCENARIOS)
     test(`${law} [EventFilterWindowTest ${number}: ${script}]`, () => {
       const { window, told } = play(script);
@@ -24,7 +24,7 @@ suite("event window", (test) => {
       assert.is(window.isDone, number !== "1");
     });
 
-  test("a window is done only when no write is under way, no echo awaited and nothing held", () => {
+  test("is done if no write is in flight, no own event is awaited, and no change is kept", () => {
     const isDone = (script: string) => play(script).window.isDone;
     assert.not(isDone("open"));
     assert.not(isDone("open own5 own6 U5 ? close"), "[5, 6]");
@@ -33,7 +33,7 @@ suite("event window", (test) => {
     assert.ok(isDone("open close"));
   });
 
-  test("versions are put in order as numbers, whenever they come", () => {
+  test("orders versions numerically, regardless of their arrival", () => {
     assert.is(play("open own10 own9 U10 U9 ?").told, "-");
     assert.is(play("open own100 U99 U100 ?").told, "U100<98");
   });

@@ -15,7 +15,7 @@ function play(script: string, ownEvents = new OwnEvents()) {
   return { ownEvents, told: told.filter((word) => word !== "-").join(" ") };
 }
 
-suite("own events", (test) => {
+suite("OwnEvents", (test) => {
   for (const { number, law, script, controller } of SCENARIOS)
     test(`${law} [EventFilterSupportTest, window ${number}: ${script}]`, () => {
       const { ownEvents, told } = play(script);
@@ -23,7 +23,7 @@ suite("own events", (test) => {
       assert.is(ownEvents.size, number === "1" ? 1 : 0);
     });
 
-  test("a write opens a window, and another write of the object shares it [EventFilterSupportTest start]", () => {
+  test("opens one window per object, which concurrent writes share [EventFilterSupportTest start]", () => {
     const { ownEvents } = play("open");
     assert.is(ownEvents.size, 1);
     play("open", ownEvents);
@@ -34,28 +34,28 @@ suite("own events", (test) => {
     assert.is(ownEvents.size, 0);
   });
 
-  test("the end of a write without a window tells nothing [EventFilterSupportTest done]", () => {
+  test("emits nothing when a write without a window ends [EventFilterSupportTest done]", () => {
     assert.is(new OwnEvents().close(KEY), undefined);
   });
 
-  test("events before, in and behind a write are told but for its echo [EventFilterSupportTest surrounding]", () => {
+  test("emits events before, during and after a write, except its own [EventFilterSupportTest surrounding]", () => {
     assert.is(play("U4 open own5 U5 U6 close U7").told, "U4<3 U6<5 U7<6");
   });
 
-  test("without a window every event passes, and own versions are not recorded [EventFilterSupportTest no window]", () => {
+  test("emits every event and records no own versions without a window [EventFilterSupportTest no window]", () => {
     const { ownEvents, told } = play("A1 own2 U2 D3");
     assert.is(told, "A1 U2<1 D3");
     assert.is(ownEvents.size, 0);
   });
 
-  test("a deletion behind an echo is told at once, an addition behind it at the end [EventFilterSupportTest additional]", () => {
+  test("emits a later deletion immediately, and a later addition at the end [EventFilterSupportTest additional]", () => {
     const { ownEvents, told } = play("open own5 U5 D6");
     assert.is(told, "D6");
     assert.is(play("A7", ownEvents).told, "");
     assert.is(play("close", ownEvents).told, "A7");
   });
 
-  test("of an object that is gone the window goes with what it holds [EventFilterSupportTest ghost]", () => {
+  test("drops the window of a deleted object with its kept events [EventFilterSupportTest ghost]", () => {
     const { ownEvents } = play("open own5 U3 close");
     assert.is(ownEvents.size, 1);
     ownEvents.forget(KEY, "6");
@@ -65,7 +65,7 @@ suite("own events", (test) => {
     assert.is(play("U7", ownEvents).told, "U7<6");
   });
 
-  test("an object that is gone does not concern the windows of others [EventFilterSupportTest ghost in a list]", () => {
+  test("keeps the windows of other objects when an object is deleted [EventFilterSupportTest ghost in a list]", () => {
     const { ownEvents } = play("open own5");
     ownEvents.open("x/b");
     ownEvents.recordOwn("x/b", "6");
@@ -75,21 +75,21 @@ suite("own events", (test) => {
     assert.is(wordOf(ownEvents.filter(changeOf("R5"), "5")), "U5<4", "a list is under way");
   });
 
-  test("a write that is under way keeps its window when the object is gone", () => {
+  test("keeps the window of an in-flight write when its object is deleted", () => {
     const { ownEvents } = play("open own5 U3");
     ownEvents.forget(KEY, "6");
     assert.is(play("own7 A7 close", ownEvents).told, "");
     assert.is(ownEvents.size, 0);
   });
 
-  test("a window that opens during a list swallows nothing of what the list brings", () => {
+  test("drops no event of a relist if the window opens during it", () => {
     const ownEvents = new OwnEvents();
     ownEvents.open(KEY);
     ownEvents.recordOwn(KEY, "5");
     assert.is(wordOf(ownEvents.filter(changeOf("R5"), "5")), "U5<4");
   });
 
-  test("a watch that is past an own version ends the wait for its echo, and what was held is told", () => {
+  test("stops awaiting an own event when the watch has passed its version, and emits kept changes", () => {
     const { ownEvents } = play("open own5 U3 close");
     assert.equal(ownEvents.passTo("4").map(wordOf), []);
     assert.is(ownEvents.size, 1);
@@ -97,7 +97,7 @@ suite("own events", (test) => {
     assert.is(ownEvents.size, 0);
   });
 
-  test("a write that ends when the watch is past its version leaves no window", () => {
+  test("leaves no window if a write ends after the watch has passed its version", () => {
     const { ownEvents } = play("open own5");
     assert.is(ownEvents.close(KEY, "6"), undefined);
     assert.is(ownEvents.size, 0);

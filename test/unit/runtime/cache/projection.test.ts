@@ -51,7 +51,7 @@ const { tree: json } = fc.letrec<{ tree: unknown }>((tie) => ({
 const path = fc.array(field, { minLength: 1, maxLength: 3 }).map((names) => `spec.${names.join(".")}`);
 
 suite("projection", (test) => {
-  test("of an object stay what it is, its metadata, and what the paths lead to", () => {
+  test("keeps identity, metadata and the selected paths of an object", () => {
     const project = compileProjection(["status.phase", "spec.containers[].image"]);
     assert.equal(project(pod), {
       apiVersion: "v1",
@@ -62,7 +62,7 @@ suite("projection", (test) => {
     });
   });
 
-  test("a path into the metadata leaves of the others what identifies the object and its owners", () => {
+  test("keeps only identity and owner references besides the selected paths of the metadata", () => {
     const project = compileProjection(['metadata.labels["example.com/app"]', "metadata.finalizers"]);
     assert.equal(project(pod), {
       apiVersion: "v1",
@@ -72,7 +72,7 @@ suite("projection", (test) => {
     assert.equal(compileProjection(["metadata"])(pod).metadata, metadata);
   });
 
-  test("every leaf that a path leads to stays as it is, and no other", () => {
+  test("keeps exactly the leaves on the selected paths", () => {
     fc.assert(
       fc.property(fc.dictionary(field, json, { maxKeys: 3 }), fc.uniqueArray(path, { maxLength: 4 }), (spec, paths) => {
         const object = { apiVersion: "v1", kind: "Pod", metadata, spec } as KubernetesObject;
@@ -90,7 +90,7 @@ suite("projection", (test) => {
     );
   });
 
-  test("an object is not changed, and what is kept whole is shared with it", () => {
+  test("does not modify the object, and shares subtrees that it keeps whole", () => {
     const before = structuredClone(pod);
     const part = compileProjection(["status"])(pod) as typeof pod;
     assert.is(part.status, pod.status);
@@ -98,14 +98,14 @@ suite("projection", (test) => {
     assert.equal(pod, before);
   });
 
-  test("the order of the paths and paths inside of others make no difference", () => {
+  test("is independent of the order of paths and of nested paths", () => {
     const one = compileProjection(["status.phase", "status"]);
     const other = compileProjection(["status", "status.phase"]);
     assert.equal(one(pod), other(pod));
     assert.equal((one(pod) as typeof pod).status, pod.status);
   });
 
-  test("what is no path is rejected with what one looks like", () => {
+  test("rejects an invalid path with an example of a valid one", () => {
     for (const wrong of ["", ".", "a..b", "[]", "a[0]", "a[", 'a["b]', ".a", "a."])
       assert.throws(() => compileProjection([wrong]), /is not a valid field path: use the form status\.phase/, wrong);
   });

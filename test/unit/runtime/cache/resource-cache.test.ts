@@ -72,8 +72,8 @@ function createCache() {
   return { view, cache, notes };
 }
 
-suite("resource cache", (test) => {
-  test("our own write is read back at once, and its event is swallowed", () => {
+suite("ResourceCache", (test) => {
+  test("reads back an own write immediately and drops its watch event", () => {
     const watch = new SimulatedWatch();
     watch.beginWrite(KEY, 1);
     watch.execute(0);
@@ -83,7 +83,7 @@ suite("resource cache", (test) => {
     assert.equal(watch.notes, []);
   });
 
-  test("the event of our own write is swallowed also if it comes before the answer", () => {
+  test("drops the watch event of an own write that arrives before the response", () => {
     const watch = new SimulatedWatch();
     watch.beginWrite(KEY, 1);
     watch.execute(0);
@@ -92,7 +92,7 @@ suite("resource cache", (test) => {
     assert.equal(watch.notes, []);
   });
 
-  test("a change by others while a write is under way is reported when it ends", () => {
+  test("emits a foreign change during an own write when the write ends", () => {
     const watch = new SimulatedWatch();
     watch.changeByOthers(KEY);
     watch.deliver(0);
@@ -105,7 +105,7 @@ suite("resource cache", (test) => {
     assert.equal(watch.notes, ["added x/a@96", "updated x/a@97"]);
   });
 
-  test("a change by others that an answer brings ahead of its event is still reported", () => {
+  test("emits a foreign change that the response of an own write contains before its watch event", () => {
     const watch = new SimulatedWatch();
     watch.changeByOthers(KEY);
     watch.deliver(0);
@@ -117,7 +117,7 @@ suite("resource cache", (test) => {
     assert.is(watch.notes.at(-1), "updated x/a@97");
   });
 
-  test("a write that changes nothing does not hide the change that it met", () => {
+  test("emits a foreign change that preceded an own no-op write", () => {
     const watch = new SimulatedWatch();
     watch.beginWrite(KEY, 1);
     watch.execute(0);
@@ -131,7 +131,7 @@ suite("resource cache", (test) => {
     assert.is(watch.notes.at(-1), "updated x/a@97");
   });
 
-  test("an object that we deleted is not brought back by events from before, and a new one of the name is told of", () => {
+  test("ignores older events of an own deletion, and emits a new object of the same name", () => {
     const watch = new SimulatedWatch();
     watch.beginWrite(KEY, 1);
     watch.execute(0);
@@ -148,7 +148,7 @@ suite("resource cache", (test) => {
     assert.equal(watch.notes, ["added x/a@98"]);
   });
 
-  test("an answer that arrives after the deletion of the object does not bring it back", () => {
+  test("does not restore a deleted object on a late write response", () => {
     const watch = new SimulatedWatch();
     watch.beginWrite(KEY, 1);
     watch.execute(0);
@@ -160,7 +160,7 @@ suite("resource cache", (test) => {
     assert.is(watch.notes.at(-1), "deleted x/a@97");
   });
 
-  test("a change by others that only a list brings, inside a version of our own, is reported", () => {
+  test("emits a foreign change that only a relist delivers, merged with an own version", () => {
     const watch = new SimulatedWatch();
     watch.changeByOthers(KEY);
     watch.deliver(0);
@@ -173,7 +173,7 @@ suite("resource cache", (test) => {
     assert.is(watch.notes.at(-1), "updated x/a@98");
   });
 
-  test("a list reports what is missing in it, but not what we wrote since", () => {
+  test("emits a deletion for objects missing in a relist, but not for newer own writes", () => {
     const { view, cache, notes } = createCache();
     cache.beginReplace();
     cache.observe({ object: object("5") });
@@ -185,7 +185,7 @@ suite("resource cache", (test) => {
     assert.ok(view.has("x/b"));
   });
 
-  test("an index follows every change", () => {
+  test("updates an index on every change", () => {
     const { view, cache } = createCache();
     cache.observe({ object: object("1", { labels: { red: "" } }) });
     assert.equal([...view.keysByIndex("label", "red")], [KEY]);
@@ -196,7 +196,7 @@ suite("resource cache", (test) => {
     assert.equal([...view.keysByIndex("label", "blue")], []);
   });
 
-  test("what is read is frozen, deeply", () => {
+  test("returns deeply frozen objects", () => {
     const { view, cache } = createCache();
     cache.observe({ object: object("1", { labels: { red: "" } }) });
     assert.throws(() => {
@@ -205,18 +205,18 @@ suite("resource cache", (test) => {
     }, "read only property 'red'");
   });
 
-  const laws = "own events are swallowed, changes of others never lost, nothing comes back";
+  const laws = "drops own events, emits all foreign changes and restores no deleted object";
 
   test(laws, () => checkLaws({}), { timeoutMs: 60_000 });
 
-  test(`with one watch for each namespace: ${laws}`, () => checkLaws({ namespaces: ["x", "y"] }), {
+  test(`${laws}, with one watch per namespace`, () => checkLaws({ namespaces: ["x", "y"] }), {
     timeoutMs: 60_000,
   });
 
-  test(`with two controllers on one cache: ${laws}`, () => checkLaws({ controllers: 2 }), { timeoutMs: 60_000 });
+  test(`${laws}, with two controllers`, () => checkLaws({ controllers: 2 }), { timeoutMs: 60_000 });
 
   test(
-    `with two controllers that take up and give up namespaces: ${laws}`,
+    `${laws}, with two controllers that add and remove namespaces`,
     () => checkLaws({ namespaces: ["x", "y"], controllers: 2, acts: WITH_NAMESPACES }),
     { timeoutMs: 60_000 },
   );

@@ -34,15 +34,15 @@ interface Recreated {
   readonly endWrite: ReturnType<ResourceView["beginWrite"]>;
 }
 
-suite("resource view", (test) => {
-  test("keys are those of the watch and of answers, each once", () => {
+suite("ResourceView", (test) => {
+  test("lists each key of the watch and of write responses once", () => {
     const { view } = createTold();
     view.put({ object: object("2") });
     view.put({ object: object("3", { name: "b", uid: "u2" }) });
     assert.equal([...view.keys()].sort(), ["x/a", "x/b"]);
   });
 
-  test("a deletion by somebody else during an own write is told", () => {
+  test("emits a foreign deletion during an own write", () => {
     const { view, cache, told, beginWrite } = createTold();
     const endWrite = beginWrite();
     cache.observe({ object: object("2") });
@@ -55,7 +55,7 @@ suite("resource view", (test) => {
     assert.not(view.has(KEY));
   });
 
-  test("several changes by somebody else during an own write are told as one", () => {
+  test("merges several foreign changes during an own write into one event", () => {
     const { cache, told, beginWrite } = createTold();
     const endWrite = beginWrite();
     cache.observe({ object: object("2") });
@@ -66,7 +66,7 @@ suite("resource view", (test) => {
     assert.equal(told, ["updated 4<1"]);
   });
 
-  test("a deletion that is held behind a change is told before the next object of the name, whatever is being written", () => {
+  test("emits a kept deletion before a new object of the same name, even during a write", () => {
     const { view, cache, told, beginWrite } = createTold();
     const endWrite = beginWrite();
     cache.observe({ object: object("2", { labels: { red: "" } }) });
@@ -78,7 +78,7 @@ suite("resource view", (test) => {
     assert.equal([told, view.ownWrites], [["deleted 3<2", "added 4"], 0]);
   });
 
-  test("a deletion before an own creation of the name is told to all but the primary for which that was made", () => {
+  test("emits the deletion before an own recreation with the primary that it was created for", () => {
     const own = { entry: { object: object("9", { uid: "u2" }) }, isOwn: true };
     for (const happen of [
       ({ cache, endWrite }: Recreated) => {
@@ -106,7 +106,7 @@ suite("resource view", (test) => {
     }
   });
 
-  test("an object that a list brings in place of another is told as deleted, then as added", () => {
+  test("emits a deletion and an addition if a relist delivers an object with another uid", () => {
     const { cache, told, beginWrite } = createTold();
     const relist = (version: string, uid: string) => listInto(cache, [{ object: object(version, { uid }) }], version);
     relist("5", "u2");
@@ -118,7 +118,7 @@ suite("resource view", (test) => {
     assert.equal(told, ["added 7"]);
   });
 
-  test("an object that other caches of a view know in place of another is told as deleted, then as added", () => {
+  test("emits a deletion and an addition if a new cache has an object with another uid", () => {
     const { view, told } = createTold();
     const other = new ResourceCache();
     listInto(other, [{ object: object("5", { uid: "u2" }) }], "5");
@@ -126,7 +126,7 @@ suite("resource view", (test) => {
     assert.equal(told, ["deleted 1<1", "added 5"]);
   });
 
-  test("the index follows every change, whether or not it is told", () => {
+  test("updates an index on every change, also if the event is kept or dropped", () => {
     const { view, cache, told } = createTold();
     const endWrite = view.beginWrite(KEY);
     cache.observe({ object: object("2", { labels: { red: "" } }) });
@@ -138,10 +138,10 @@ suite("resource view", (test) => {
   });
 });
 
-suite("an own deletion", (test) => {
+suite("own deletion", (test) => {
   const others = (resourceVersion: string) => ({ object: object(resourceVersion, { uid: "u2" }) });
 
-  test("that the watch brings before its answer is not told", () => {
+  test("drops a watch event that arrives before the response", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
     cache.observeDeletion(object("2"));
@@ -151,7 +151,7 @@ suite("an own deletion", (test) => {
     assert.equal([told, view.ownWrites], [["added 3"], 0]);
   });
 
-  test("that the watch brings after its answer is not told", () => {
+  test("drops a watch event that arrives after the response", () => {
     const { view, cache, told } = createTold();
     view.beginDeletion(KEY, "u1")({ isGone: true });
     assert.not(view.has(KEY));
@@ -159,7 +159,7 @@ suite("an own deletion", (test) => {
     assert.equal([told, view.ownWrites], [[], 0]);
   });
 
-  test("is told at its end if it was not ours, or nobody knows", () => {
+  test("emits the watch event at its end if another client deleted the object", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
     cache.observeDeletion(object("2"));
@@ -167,7 +167,7 @@ suite("an own deletion", (test) => {
     assert.equal([told, view.ownWrites], [["deleted 2<1"], 0]);
   });
 
-  test("is told before its end if the object is made anew, so that the order stays", () => {
+  test("emits the watch event before its end if the object is recreated", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
     cache.observeDeletion(object("2"));
@@ -176,7 +176,7 @@ suite("an own deletion", (test) => {
     assert.equal([told, view.has(KEY), view.ownWrites], [["deleted 2<1", "added 3"], true, 0]);
   });
 
-  test("takes nothing from what others do to the object before it goes, nor from other objects", () => {
+  test("emits foreign changes before the deletion, and events of other objects", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
     cache.observe({ object: object("2") });
@@ -187,7 +187,7 @@ suite("an own deletion", (test) => {
     assert.equal(told, ["updated 2<1", "added 3", "deleted 4<3"]);
   });
 
-  test("twice at once ends when the last has ended, and is ours if one is", () => {
+  test("keeps the watch event until the last of two concurrent deletions has ended", () => {
     for (const isGone of [true, false]) {
       const { view, cache, told } = createTold();
       const [first, second] = [view.beginDeletion(KEY, "u1"), view.beginDeletion(KEY, "u1")];
@@ -199,7 +199,7 @@ suite("an own deletion", (test) => {
     }
   });
 
-  test("that is missing in a list is not told either, and what a detached view held is returned", () => {
+  test("emits no deletion for an object missing in a relist, and returns it on detach()", () => {
     const { view, cache, told } = createTold();
     const end = view.beginDeletion(KEY, "u1");
     listInto(cache, [], "5");
@@ -220,7 +220,7 @@ function createTwins() {
 }
 
 suite("views of one owner", (test) => {
-  test("a write through one is no event of the other, before its end and after it", () => {
+  test("drop the events of writes through another view, before and after the write ends", () => {
     for (const comesFirst of [true, false]) {
       const { written, twin } = createTwins();
       const endWrite = written.beginWrite();
@@ -234,7 +234,7 @@ suite("views of one owner", (test) => {
     }
   });
 
-  test("what others do meanwhile is told by both, and so is everything if the write fails", () => {
+  test("emit foreign changes during a write, and all changes if the write fails", () => {
     const { own, written, twin } = createTwins();
     const endWrite = written.beginWrite();
     for (const { cache } of [written, twin])
@@ -247,7 +247,7 @@ suite("views of one owner", (test) => {
     assert.equal([written.told.at(-1), twin.told.at(-1)], ["updated 4<3", "updated 4<3"]);
   });
 
-  test("writes through both at once end each for itself", () => {
+  test("end concurrent writes through both views independently", () => {
     const { written, twin } = createTwins();
     const endWrite = written.beginWrite();
     const endTwin = twin.beginWrite();
@@ -259,7 +259,7 @@ suite("views of one owner", (test) => {
     assert.equal([written.told, twin.told, written.view.ownWrites, twin.view.ownWrites], [[], [], 0, 0]);
   });
 
-  test("a version that the other never brings is forgotten when its watch is past it", () => {
+  test("forget an own version that is never delivered once the watch has passed it", () => {
     const { written, twin } = createTwins();
     written.beginWrite()("2");
     assert.is(twin.view.ownWrites, 1);
@@ -267,7 +267,7 @@ suite("views of one owner", (test) => {
     assert.equal([twin.view.ownWrites, twin.told], [0, []]);
   });
 
-  test("a deletion through one is no event of the other, which does not show the object any more", () => {
+  test("drop the events of deletions through another view, and hide the object", () => {
     for (const comesFirst of [true, false]) {
       const { own, written, twin } = createTwins();
       const end = written.view.beginDeletion(KEY, "u1", own.around(written.view));
@@ -279,7 +279,7 @@ suite("views of one owner", (test) => {
     }
   });
 
-  test("one that appears or goes during a write does not lose its own", () => {
+  test("keep own writes when views are added or removed during a write", () => {
     const { own, written, twin } = createTwins();
     own.delete(twin.view);
     const endWrite = written.beginWrite();

@@ -44,8 +44,8 @@ function createBed(...objects: KubernetesObject[]) {
   return { cache, view, told, relist, versionOf };
 }
 
-suite("restored server", (test) => {
-  test("an object comes back in its older version, and what was made since is gone", () => {
+suite("restored API server", (test) => {
+  test("restores objects to older versions and deletes newer ones", () => {
     const { cache, view, told, relist, versionOf } = createBed(
       objectOf("a", 90),
       objectOf("new", 95),
@@ -59,7 +59,7 @@ suite("restored server", (test) => {
     assert.is(cache.observedVersion, "50");
   });
 
-  test("the watch goes on from the version of the list", () => {
+  test("continues the watch from the version of the list", () => {
     const { cache, told, relist, versionOf } = createBed(objectOf("a", 90));
     relist(50, objectOf("a", 30));
     cache.observe({ object: objectOf("a", 51) });
@@ -67,7 +67,7 @@ suite("restored server", (test) => {
     assert.equal(told, ["added a 30", "updated a 51"]);
   });
 
-  test("an object of another uid is told as new, and the one before as deleted", () => {
+  test("emits a deletion and an addition for an object with another uid", () => {
     const { view, relist } = createBed(objectOf("a", 90, "later"));
     const uids: unknown[] = [];
     view.onChange(({ kind, object, old }) => void uids.push([kind, object.metadata.uid, old?.metadata.uid]));
@@ -76,7 +76,7 @@ suite("restored server", (test) => {
     assert.equal(uids, [later, ["added", "earlier", undefined]]);
   });
 
-  test("what we wrote and is undone is forgotten", () => {
+  test("forgets own writes and deletions that the restore reverted", () => {
     const { cache, view, told, relist, versionOf } = createBed(objectOf("a", 90), objectOf("b", 91));
     for (const [name, version] of [["a", 120] as const, ["created", 121] as const]) {
       view.beginWrite(`x/${name}`)({ entry: { object: objectOf(name, version) }, isOwn: true });
@@ -89,7 +89,7 @@ suite("restored server", (test) => {
     assert.equal([cache.counts.pending, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
   });
 
-  test("nothing is written from what is known until the state of the server has been read", () => {
+  test("rejects writes with a RetryAfterError until the state of the server is listed", () => {
     const { cache, view, relist } = createBed(objectOf("a", 90));
     cache.beginReplace({ isRestored: true });
     // An error that uses up no attempt, as an outage.
@@ -103,7 +103,7 @@ suite("restored server", (test) => {
     view.beginWrite("x/a")();
   });
 
-  test("an answer of before that comes late is no state of the server", () => {
+  test("ignores late responses of writes that were sent before the restore", () => {
     const { cache, view, versionOf, relist } = createBed(objectOf("a", 90), objectOf("b", 91));
     const endWrite = view.beginWrite("x/a");
     const endDeletion = view.beginDeletion("x/b", "b");
@@ -115,7 +115,7 @@ suite("restored server", (test) => {
     assert.equal([cache.counts.pending, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
   });
 
-  test("an object whose deletion is undone is told, be it in the version that was known", () => {
+  test("emits an object whose own deletion was reverted, also in its known version", () => {
     const { view, told, relist, versionOf } = createBed(objectOf("a", 30));
     view.beginDeletion("x/a", "a")({ isGone: true });
     relist(50, objectOf("a", 30));
@@ -123,7 +123,7 @@ suite("restored server", (test) => {
     assert.equal(told, ["added a 30"]);
   });
 
-  test("what others change is not held back for an echo that will not come", () => {
+  test("emits later foreign changes without awaiting own events from before the restore", () => {
     const { cache, view, told, relist } = createBed(objectOf("a", 90));
     view.beginWrite("x/a")({ entry: { object: objectOf("a", 120) }, isOwn: true });
     relist(50, objectOf("a", 30));
@@ -131,14 +131,14 @@ suite("restored server", (test) => {
     assert.equal(told, ["added a 30", "updated a 51"]);
   });
 
-  test("a list that is as new as what was observed changes nothing that is newer", () => {
+  test("keeps newer objects on a relist that is not older than the watch", () => {
     const { cache, told, versionOf } = createBed(objectOf("a", 90));
     listInto(cache, [{ object: objectOf("a", 80) }], "100");
     assert.is(versionOf("a"), "90");
     assert.equal(told, []);
   });
 
-  test("whatever was known, written and deleted, what is read and told is the state of the server", () => {
+  test("reads and emits the state of the server after any sequence of writes and deletions", () => {
     const names = ["a", "b", "c", "d"] as const;
     const some = <Value>(value: fc.Arbitrary<Value>) =>
       fc.uniqueArray(fc.tuple(fc.constantFrom(...names), value), { selector: ([name]) => name });
@@ -190,7 +190,7 @@ suite("restored server", (test) => {
     );
   });
 
-  test("where versions cannot be compared every list is the truth", () => {
+  test("accepts every list as the current state if versions cannot be compared", () => {
     const cache = new ResourceCache({ comparesVersions: false });
     listInto(cache, [{ object: objectOf("a", 90) }], "100");
     listInto(cache, [{ object: objectOf("a", 30) }], "50");

@@ -30,14 +30,14 @@ function createCaches(options: { comparesVersions?: boolean } = {}) {
 }
 
 suite("temporary cache", (test) => {
-  test("the answer to a write is read before the watch brings it [TemporaryResourceCacheTest 1, 3]", () => {
+  test("returns a write response before the watch delivers it [TemporaryResourceCacheTest 1, 3]", () => {
     const { view, known, cache } = createCaches();
     view.put(entry(2));
     assert.is(known(), "2");
     assert.is(cache.counts.pending, 1);
   });
 
-  test("an answer that the watch is past is not kept [TemporaryResourceCacheTest 2]", () => {
+  test("drops a write response that is older than the watch [TemporaryResourceCacheTest 2]", () => {
     const { view, known, cache } = createCaches();
     cache.observe(entry(3));
     view.put(entry(2));
@@ -45,14 +45,14 @@ suite("temporary cache", (test) => {
     assert.is(cache.counts.pending, 0);
   });
 
-  test("an older answer does not replace a newer one [TemporaryResourceCacheTest 4]", () => {
+  test("does not replace a newer response with an older one [TemporaryResourceCacheTest 4]", () => {
     const { view, known } = createCaches();
     view.put(entry(3));
     view.put(entry(2));
     assert.is(known(), "3");
   });
 
-  test("a newer event takes the place of an answer [TemporaryResourceCacheTest 5]", () => {
+  test("replaces a response with a newer event [TemporaryResourceCacheTest 5]", () => {
     const { view, known, cache } = createCaches();
     view.put(entry(2));
     cache.observe(entry(3));
@@ -60,7 +60,7 @@ suite("temporary cache", (test) => {
     assert.is(cache.counts.pending, 0);
   });
 
-  test("where versions cannot be compared no answer is kept and no event swallowed [TemporaryResourceCacheTest 6, K3]", () => {
+  test("keeps no responses and drops no events if versions cannot be compared [TemporaryResourceCacheTest 6, K3]", () => {
     const { view, known, cache, told, write } = createCaches({ comparesVersions: false });
     view.put(entry(2));
     write(2);
@@ -74,7 +74,7 @@ suite("temporary cache", (test) => {
     assert.is(known(), undefined);
   });
 
-  test("an echo that comes before the answer leaves nothing behind [TemporaryResourceCacheTest 7]", () => {
+  test("leaves no entry if the own event arrives before the response [TemporaryResourceCacheTest 7]", () => {
     const { view, known, cache, told } = createCaches();
     const endWrite = view.beginWrite(KEY);
     cache.observe(entry(2));
@@ -85,7 +85,7 @@ suite("temporary cache", (test) => {
     assert.is(view.ownWrites, 0);
   });
 
-  test("the echo of an answer takes its place [TemporaryResourceCacheTest 8]", () => {
+  test("replaces a response with its own event [TemporaryResourceCacheTest 8]", () => {
     const { view, cache, told, write } = createCaches();
     write(2);
     assert.is(cache.counts.pending, 1);
@@ -95,7 +95,7 @@ suite("temporary cache", (test) => {
     assert.is(view.ownWrites, 0);
   });
 
-  test("an echo that comes behind the answer is swallowed [TemporaryResourceCacheTest 9]", () => {
+  test("drops an own event that arrives after the response [TemporaryResourceCacheTest 9]", () => {
     const { cache, told, write } = createCaches();
     cache.observe(entry(2));
     write(3);
@@ -103,7 +103,7 @@ suite("temporary cache", (test) => {
     assert.equal(told, ["added 2"]);
   });
 
-  test("an echo that comes before the answer is held and swallowed [TemporaryResourceCacheTest 10]", () => {
+  test("drops an own event that arrives before the response [TemporaryResourceCacheTest 10]", () => {
     const { view, cache, told } = createCaches();
     cache.observe(entry(2));
     const endWrite = view.beginWrite(KEY);
@@ -112,7 +112,7 @@ suite("temporary cache", (test) => {
     assert.equal(told, ["added 2"]);
   });
 
-  test("what came during a write without an answer is told at its end [TemporaryResourceCacheTest 11]", () => {
+  test("emits kept events when a write ends without a response [TemporaryResourceCacheTest 11]", () => {
     const { view, cache, told } = createCaches();
     const endWrite = view.beginWrite(KEY);
     cache.observe(entry(4));
@@ -121,7 +121,7 @@ suite("temporary cache", (test) => {
     assert.equal(told, ["added 4"]);
   });
 
-  test("an older event is told while a newer answer is read [TemporaryResourceCacheTest 12]", () => {
+  test("emits an older event while a newer response is read [TemporaryResourceCacheTest 12]", () => {
     const { view, known, cache, told } = createCaches();
     view.put(entry(3));
     cache.observe(entry(2));
@@ -129,7 +129,7 @@ suite("temporary cache", (test) => {
     assert.is(known(), "3");
   });
 
-  test("an object that was deleted before the answer came is not brought back [TemporaryResourceCacheTest 13]", () => {
+  test("does not restore an object that was deleted before the response [TemporaryResourceCacheTest 13]", () => {
     const { known, cache, write } = createCaches();
     cache.observe(entry(2));
     cache.observeDeletion(entry(3).object);
@@ -137,7 +137,7 @@ suite("temporary cache", (test) => {
     assert.is(known(), undefined);
   });
 
-  test("an answer whose object is missing in a newer list goes, and that is told once [TemporaryResourceCacheTest 14, K4]", () => {
+  test("drops a response missing in a newer list, with one deletion event [TemporaryResourceCacheTest 14, K4]", () => {
     const { view, known, cache, told, write } = createCaches();
     write(2);
     listInto(cache, [], "3");
@@ -146,7 +146,7 @@ suite("temporary cache", (test) => {
     assert.is(view.ownWrites, 0);
   });
 
-  test("an answer that is newer than a list stays [TemporaryResourceCacheTest 15]", () => {
+  test("keeps a response that is newer than a list [TemporaryResourceCacheTest 15]", () => {
     const { known, cache, told, write } = createCaches();
     write(4);
     listInto(cache, [], "3");
@@ -154,7 +154,7 @@ suite("temporary cache", (test) => {
     assert.equal(told, []);
   });
 
-  test("with a namespace that is not watched any more its answers go, and nobody is told [TemporaryResourceCacheTest 16]", () => {
+  test("drops entries of namespaces that are no longer watched, without events [TemporaryResourceCacheTest 16]", () => {
     const { view, known, cache, told, write } = createCaches();
     write(2);
     view.detach("x");
@@ -164,7 +164,7 @@ suite("temporary cache", (test) => {
     assert.is(view.ownWrites, 0);
   });
 
-  test("an answer from a namespace that is not watched any more is not kept [TemporaryResourceCacheTest 17]", () => {
+  test("drops late responses from namespaces that are no longer watched [TemporaryResourceCacheTest 17]", () => {
     const { view, known, cache, told } = createCaches();
     const endWrite = view.beginWrite(KEY);
     view.detach("x");
@@ -175,7 +175,7 @@ suite("temporary cache", (test) => {
     assert.equal(told, []);
   });
 
-  test("a deletion that went unseen takes an answer with it, which its list has passed [TemporaryResourceCacheTest 18]", () => {
+  test("drops a response older than a list without its object, with one deletion event [TemporaryResourceCacheTest 18]", () => {
     const { view, known, cache, told } = createCaches();
     cache.observe(entry(2));
     view.put(entry(5));

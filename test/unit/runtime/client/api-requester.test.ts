@@ -9,7 +9,7 @@ function retryAfterMsOf(header: string | undefined, seconds?: unknown): number |
 }
 
 suite("errors of the API server", (test) => {
-  test("when to try again is read from the header, as seconds or as a date, or else from the status", () => {
+  test("read the retry delay from Retry-After in seconds or as a date, else from the Status", () => {
     assert.equal(
       [retryAfterMsOf("2"), retryAfterMsOf("2", 7), retryAfterMsOf(undefined, 7), retryAfterMsOf("", 7)],
       [2_000, 2_000, 7_000, 7_000],
@@ -18,7 +18,7 @@ suite("errors of the API server", (test) => {
     assert.ok(soon > 90_000 && soon <= 100_000, String(soon));
   });
 
-  test("nobody waits longer than 5 minutes because a server says so", () => {
+  test("limit the retry delay to 5 minutes", () => {
     const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
     assert.equal(
       [retryAfterMsOf("3600"), retryAfterMsOf(inAnHour), retryAfterMsOf(undefined, 3_600)],
@@ -27,7 +27,7 @@ suite("errors of the API server", (test) => {
     assert.is(errorOfStatus({ code: 429, details: { retryAfterSeconds: 3_600 } }).retryAfterMs, 300_000);
   });
 
-  test("a time that has passed is now, and what is no time is none", () => {
+  test("have a retry delay of 0 for a past time, and none for an invalid value", () => {
     assert.equal([retryAfterMsOf("-5"), retryAfterMsOf(new Date(0).toUTCString())], [0, 0]);
     assert.equal(
       [retryAfterMsOf(undefined), retryAfterMsOf(undefined, null), retryAfterMsOf(""), retryAfterMsOf("soon")],
@@ -35,7 +35,7 @@ suite("errors of the API server", (test) => {
     );
   });
 
-  test("a redirect is one, which says where it leads, without what the query may hold", () => {
+  test("contain the target of a 302 redirect without its query", () => {
     const headers = { location: "https://login.example.com/start?token=x" };
     const { code, message } = errorOf({ path: "/", status: 302, headers, body: Buffer.from("<a>Found</a>") });
     assert.equal([code, message], [302, "302: redirected to https://login.example.com/start"]);

@@ -10,8 +10,8 @@ function failureOf(requester: ApiRequester, what: string): Promise<Error> {
   return assert.rejects(requester.send({ method: "GET", path: "/", what }), "the client is closed");
 }
 
-suite("a closed client", (test) => {
-  test("fails each request with an error of its own", async () => {
+suite("closed client", (test) => {
+  test("fails each new request with its own error", async () => {
     const transport = new Transport(connection);
     const requester = new ApiRequester(transport);
     await transport.close();
@@ -23,7 +23,7 @@ suite("a closed client", (test) => {
     assert.ok(errors.every(({ name }) => name === ConnectionError.name));
   });
 
-  test("fails each request that waits for its next attempt with an error of its own", async () => {
+  test("fails each request that waits for a retry with its own error", async () => {
     const transport = new Transport(connection);
     const requester = new ApiRequester(transport, { observe: () => void setTimeout(() => void transport.close(), 20) });
     const messages = (await Promise.all(["get a", "get b"].map((what) => failureOf(requester, what)))).map(
@@ -32,7 +32,7 @@ suite("a closed client", (test) => {
     assert.equal(messages, ["get a failed: the client is closed", "get b failed: the client is closed"]);
   });
 
-  test("fails each request that waits for credentials with an error of its own", async () => {
+  test("fails each request that waits for credentials with its own error", async () => {
     const transport = new Transport({ ...connection, credentials: () => new Promise(() => {}) });
     const requester = new ApiRequester(transport);
     const failing = ["get a", "get b"].map((what) => failureOf(requester, what));

@@ -26,9 +26,9 @@ async function startAnswering(headers: OutgoingHttpHeaders, body: string | Buffe
   return { transport, url, [Symbol.asyncDispose]: close };
 }
 
-suite("an answer that the API server does not give", (test) => {
+suite("response of a proxy", (test) => {
   for (const [form, { headers, body }] of Object.entries(ANSWERS))
-    test(`${form}, is told to come from something in between, to requests and to streams`, async () => {
+    test(`${form}, fails requests and streams with an error that names a proxy or load balancer`, async () => {
       await using answering = await startAnswering(headers, body);
       const { transport, url } = answering;
       const received: Buffer[] = [];
@@ -43,7 +43,7 @@ suite("an answer that the API server does not give", (test) => {
       assert.is(received.length, 0);
     });
 
-  test("with JSON that is no object, is named by its path where the request has no other name", async () => {
+  test("with JSON that is not an object, fails with the method and path of the request", async () => {
     await using answering = await startAnswering({ "content-type": "application/json" }, "null");
     const sent = new ApiRequester(answering.transport, { maxAttempts: 1 }).send(REQUEST);
     const { message } = await sent.then(

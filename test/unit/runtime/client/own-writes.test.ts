@@ -13,7 +13,7 @@ const body = (...seconds: number[]) => {
 };
 
 suite("OwnWrites", (test) => {
-  test("takes a time after the answer to the last write of an object for that of another process", () => {
+  test("treats a managedFields time after the last response for an object as another process", () => {
     const writes = new OwnWrites();
     writes.begin(`${PATH}?fieldManager=page`)({ status: 200, date: header(T0), body: body(T0 - 9, T0 - 1) });
     assert.equal(
@@ -23,7 +23,7 @@ suite("OwnWrites", (test) => {
     assert.ok(writes.isForeign(["/api/v1/namespaces/default/configmaps/two"], T0));
   });
 
-  test("takes the time in the body where the clock of a proxy wrote the header", () => {
+  test("uses the time in the body if a proxy set the Date header from another clock", () => {
     const writes = new OwnWrites();
     writes.begin(PATH)({ status: 200, date: header(T0 - 3_600), body: body(T0 - 9, T0, T0 - 5) });
     assert.equal(
@@ -33,13 +33,13 @@ suite("OwnWrites", (test) => {
     assert.ok(Math.abs((writes.time ?? 0) - T0) <= 1);
   });
 
-  test("takes a write of a subresource for one of its object", () => {
+  test("treats a write of a subresource as a write of its object", () => {
     const writes = new OwnWrites();
     writes.begin(`${PATH}/status?force=true`)({ status: 200, date: header(T0) });
     assert.not.ok(writes.isForeign([PATH], T0));
   });
 
-  test("takes no write for foreign while one to its object, or a creation in its collection, is under way", () => {
+  test("treats no time as foreign while a write of the object or a create in its collection is in flight", () => {
     for (const path of [PATH, PATH.slice(0, PATH.lastIndexOf("/"))]) {
       const writes = new OwnWrites();
       const paths = [PATH, PATH.slice(0, PATH.lastIndexOf("/"))];
@@ -52,7 +52,7 @@ suite("OwnWrites", (test) => {
   });
 
   for (const [how, answer] of Object.entries({ undefined, "504": { status: 504, date: header(T0) } }))
-    test(`allows two minutes to a write whose answer is lost: ${how}`, () => {
+    test(`allows 2 minutes for a write whose response is lost: ${how}`, () => {
       const writes = new OwnWrites();
       writes.noteDate(header(T0));
       writes.begin(PATH)(answer);
@@ -62,14 +62,14 @@ suite("OwnWrites", (test) => {
       );
     });
 
-  test("takes no write for foreign where the server has never stated a time and an answer is lost", () => {
+  test("treats no time as foreign if the server time is unknown and a response is lost", () => {
     const writes = new OwnWrites();
     assert.is(writes.time, undefined);
     writes.begin(PATH)();
     assert.not.ok(writes.isForeign([PATH], T0));
   });
 
-  test("are those of all clients of a server, until the last one is closed", () => {
+  test("are shared by all clients of a server until the last one is closed", () => {
     const [first, second] = [acquireOwnWrites("https://a"), acquireOwnWrites("https://a")];
     assert.is(first.writes, second.writes);
     assert.is.not(acquireOwnWrites("https://b").writes, first.writes);

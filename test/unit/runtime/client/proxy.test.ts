@@ -3,15 +3,15 @@ import { assert, suite } from "../../../support/suite.js";
 
 const proxyOf = (server: string, env: NodeJS.ProcessEnv) => proxyFromEnvironment(server, env);
 
-suite("the proxy of the environment", (test) => {
-  test("is that of the scheme, in either spelling, and at http unless it says otherwise", () => {
+suite("proxy of the environment", (test) => {
+  test("is read from the variable of the scheme in either case, with http as the default scheme", () => {
     const env = { HTTPS_PROXY: "https://secure:1", http_proxy: "plain:2" };
     assert.equal([proxyOf("https://a", env), proxyOf("http://a", env)], ["https://secure:1", "http://plain:2"]);
     assert.is(proxyOf("https://a", { http_proxy: "plain:2" }), undefined);
     assert.is(proxyOf("https://a", { HTTPS_PROXY: "", https_proxy: "x:1" }), "http://x:1");
   });
 
-  test("is never used for this machine", () => {
+  test("is never used for localhost or loopback addresses", () => {
     for (const host of ["localhost", "127.0.0.1", "127.3.4.5", "[::1]"])
       assert.is(proxyOf(`https://${host}:6443`, { HTTPS_PROXY: "proxy:1" }), undefined, host);
   });
@@ -47,7 +47,7 @@ suite("the proxy of the environment", (test) => {
       assert.is(proxyOf(server, { HTTPS_PROXY: "proxy:1", NO_PROXY: noProxy }), expected);
     });
 
-  test("that is none of HTTP is an error, which quotes no password", () => {
+  test("rejects schemes other than http and https without leaking the password", () => {
     const of = (proxy: string) => () => proxyOf("https://a", { HTTPS_PROXY: proxy });
     assert.throws(of("socks5://me:secret@proxy"), /^HTTPS_PROXY of the environment has the scheme "socks5"; only/);
     assert.throws(of("http://me:secret@"), (error: Error) => !error.message.includes("secret"));

@@ -27,8 +27,8 @@ async function failureOf(promise: unknown): Promise<string> {
   );
 }
 
-suite("a token file", (test) => {
-  test("that is empty, as while it is written, is an error, and the token before stays", async () => {
+suite("token file", (test) => {
+  test("keeps the previous token while the file is empty, and fails only after a 401", async () => {
     await using temporary = await createTemporaryFolder();
     const file = join(temporary.path, "token");
     await writeFile(file, "a\n");
@@ -45,8 +45,8 @@ suite("a token file", (test) => {
   });
 });
 
-suite("a token file that is replaced by one that no header may have", (test) => {
-  test("leaves the token before in use, with a warning, and its failure is not final", async () => {
+suite("token file with an invalid header value", (test) => {
+  test("keeps the previous token with a warning, and fails with a retryable error after a 401", async () => {
     await using temporary = await createTemporaryFolder();
     const file = join(temporary.path, "token");
     await writeFile(file, "a\n");
@@ -75,8 +75,8 @@ suite("a token file that is replaced by one that no header may have", (test) => 
   });
 });
 
-suite("renewed credentials", (test) => {
-  test("are read once for all that wait, and not again while they are good", async () => {
+suite("refreshed credentials", (test) => {
+  test("are read once for all waiting requests, and not again while they are valid", async () => {
     const { reads, ask } = createReads();
     const asked = [ask(), ask()];
     reads[0]!.resolve(of("a"));
@@ -84,7 +84,7 @@ suite("renewed credentials", (test) => {
     assert.equal([ask(), reads.length], [of("a"), 1]);
   });
 
-  test("are handed out while the next read is under way, and when it fails", async () => {
+  test("are used while the next read is in progress and after it fails", async () => {
     const { reads, ask } = createReads({ everyMs: 0 });
     const first = ask();
     reads[0]!.resolve(of("a"));
@@ -98,7 +98,7 @@ suite("renewed credentials", (test) => {
     assert.equal(ask(), of("b"));
   });
 
-  test("are waited for once the server has rejected them, or they have expired", async () => {
+  test("are awaited after a 401 or their expiry", async () => {
     const { reads, ask } = createReads({ everyMs: Infinity });
     const first = ask();
     reads[0]!.resolve(of("a"));
@@ -110,7 +110,7 @@ suite("renewed credentials", (test) => {
     assert.instance(ask(), Promise);
   });
 
-  test("are read again at most every five seconds because the server rejects them, and used in between", async () => {
+  test("are refreshed after a 401 at most every 5 s, and used in between", async () => {
     const { reads, ask } = createReads({ everyMs: Infinity });
     const { now } = Date;
     const askAt = (ms: number, isRejected: boolean) => {
@@ -135,7 +135,7 @@ suite("renewed credentials", (test) => {
     assert.instance(askAt(1e6 + 10_000, true), Promise);
   });
 
-  test("are read again in time when the clock is set back", async () => {
+  test("are refreshed even if the clock is set back", async () => {
     const { reads, ask } = createReads();
     const first = ask();
     reads[0]!.resolve(of("a"));
@@ -150,7 +150,7 @@ suite("renewed credentials", (test) => {
     assert.is(reads.length, 2);
   });
 
-  test("are read ahead of their end", async () => {
+  test("are refreshed before they expire", async () => {
     const { reads, ask } = createReads({ everyMs: Infinity });
     const first = ask();
     reads[0]!.resolve(of("a", { expiresAt: Date.now() + 100 }));
@@ -161,7 +161,7 @@ suite("renewed credentials", (test) => {
     assert.is(reads.length, 2);
   });
 
-  test("that do not come in time fail those who wait, end the read, and are asked for again", async () => {
+  test("fail the waiting requests and abort the read after the timeout, then are read again", async () => {
     const { reads, ask } = createReads({ timeoutMs: 20 });
     assert.is(await failureOf(ask()), "the plugin failed: it did not answer within 0.02 s");
     assert.ok(reads[0]!.signal.aborted);

@@ -6,8 +6,8 @@ const CHARACTERS = Array.from({ length: 0x10000 }, (_, unit) => String.fromCharC
 // What YAML 1.1 takes for printable and for no line break (https://yaml.org/spec/1.1/#c-printable), but for halves of other characters.
 const SAME_IN_YAML = /^[\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*$/;
 
-suite("the body of a write", (test) => {
-  test("of any characters means the same to readers of JSON and of YAML, as that of an apply is read", () => {
+suite("write request body", (test) => {
+  test("contains only characters that JSON and YAML readers read alike", () => {
     const data = Object.fromEntries(CHARACTERS.map((character) => [`${character}.`, character]));
     const write = { ref: { name: "a", namespace: "home" }, body: { metadata: { name: "a" }, data } };
     const { body = "" } = httpRequestOf(ConfigMap.definition, { verb: "apply", ...write });
@@ -15,7 +15,7 @@ suite("the body of a write", (test) => {
     assert.equal([...body].filter((character) => !SAME_IN_YAML.test(character)).map(escape), []);
   });
 
-  test("has each integer beyond 2^53 as the int64 that is nearest to the number, or as the bigint that it is", () => {
+  test("formats integers beyond 2^53 as the nearest int64, and bigints exactly", () => {
     const spec = {
       largest: 2 ** 63,
       least: -(2 ** 63),

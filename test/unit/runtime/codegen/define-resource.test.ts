@@ -11,7 +11,7 @@ const isCustom = (apiVersion: string) =>
 const ref = { name: "home", namespace: "default" };
 
 suite("asStored", (test) => {
-  test("returns an object as it is read: with its defaults and what the API server sets", () => {
+  test("returns an object with its defaults and the metadata that the API server sets", () => {
     const { metadata, spec } = asStored(WebPage, { metadata: ref, spec: { html: "x" } });
     const { uid, creationTimestamp, ...rest } = metadata;
     assert.equal(rest, { ...ref, resourceVersion: "1", generation: 1 });
@@ -20,7 +20,7 @@ suite("asStored", (test) => {
     assert.equal(spec, { html: "x", replicas: 1, exposed: false });
   });
 
-  test("keeps what an object states, and changes neither the object nor a part of it", () => {
+  test("keeps the given values and does not modify the object", () => {
     const stated = { uid: "u", resourceVersion: "7", creationTimestamp: "2026-01-01T00:00:00Z", generation: 3 };
     const object = WebPage.parse({
       apiVersion: "example.com/v1",
@@ -36,7 +36,7 @@ suite("asStored", (test) => {
     assert.equal(object, copy);
   });
 
-  test("gives each object a uid of its own, and one of a built-in kind no generation", () => {
+  test("assigns a unique uid, and no generation for built-in kinds", () => {
     const [first, second] = ["a", "b"].map((name) => asStored(ConfigMap, { metadata: { name, namespace: "default" } }));
     assert.is.not(first?.metadata.uid, second?.metadata.uid);
     assert.not("generation" in first!.metadata);
@@ -44,7 +44,7 @@ suite("asStored", (test) => {
 });
 
 suite("untypedResource", (test) => {
-  test("takes each kind that the API server serves by itself for a built-in one", () => {
+  test("treats every kind that kube-apiserver serves itself as built-in", () => {
     const file = join(repositoryRoot, "generator/data/kubernetes-1.36-discovery.json");
     const served = JSON.parse(readFileSync(file, "utf8")) as { group: string; version: string }[];
     const wrong = served
@@ -53,7 +53,7 @@ suite("untypedResource", (test) => {
     assert.equal(wrong, []);
   });
 
-  test("takes kinds of other groups of Kubernetes for custom ones", () => {
+  test("treats kinds of CRDs in *.k8s.io groups as custom", () => {
     const custom = ["gateway.networking.k8s.io/v1", "snapshot.storage.k8s.io/v1", "cluster.x-k8s.io/v1beta1"];
     assert.equal(custom.filter(isCustom), custom);
   });

@@ -19,8 +19,8 @@ function decode(text: string, ...fieldManagers: string[]) {
   return decodeResource(Buffer.from(text), { fieldManagers: fieldManagers.length > 0 ? fieldManagers : [MANAGER] });
 }
 
-suite("decode resource", (test) => {
-  test("only metadata.managedFields is cut, not what is merely called so", () => {
+suite("decodeResource", (test) => {
+  test("removes only metadata.managedFields, not other fields of that name", () => {
     const object = {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -33,7 +33,7 @@ suite("decode resource", (test) => {
     assert.equal(decode(JSON.stringify(object)).object, object);
   });
 
-  test("what the controllers of the operator applied is kept for each, everything else is dropped", () => {
+  test("keeps the fields applied by the controllers of the operator, separately, and drops all others", () => {
     const managedFields = [
       apply({ "f:data": { "f:a": {} } }),
       { ...apply({ "f:x": {} }), manager: "other" },
@@ -55,7 +55,7 @@ suite("decode resource", (test) => {
     assert.equal(decode(text, "nobody"), { object: { metadata: { name: "a" } } });
   });
 
-  test("of a former field manager only is kept that it owns something, however it wrote that", () => {
+  test("keeps for a former field manager only that it owns fields, by apply or update", () => {
     const former = { manager: "old" };
     const decodeFormer = (...managedFields: object[]) => {
       const fieldManagers = Object.assign([MANAGER], { former: new Set(["old"]) });
@@ -74,19 +74,19 @@ suite("decode resource", (test) => {
     assert.not(isOwnedByFormer(status, ["old"]));
   });
 
-  test("a name with characters that JSON escapes is found", () => {
+  test("matches a field manager whose name JSON escapes", () => {
     const managedFields = [{ ...apply({ "f:a": {} }), manager: 'we "two"' }];
     const text = JSON.stringify({ metadata: { name: "a", managedFields } });
     assert.is(decode(text, 'we "two"').owned?.[0]?.fieldsV1, '{"f:a":{}}');
   });
 
-  test("null and an empty list are no managed fields", () => {
+  test("returns no owned fields if managedFields is null or empty", () => {
     const object = { metadata: { name: "a" } };
     assert.equal(decode('{"metadata":{"name":"a","managedFields":[]}}'), { object });
     assert.equal(decode('{"metadata":{"name":"a","managedFields":null}}').owned, undefined);
   });
 
-  test("an object in the middle of a buffer is decoded without touching what stands around it", () => {
+  test("decodes an object in the middle of a buffer without modifying the bytes around it", () => {
     const object = { metadata: { managedFields: [apply({ "f:a": {} })], name: "a" } };
     const [before, text, behind] = ['{"type":"ADDED","object":', JSON.stringify(object), '}\n{"next":1}'];
     const bytes = Buffer.from(before + text + behind);
@@ -96,7 +96,7 @@ suite("decode resource", (test) => {
     assert.is(bytes.toString("utf8", start + text.length), behind);
   });
 
-  test("any object equals what JSON.parse makes of it without the member", () => {
+  test("returns what JSON.parse returns without metadata.managedFields, for any object", () => {
     const key = fc.oneof(
       fc.constantFrom("managedFields", "metadata", "manager", '"', "\\", 'a"managedFields":[', "ключ", "\u0000"),
       fc.string(),

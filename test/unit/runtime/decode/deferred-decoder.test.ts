@@ -146,8 +146,8 @@ const object = fc
   )
   .map(([before, own, behind, space]) => `{${[...before, own, ...behind].join(`${space},${space}`)}${space}}`);
 
-suite("deferred decoder", (test) => {
-  test("what nobody reads is not parsed", () => {
+suite("DeferredDecoder", (test) => {
+  test("does not parse members before they are read", () => {
     const decoded = decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":1},"status":{"b":[]}}');
     assert.equal([isDeferred(decoded, "spec"), isDeferred(decoded, "status")], [true, true]);
     assert.is(decoded.metadata.name, "a");
@@ -157,7 +157,7 @@ suite("deferred decoder", (test) => {
     assert.is(decoded["spec"], decoded["spec"]);
   });
 
-  test("a frozen object is a plain one", () => {
+  test("returns an object with plain members after a deep freeze", () => {
     const decoded = decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":{"b":1}}}');
     deepFreeze(decoded);
     const { spec } = Object.getOwnPropertyDescriptors(decoded);
@@ -165,12 +165,12 @@ suite("deferred decoder", (test) => {
     assert.ok(Object.isFrozen((decoded["spec"] as { a: object }).a));
   });
 
-  test("a proxy of what was not read says what to do", () => {
+  test("throws if an unread member is read through a proxy", () => {
     const proxy = new Proxy(decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":1}}'), {});
     assert.throws(() => proxy["spec"], /cannot be read through a proxy before it was read from the object/);
   });
 
-  test("no way to look at an object tells how it was decoded, whatever came before it", () => {
+  test("returns objects that behave like parsed ones in every operation, after any previous states", () => {
     const looks = fc.constantFrom(...Object.keys(LOOKS));
     fc.assert(
       fc.property(fc.array(fc.tuple(object, looks, fc.boolean()), { minLength: 1, maxLength: 5 }), (states) => {
@@ -190,14 +190,14 @@ suite("deferred decoder", (test) => {
     );
   });
 
-  test("a member whose name is a number goes with the state that has it", () => {
+  test("returns no numeric member of a previous state", () => {
     const decoder = createDecoder();
     decoder.remember(decoder.decode('{"metadata":{"name":"a","resourceVersion":"1"},"0":0}'));
     const { object } = decoder.decode('{"metadata":{"name":"a","resourceVersion":"2"}}');
     assert.equal(Object.keys(object), ["metadata"]);
   });
 
-  test("a member named __proto__ stays one when only the version changes", () => {
+  test("keeps a member named __proto__ if only the version changes", () => {
     const decoder = createDecoder();
     const stateOf = (version: number) =>
       `{"__proto__":{"a":1},"metadata":{"name":"a","resourceVersion":"${version}","__proto__":{"b":1}},"spec":{}}`;
@@ -207,7 +207,7 @@ suite("deferred decoder", (test) => {
     assert.equal(Object.keys(entry.object), ["__proto__", "metadata", "spec"]);
   });
 
-  test("of two members of one name, the last one is the version or the manager, however they are written", () => {
+  test("uses the last of duplicate members for version and manager, however they are escaped", () => {
     const decoder = createDecoder();
     const stateOf = (version: number, time: string) =>
       `{"metadata":{"name":"a","resourceVersion":"${version}","resourceV\\u0065rsion":"6","managedFields":` +
@@ -221,7 +221,7 @@ suite("deferred decoder", (test) => {
       }
   });
 
-  test("what a controller owns is read as soon as its field manager is known", () => {
+  test("returns owned fields as soon as their field manager is registered", () => {
     const fieldManagers = new Set([MANAGER]);
     const decoder = createDecoder(fieldManagers);
     const decodeVersion = (version: number) => {
@@ -245,7 +245,7 @@ suite("deferred decoder", (test) => {
     );
   });
 
-  test("knows the latest write of the field managers to the object that was decoded last, and to no other", () => {
+  test("returns the latest write by its field managers to the last decoded object only", () => {
     const decoder = new DeferredDecoder({ fieldManagers: [MANAGER, "web-page-conditions"], known: () => undefined });
     const timeOf = (managedFields?: readonly object[]) => {
       const bytes = Buffer.from(JSON.stringify({ metadata: { name: "a", managedFields }, spec: {} }));
@@ -267,7 +267,7 @@ suite("deferred decoder", (test) => {
     assert.equal(timeOf(both.reverse()), { fieldManager: "web-page-conditions", time: late });
   });
 
-  test("states of one object that change in little are told apart", () => {
+  test("returns the exact state of an object after small changes", () => {
     const time = fc.constantFrom(
       '"2026-11-27T09:00:00Z"',
       '"2026-11-27T09:00:01Z"',
@@ -312,7 +312,7 @@ suite("deferred decoder", (test) => {
     );
   });
 
-  test("objects that are made alike are told apart by what they say", () => {
+  test("returns the exact state of similar objects", () => {
     const said = fc.record({
       name: fc.stringMatching(/^[a-z]{1,10}$/),
       version: fc.nat(2000),
@@ -345,7 +345,7 @@ suite("deferred decoder", (test) => {
     );
   });
 
-  test("the states of a custom resource, whose name stands behind its managed fields, share what is owned", () => {
+  test("shares owned fields between states of a custom resource whose name follows managedFields", () => {
     const decoder = createDecoder();
     const [first, , later] = ["a", "b", "a"].map((name, version) => {
       const fields = `{"f:${name}":{}}`;
@@ -360,7 +360,7 @@ suite("deferred decoder", (test) => {
     assert.equal(first?.owned?.length, 1);
   });
 
-  test("what states have in common is kept once", () => {
+  test("shares unchanged members between states of an object", () => {
     const decoder = createDecoder();
     const stateOf = (version: number, ready: boolean) =>
       `{"kind":"X","metadata":{"name":"a","resourceVersion":"${version}","labels":{"a":"b"},"managedFields":[{"manager":"${MANAGER}",` +

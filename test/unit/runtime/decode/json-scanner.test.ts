@@ -23,8 +23,8 @@ function pageOf(members: Record<string, unknown>, order: readonly string[], spac
   return Buffer.from(JSON.stringify(Object.fromEntries(order.map((name) => [name, members[name]])), undefined, space));
 }
 
-suite("json scanner", (test) => {
-  test("a value ends where JSON says, whatever its strings look like", () => {
+suite("JSON scanner", (test) => {
+  test("finds the end of any value, regardless of the content of its strings", () => {
     fc.assert(
       fc.property(value, indent, nasty, (any, space, behind) => {
         const text = JSON.stringify(any, undefined, space);
@@ -35,7 +35,7 @@ suite("json scanner", (test) => {
     );
   });
 
-  test("every member of an object is found, in its order", () => {
+  test("finds all members of an object in order", () => {
     fc.assert(
       fc.property(object, indent, (any, space) => {
         const bytes = Buffer.from(JSON.stringify(any, undefined, space));
@@ -55,7 +55,7 @@ suite("json scanner", (test) => {
 });
 
 suite("list page", (test) => {
-  test("the items of a page are those that a parser finds, whatever is in them", () => {
+  test("returns the items and metadata that JSON.parse returns, in any member order", () => {
     const orders = fc.shuffledSubarray(["kind", "items", "metadata", "extra"], { minLength: 4 });
     const members = fc.record({ items: fc.array(object, { maxLength: 6 }), extra: value });
     fc.assert(
@@ -75,19 +75,19 @@ suite("list page", (test) => {
     );
   });
 
-  test("a list of nothing has no items, and an empty token is none", () => {
+  test("has no items if items is null, and no token if continue is empty", () => {
     const page = Buffer.from('{"items":null,"metadata":{"continue":"","resourceVersion":"3"}}\n');
     assert.equal([...itemsOf(page)], []);
     assert.equal(metadataOf(page), { resourceVersion: "3" });
   });
 
-  test("what is no list says so", () => {
+  test("throws an error for a list without a resourceVersion", () => {
     assert.throws(() => metadataOf(Buffer.from('{"items":[]}')), "a list states no version");
   });
 });
 
-suite("peek identity", (test) => {
-  test("key and version are read in the order of structs and of sorted keys", () => {
+suite("peekIdentity", (test) => {
+  test("reads key and version with members in struct order and in sorted order", () => {
     const managedFields = [{ manager: "x", fieldsV1: { "f:name": {}, "f:resourceVersion": {} } }];
     const struct = { name: "a", namespace: "x", uid: "u", resourceVersion: "7", labels: { name: "no" }, managedFields };
     const sorted = { labels: { name: "no" }, managedFields, name: "a", namespace: "x", resourceVersion: "7" };

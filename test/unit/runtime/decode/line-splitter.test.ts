@@ -2,8 +2,8 @@ import { LineSplitter } from "#runtime/client/transport.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("line splitter", (test) => {
-  test("refuses a line that is longer than it may be before its end is there, and counts each line anew", () => {
+suite("LineSplitter", (test) => {
+  test("rejects a line above the limit before its end arrives, and counts each line separately", () => {
     const splitter = new LineSplitter({ maxBytes: 10, createError: () => new Error("too long") });
     const split = (text: string) => [...splitter.split(Buffer.from(text))].map(String);
     for (let round = 0; round < 3; round++) {
@@ -15,7 +15,7 @@ suite("line splitter", (test) => {
     assert.throws(() => split("0"), /^too long$/);
   });
 
-  test("the lines are the same however the bytes are cut into chunks", () => {
+  test("returns the same lines however the bytes are split into chunks", () => {
     const text = fc.array(fc.constantFrom("a", "ä", "€", "😀", "\n", "\n", "{}", ""), { maxLength: 40 });
     const cuts = fc.array(fc.nat({ max: 80 }), { maxLength: 12 });
     fc.assert(

@@ -63,7 +63,7 @@ suite("memory", (test) => {
   };
   for (const [name, createCache] of Object.entries(caches))
     test.thorough(
-      `of 100,000 objects that came and went nothing is left in ${name}, its indexes and windows`,
+      `keeps nothing in ${name}, its indexes and windows after 100,000 objects were created and deleted`,
       () => {
         const { cycle, counts, told } = createCycles(createCache());
         const run = (from: number, to: number) => {
@@ -81,7 +81,7 @@ suite("memory", (test) => {
     );
 
   test.thorough(
-    "of 100,000 primaries that were reconciled and deleted nothing is left in a controller",
+    "keeps nothing in a controller after 100,000 primaries were reconciled and deleted",
     async () => {
       const bed = createBed({ rateLimit: { maxReconciliations: 10, withinMs: 1000 } });
       bed.respond(() => ({ ...SUCCESS, rescheduleAfterMs: 60_000 }));

@@ -41,7 +41,7 @@ const selector = ["spec", "selector"];
 
 const cases: readonly Case[] = [
   {
-    title: "an empty list is left out",
+    title: "matches if the server omits an empty list",
     kind: role,
     path: ["rules"],
     desired: [{ verbs: ["get"], resourceNames: [] }],
@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "a list that is not empty is not",
+    title: "differs if a non-empty list is missing",
     kind: role,
     path: ["rules"],
     desired: [{ verbs: ["get"], resourceNames: ["a"] }],
@@ -57,7 +57,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "an empty text under a key of a map is kept, so where there is none it was not applied",
+    title: "differs if a map value that is the empty string is missing",
     kind: deployment,
     path: selector,
     desired: { matchLabels: { app: "a", tier: "" } },
@@ -65,7 +65,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "a zero that is kept has to be there",
+    title: "differs if a zero that the server keeps is missing",
     kind: slice,
     path: ["ports"],
     desired: [{ name: "a", protocol: "TCP", port: 0 }],
@@ -73,7 +73,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "and so has an empty text that is kept",
+    title: "differs if an empty string that the server keeps is missing",
     kind: ["admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"],
     path: ["spec", "validations"],
     desired: [{ expression: "true", reason: "" }],
@@ -81,7 +81,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "or false",
+    title: "differs if false that the server keeps is missing",
     kind: ["resource.k8s.io/v1", "ResourceSlice"],
     path: ["spec", "devices"],
     desired: [{ name: "a", attributes: { big: { bool: false } } }],
@@ -89,7 +89,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "or a struct without fields",
+    title: "differs if an empty struct is missing",
     kind: ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
     path: ["spec", "versions"],
     desired: [{ name: "v1", subresources: { status: {} } }],
@@ -97,7 +97,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "or what a schema says of all other fields",
+    title: "differs if additionalProperties: false is missing in a schema",
     kind: ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
     path: ["spec", "versions"],
     desired: [{ name: "v1", schema: { openAPIV3Schema: { type: "object", additionalProperties: false } } }],
@@ -105,7 +105,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "a name that is filled in with nothing matches none",
+    title: "matches an omitted name that the server defaults to the empty string",
     kind: slice,
     path: ["ports"],
     desired: [{ port: 80 }],
@@ -113,7 +113,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "a group that is filled in matches none",
+    title: "matches an omitted API group that the server defaults",
     kind: binding,
     path: ["subjects"],
     desired: [user],
@@ -121,7 +121,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "and an empty one",
+    title: "matches an empty API group that the server defaults",
     kind: binding,
     path: ["subjects"],
     desired: [{ ...user, apiGroup: "" }],
@@ -129,7 +129,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "another one does not match",
+    title: "differs if the API group is not the default",
     kind: binding,
     path: ["subjects"],
     desired: [user],
@@ -137,7 +137,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "null is shown for nothing",
+    title: "matches an omitted API group that the server shows as null",
     kind: ["networking.k8s.io/v1", "Ingress"],
     path: ["spec", "defaultBackend", "resource"],
     desired: backend,
@@ -145,7 +145,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "anything may stand in a RawExtension, and is compared as a whole",
+    title: "matches an equal RawExtension as a whole",
     kind: ["apps/v1", "ControllerRevision"],
     path: ["data"],
     desired: { a: { b: 1 } },
@@ -153,7 +153,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "with all that is in it",
+    title: "differs if a RawExtension has a foreign field",
     kind: ["apps/v1", "ControllerRevision"],
     path: ["data"],
     desired: { a: { b: 1 } },
@@ -161,7 +161,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "also under the name of what every object has",
+    title: "differs if a RawExtension has a foreign field named constructor",
     kind: ["apps/v1", "ControllerRevision"],
     path: ["data"],
     desired: { a: 1 },
@@ -169,7 +169,7 @@ const cases: readonly Case[] = [
     matches: false,
   },
   {
-    title: "a map type beside a reference wins: a claim reference is compared by its fields",
+    title: "matches claimRef by its owned fields, as it is a granular map",
     kind: ["v1", "PersistentVolume"],
     path: ["spec", "claimRef"],
     desired: { name: "a" },
@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "a time is compared as it is stored",
+    title: "matches a time as it is stored",
     kind: ["v1", "PodTemplate"],
     path: ["template", "metadata", "creationTimestamp"],
     desired: "2026-01-01T01:00:00+01:00",
@@ -186,7 +186,7 @@ const cases: readonly Case[] = [
     matches: true,
   },
   {
-    title: "a value that a set has once is not there twice",
+    title: "differs if a set is desired with a duplicate value",
     kind: ["admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"],
     path: ["spec", "validationActions"],
     desired: ["Warn", "Warn"],
@@ -196,14 +196,14 @@ const cases: readonly Case[] = [
   },
 ];
 
-suite("match, of values that are owned as a whole", (test) => {
+suite("match of atomic values", (test) => {
   for (const { title, kind, ...rest } of cases)
     test(`${kind[1]}: ${title}`, () => {
       const difference = differenceOf(builtinDefinition(...kind), rest);
       assert.is(difference === undefined, rest.matches, JSON.stringify(difference));
     });
 
-  test("an empty list whose items are told apart, and which nobody owns, is stored as none in built-in kinds alone", () => {
+  test("treats an unowned empty list with item keys as absent in built-in kinds, but not in custom resources", () => {
     const path = ["metadata", "labels", "app"];
     const owned = parseOwnedFields(JSON.stringify(at(path, {}, "f:")));
     const live = at(path, "a");
@@ -213,7 +213,7 @@ suite("match, of values that are owned as a whole", (test) => {
     assert.not(matches(widget, live, { owned, schema: schemaOf(customDefinition(widgetCrd)) }));
   });
 
-  test("what is left out or filled in by the server is neither in a custom resource", () => {
+  test("expects no omitted or defaulted values in a custom resource", () => {
     const custom = customDefinition(widgetCrd);
     const path = ["spec", "atomicObject"];
     assert.ok(differenceOf(custom, { path, desired: { a: 1, b: 0 }, live: { a: 1 }, matches: false }));
@@ -221,7 +221,7 @@ suite("match, of values that are owned as a whole", (test) => {
   });
 });
 
-suite("differences", (test) => {
+suite("findDifferences", (test) => {
   const definition = builtinDefinition("v1", "ConfigMap");
   const find = (desired: JsonObject, live: JsonObject, owned: JsonObject, limit = 10) =>
     findDifferences(desired, live, {
@@ -230,7 +230,7 @@ suite("differences", (test) => {
       limit,
     });
 
-  test("all places are named, down to the field, and values never", () => {
+  test("names every path down to the field with a reason, and no values", () => {
     const desired = { metadata: { labels: { a: "x" } }, data: { a: "secret", b: "2", c: "3" } };
     const live = { metadata: { labels: { a: "y" } }, data: { a: "1", b: "2", c: "4" } };
     const found = find(desired, live, { "f:data": { "f:b": {}, "f:c": {}, "f:old": {}, "f:constructor": {} } });
@@ -243,7 +243,7 @@ suite("differences", (test) => {
     ]);
   });
 
-  test("no more than asked for are looked for", () => {
+  test("returns at most the requested number of differences", () => {
     const data = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`key-${index}`, "x"]));
     assert.is(find({ data }, { data: {} }, {}, 3).length, 3);
   });

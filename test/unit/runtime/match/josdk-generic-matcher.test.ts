@@ -34,32 +34,32 @@ function matches(desired: Anything, live: Anything, options: GenericMatcherOptio
 const scaled = deployment(({ spec }) => void (spec["replicas"] = 2));
 const added = deployment(({ spec }) => void (spec["paused"] = true));
 
-suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
-  test("1: the same matches", () => assert.ok(matches(deployment(), deployment())));
+suite("genericMatcher (GenericKubernetesResourceMatcherTest)", (test) => {
+  test("matches equal objects [1]", () => assert.ok(matches(deployment(), deployment())));
 
-  test("2, 3: what only live has matches, unless strictly", () => {
+  test("matches additional live fields, except in strict mode [2, 3]", () => {
     assert.ok(matches(deployment(), added));
     assert.not(matches(deployment(), added, { strict: true }));
   });
 
-  test("4, 5: what was removed or changed in live does not match", () => {
+  test("does not match fields that are missing or changed in the live object [4, 5]", () => {
     assert.not(matches(added, deployment()));
     assert.not(matches(scaled, deployment()));
   });
 
-  test("6: the status does not count", () => {
+  test("ignores the status [6]", () => {
     const withStatus = deployment((object) => void (object["status"] = { replicas: 7 }));
     assert.ok(matches(withStatus, deployment()));
     assert.ok(matches(deployment(), withStatus, { strict: true }));
   });
 
-  test("7, 8, 9: another value does not match, unless it is at or below an ignored path", () => {
+  test("does not match a changed value, unless it is at or below an ignored path [7, 8, 9]", () => {
     assert.not(matches(deployment(), scaled, { ignoredPaths: ["/spec/paused"] }));
     assert.ok(matches(deployment(), scaled, { ignoredPaths: ["/spec/replicas"] }));
     assert.ok(matches(deployment(), scaled, { ignoredPaths: ["/spec"] }));
   });
 
-  test("10: labels and annotations may be more in live, unless strictly; a changed one never matches", () => {
+  test("matches additional labels and annotations, except in strict mode, but no changed ones [10]", () => {
     const labelled = deployment(({ metadata }) => void (metadata.labels = { app: "a", extra: "x" }));
     const annotated = deployment(({ metadata }) => void (metadata.annotations = { note: "n", extra: "x" }));
     for (const live of [labelled, annotated]) {
@@ -71,7 +71,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(deployment(), renamed));
   });
 
-  test("11: a service account is compared by the fields at its top", () => {
+  test("compares the top-level fields of a ServiceAccount [11]", () => {
     const account = (more: object): Anything => ({
       apiVersion: "v1",
       kind: "ServiceAccount",
@@ -86,7 +86,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
     );
   });
 
-  test("12: a config map is compared by its data", () => {
+  test("compares the data of a ConfigMap [12]", () => {
     const configMap = (data: object): Anything => ({
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -99,7 +99,7 @@ suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" }), { strict: true }));
   });
 
-  test("13, 14, 15, 16: the status alone is compared; more in live matches, unless strictly", () => {
+  test("compares only the status with statusMatcher, and ignores additional fields except in strict mode [13, 14, 15, 16]", () => {
     const withStatus = (status: object, change?: (object: Draft<Anything>) => void) =>
       deployment((object) => {
         object["status"] = status;

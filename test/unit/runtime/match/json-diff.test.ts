@@ -17,8 +17,8 @@ const { value: json } = fc.letrec<{ value: JsonValue }>((tie) => ({
 }));
 const object = fc.dictionary(names, json, { maxKeys: 4, noNullPrototype: true });
 
-suite("json diff", (test) => {
-  test("the difference of two objects turns one into the other", () => {
+suite("jsonDiff", (test) => {
+  test("returns a patch that turns one object into the other", () => {
     fc.assert(
       fc.property(object, object, (before, after) => {
         const operations = jsonDiff(before, after);
@@ -28,19 +28,19 @@ suite("json diff", (test) => {
     );
   });
 
-  test("equal objects have no difference", () => {
+  test("returns no operations for equal objects", () => {
     fc.assert(fc.property(object, (value) => assert.equal(jsonDiff(value, structuredClone(value)), [])));
   });
 
   const differences: { title: string; before: object; after: object; operations: unknown }[] = [
     {
-      title: "an item that is appended is added, so that it goes with items of others",
+      title: "appends an item with add, which merges with items of other clients",
       before: { list: ["a"] },
       after: { list: ["a", "b"] },
       operations: [{ op: "add", path: "/list/-", value: "b" }],
     },
     {
-      title: "a list that is changed otherwise has to be as it was read",
+      title: "tests the previous list before any other change to it",
       before: { list: ["a", "b"] },
       after: { list: ["b"] },
       operations: [
@@ -49,7 +49,7 @@ suite("json diff", (test) => {
       ],
     },
     {
-      title: "a map that is new must not be there yet",
+      title: "tests that a new map does not exist yet",
       before: {},
       after: { labels: { a: "b" } },
       operations: [
@@ -58,7 +58,7 @@ suite("json diff", (test) => {
       ],
     },
     {
-      title: "names are escaped",
+      title: "escapes names in paths",
       before: { "a/b~c": 1 },
       after: {},
       operations: [{ op: "remove", path: "/a~1b~0c" }],
@@ -67,7 +67,7 @@ suite("json diff", (test) => {
   for (const { title, before, after, operations } of differences)
     test(title, () => assert.equal(jsonDiff(before, after), operations));
 
-  test("a patch does not undo what somebody did to the same list or map meanwhile", () => {
+  test("returns a patch that fails if another client changed the same list or map", () => {
     const refuses = (path: string, { live, before, after }: { live: JsonValue; before: object; after: object }) => {
       const operations = jsonDiff(before, after);
       assert.throws(() => applyJsonPatch(live, operations), `testing value ${path} failed: test failed`);

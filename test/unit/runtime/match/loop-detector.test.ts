@@ -14,8 +14,8 @@ function pauseOf(detector: LoopDetector, next: ObservedWrite, now: number, objec
   return detector.postponementOf(object, () => next, now)?.pauseMs ?? 0;
 }
 
-suite("loop detector", (test) => {
-  test("the third write of the same within a minute is a loop", () => {
+suite("LoopDetector", (test) => {
+  test("detects a loop at the third write of the same content within a minute", () => {
     const detector = new LoopDetector();
     assert.is(detector.noteWrite("object", write("same"), 0), undefined);
     assert.is(detector.noteWrite("object", write("same"), 10), undefined);
@@ -33,7 +33,7 @@ suite("loop detector", (test) => {
     });
   });
 
-  test("an object is left alone until its pause is over, and what is not in a loop never is", () => {
+  test("postpones the next write of a looping object until its pause is over, and no others", () => {
     const detector = new LoopDetector();
     pausesOf(detector, [0, 0]);
     assert.is(pauseOf(detector, write("same"), 0), 0);
@@ -43,22 +43,22 @@ suite("loop detector", (test) => {
     assert.is(pauseOf(detector, write("same"), 0, "other"), 0);
   });
 
-  test("the pauses double up to a limit", () => {
+  test("doubles the pauses up to the limit", () => {
     const detector = new LoopDetector({ initialPauseMs: 1_000, maxPauseMs: 5_000 });
     assert.equal(pausesOf(detector, [0, 0, 0, 1, 3, 7, 12]), [0, 0, 1_000, 2_000, 4_000, 5_000, 5_000]);
   });
 
-  test("edits now and then are no loop", () => {
+  test("detects no loop if the same content is written every 31 s", () => {
     assert.equal(pausesOf(new LoopDetector(), [0, 31, 62, 93, 124, 155]), [0, 0, 0, 0, 0, 0]);
   });
 
-  test("what changes with its input is no loop, however often it is written", () => {
+  test("detects no loop if the content changes with its input", () => {
     const detector = new LoopDetector();
     for (let version = 0; version < 50; version++)
       assert.is(detector.noteWrite("object", write(`version ${version}`, `generation ${version}`), version), undefined);
   });
 
-  test("the twentieth write of anything within a minute is a loop unless its input is new", () => {
+  test("detects a loop at the 20th write of any content within a minute, unless the input is new", () => {
     const detector = new LoopDetector();
     const at = (version: number) => detector.noteWrite("object", write(`version ${version}`), version * 1_000);
     for (let version = 1; version < 20; version++) assert.is(at(version), undefined);
@@ -69,7 +69,7 @@ suite("loop detector", (test) => {
     assert.is(detector.noteWrite("object", write("version 22", "generation 2"), 22_000), undefined);
   });
 
-  test("where each write follows an event of somebody else, only the two hundredth within a minute is", () => {
+  test("detects a loop of writes that follow foreign events only at the 200th within a minute", () => {
     const detector = new LoopDetector();
     const following = (version: number) => ({ ...write(`version ${version}`, "events"), isFollowing: true });
     const at = (version: number) => detector.noteWrite("object", following(version), version * 100);
@@ -77,7 +77,7 @@ suite("loop detector", (test) => {
     assert.equal(at(200), { loop: "unsettled", writes: 200, isNew: true, pauseMs: 2_000 });
   });
 
-  test("the twentieth status within nine minutes is a loop, also between writes that follow events", () => {
+  test("detects a loop at the 20th status write within 9 minutes, also between writes that follow events", () => {
     const detector = new LoopDetector();
     const status = (version: number) => ({ ...write(`version ${version}`), isStatus: true });
     const at = (version: number) => {
@@ -90,7 +90,7 @@ suite("loop detector", (test) => {
     assert.is(pauseOf(detector, { ...status(21), isFollowing: true }, 20 * 25_000 + 500), 1_500);
   });
 
-  test("a status that is written no more often than every 30 s is no loop", () => {
+  test("detects no loop if a status is written every 30 s", () => {
     const intervals = {
       "30 s": () => 30_000,
       "30 s, by a timer that fires early": () => 29_900,
@@ -108,7 +108,7 @@ suite("loop detector", (test) => {
     }
   });
 
-  test("a status that is written every 29 s is a loop at its twentieth write", () => {
+  test("detects a loop at the 20th status write in intervals of 29 s", () => {
     const detector = new LoopDetector();
     const at = (version: number) =>
       detector.noteWrite("object", { ...write(`${version}`), isStatus: true }, version * 29_000);
@@ -116,7 +116,7 @@ suite("loop detector", (test) => {
     assert.equal(at(20), { loop: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
   });
 
-  test("an object that never settles is written ever less often, whatever is written", () => {
+  test("backs off up to 5 minutes for an object that never settles, for any content", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 40, maxLength: 40 }), (answers) => {
         const detector = new LoopDetector();
@@ -133,14 +133,14 @@ suite("loop detector", (test) => {
     );
   });
 
-  test("another desired state is written at once, and begins anew", () => {
+  test("writes another desired state without a pause and restarts the count", () => {
     const detector = new LoopDetector();
     pausesOf(detector, [0, 0, 0]);
     assert.is(pauseOf(detector, write("other"), 0), 0);
     assert.equal(pausesOf(detector, [0, 0, 0], "other"), [0, 0, 2_000]);
   });
 
-  test("an object that is still as desired after a while is no loop any more", () => {
+  test("ends a loop if the object still matches 10 s after the last write", () => {
     const detector = new LoopDetector();
     pausesOf(detector, [0, 0, 0]);
     detector.noteMatch("object", 9_000);
@@ -150,20 +150,20 @@ suite("loop detector", (test) => {
     assert.equal(pausesOf(detector, [10, 10]), [0, 0]);
   });
 
-  test("a loop is forgotten if nothing has to be written for a minute after its pause", () => {
+  test("ends a loop if there is no write for a minute after its pause", () => {
     const detector = new LoopDetector();
     assert.equal(pausesOf(detector, [0, 0, 0, 62]), [0, 0, 2_000, 4_000]);
     assert.equal(pausesOf(detector, [127]), [0]);
   });
 
-  test("an object that is deleted on purpose is forgotten", () => {
+  test("forgets an object that is deleted", () => {
     const detector = new LoopDetector();
     pausesOf(detector, [0, 0, 0]);
     detector.forget("object");
     assert.equal(pausesOf(detector, [0, 0]), [0, 0]);
   });
 
-  test("what was not written for a minute is dropped with the next write of anything", () => {
+  test("drops objects without a write for a minute at the next write", () => {
     const detector = new LoopDetector();
     for (let index = 0; index < 100; index++) detector.noteWrite(`object ${index}`, write("same"), 0);
     assert.is(detector.size, 100);
@@ -171,7 +171,7 @@ suite("loop detector", (test) => {
     assert.is(detector.size, 1);
   });
 
-  test("no more objects are kept than there is room for, the latest first", () => {
+  test("evicts the oldest objects above its capacity and keeps the looping one", () => {
     const detector = new LoopDetector({ capacity: 20 });
     for (let round = 0; round < 3; round++) {
       // A tenth of the room is freed at once.
@@ -182,7 +182,7 @@ suite("loop detector", (test) => {
     }
   });
 
-  test("an opponent who answers every write gets few of them, whenever it answers", () => {
+  test("backs off up to 5 minutes if another client reverts every write, after any delay", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 50, maxLength: 50 }), (answers) => {
         const detector = new LoopDetector();

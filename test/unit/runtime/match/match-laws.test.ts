@@ -135,8 +135,8 @@ function withoutTimes(object: JsonObject): unknown {
   return { ...object, metadata: { ...metadata, managedFields: fields } };
 }
 
-suite("match, against server-side apply", (test) => {
-  test("what was just applied matches, whatever was there before", () => {
+suite("match compared with server-side apply", (test) => {
+  test("matches an object that was just applied, after any previous writes", () => {
     fc.assert(
       fc.property(fc.array(writes, { maxLength: 3 }), writes, (before, last) => {
         const own = { ...last, kind: "apply" as const, manager: FIELD_MANAGER };
@@ -154,7 +154,7 @@ suite("match, against server-side apply", (test) => {
     );
   });
 
-  test("what matches would not be changed by an apply, however little differs", () => {
+  test("matches only if an apply would not change the object", () => {
     let matches = 0;
     const changes = fc.array(writes, { maxLength: 2 });
     const keys = fc.constantFrom(
@@ -181,7 +181,7 @@ suite("match, against server-side apply", (test) => {
     assert.ok(matches > runs(100), `only ${matches} runs compared anything`);
   });
 
-  test("an apply of what is extracted of an object changes nothing, whatever others did to it", () => {
+  test("extracts a configuration that changes nothing when it is applied again", () => {
     fc.assert(
       fc.property(
         fc.array(writes, { maxLength: 3 }),
@@ -213,7 +213,7 @@ suite("match, against server-side apply", (test) => {
     );
   });
 
-  test("a change by others inside an own write is noticed, and an own write alone is none", () => {
+  test("reports a foreign change within an own write, but not an own write alone", () => {
     // Without defaults, which the server fills in and nobody owns.
     const owns = specs.map(({ text: own = "a", zero = 0, granularMap = {}, setList = [] }) => ({
       text: own,
@@ -241,7 +241,7 @@ suite("match, against server-side apply", (test) => {
     );
   });
 
-  test("mergeApplied returns what an apply makes of an object, before defaults", () => {
+  test("returns from mergeApplied the object that an apply stores, before defaults", () => {
     const nodesOf = (live: JsonObject, isOwn: boolean) =>
       ((live["metadata"] as JsonObject)["managedFields"] as JsonObject[])
         .filter(({ manager, operation }) => (manager === FIELD_MANAGER && operation === "Apply") === isOwn)
@@ -283,7 +283,7 @@ suite("match, against server-side apply", (test) => {
     );
   });
 
-  test("a plain value is the JSON that it becomes, and every JSON value is plain", () => {
+  test("treats a value as plain only if it equals its JSON, and every JSON value as plain", () => {
     fc.assert(
       fc.property(fc.anything({ withDate: true, withBigInt: false, withSparseArray: true }), (value) => {
         if (isPlain(value)) assert.equal(plainOf(value), value as JsonValue);
@@ -296,7 +296,7 @@ suite("match, against server-side apply", (test) => {
     );
   });
 
-  test("what JSON leaves out, replaces or takes for something else is not plain", () => {
+  test("treats values that JSON drops or converts as not plain", () => {
     const odd: unknown[] = [
       undefined,
       NaN,

@@ -26,12 +26,12 @@ const RECOGNISED_BY_RECORD: { readonly [title: string]: string } = {
   "secret-string-data: unchanged": "what was applied as stringData is applied as data from now on",
 };
 
-suite("match, of objects recorded from a kube-apiserver", (test) => {
+suite("match of objects recorded from kube-apiserver", (test) => {
   for (const liveObject of readLiveObjects()) {
     const { title, matches, definition, desired } = liveObject;
     const reason = RECOGNISED_BY_RECORD[title];
     if (reason !== undefined)
-      test(`${title}: an apply changes nothing, which only the record knows: ${reason}`, () => {
+      test(`${title}: needs a recorded apply to match (${reason})`, () => {
         assert.ok(differenceOf(liveObject));
         const matcher = new ApplyMatcher(FIELD_MANAGER);
         const target = { definition, cache: new ResourceView(definition) };
@@ -42,7 +42,7 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
         assert.ok(matcher.matches(application, answer));
       });
     else
-      test(`${title}: an apply changes ${matches ? "nothing" : "something"}`, () => {
+      test(`${title}: detects that an apply changes ${matches ? "nothing" : "something"}`, () => {
         const difference = differenceOf(liveObject);
         assert.is(difference === undefined, matches, JSON.stringify(difference));
         if (difference !== undefined) assert.ok(difference.path !== "" || difference.reason !== "");

@@ -68,8 +68,8 @@ function argumentsOf(desired: object, live: KubernetesObject, isStatus = false):
   return { definition, verb: "update", isStatus, desired, live };
 }
 
-suite("matcher of json patches", (test) => {
-  test("a status may lack what the API server fills in by the schema, and nothing else", () => {
+suite("patchMatcher for JSON patches", (test) => {
+  test("ignores status defaults of the schema that are missing in the desired status, and nothing else", () => {
     const phase = { type: "string", default: "New" } as const;
     const items = { type: "array", items: { type: "object", properties: { phase } } } as const;
     const status = { type: "object", properties: { phase, text: { type: "string" }, items } } as const;
@@ -85,119 +85,124 @@ suite("matcher of json patches", (test) => {
   });
 
   const cases: [string, Deployment, Deployment, boolean][] = [
-    ["the same matches (jsonPatchMatchesIdenticalResources)", deployment(), deployment(), true],
+    ["matches equal objects (jsonPatchMatchesIdenticalResources)", deployment(), deployment(), true],
     [
-      "what only live has does not match (jsonPatchDoesNotMatchWhenActualHasAdditionalField)",
+      "does not match an additional live field (jsonPatchDoesNotMatchWhenActualHasAdditionalField)",
       deployment(),
       deployment(label),
       false,
     ],
     [
-      "what only desired has does not match (jsonPatchDoesNotMatchWhenDesiredHasAdditionalField)",
+      "does not match an additional desired field (jsonPatchDoesNotMatchWhenDesiredHasAdditionalField)",
       deployment(label),
       deployment(),
       false,
     ],
-    ["another value does not match (jsonPatchDoesNotMatchOnDifferentValue)", deployment(scale), deployment(), false],
+    [
+      "does not match a different value (jsonPatchDoesNotMatchOnDifferentValue)",
+      deployment(scale),
+      deployment(),
+      false,
+    ],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(`json patch: ${title}`, () => assert.is(matchesJsonPatch(desired, live), matches));
+    test(`${title}`, () => assert.is(matchesJsonPatch(desired, live), matches));
 
-  test("a patch that does not fit does not match: the server says what is wrong", () => {
+  test("has no desired object for a patch that cannot be applied to the live object", () => {
     const live = deployment();
     const write = jsonPatchOf(target, live, [{ op: "remove", path: "/spec/nothing" }]);
     assert.is(desiredOf(write, live), undefined);
   });
 });
 
-suite("matcher of merge patches", (test) => {
+suite("patchMatcher for merge patches", (test) => {
   const cases: [string, object, Deployment, boolean][] = [
-    ["the same matches (mergePatchMatchesIdenticalResources)", deployment(), deployment(), true],
+    ["matches equal objects (mergePatchMatchesIdenticalResources)", deployment(), deployment(), true],
     [
-      "what only live has stays, and matches (mergePatchMatchesWhenActualHasAdditionalField)",
+      "matches an additional live field (mergePatchMatchesWhenActualHasAdditionalField)",
       deployment(),
       deployment(label),
       true,
     ],
     [
-      "what only desired has does not match (mergePatchDoesNotMatchWhenDesiredHasAdditionalField)",
+      "does not match an additional desired field (mergePatchDoesNotMatchWhenDesiredHasAdditionalField)",
       deployment(label),
       deployment(),
       false,
     ],
-    ["another value does not match (mergePatchDoesNotMatchOnDifferentValue)", deployment(scale), deployment(), false],
-    ["null of what is not there matches", { metadata: { name: "test" }, spec: { paused: null } }, deployment(), true],
     [
-      "null of what is there does not match",
+      "does not match a different value (mergePatchDoesNotMatchOnDifferentValue)",
+      deployment(scale),
+      deployment(),
+      false,
+    ],
+    ["matches null for a missing field", { metadata: { name: "test" }, spec: { paused: null } }, deployment(), true],
+    [
+      "does not match null for an existing field",
       { metadata: { name: "test" }, spec: { replicas: null } },
       deployment(),
       false,
     ],
     [
-      "what names the object, or locks it, changes nothing",
+      "ignores name, namespace and resourceVersion",
       { metadata: { name: "test", namespace: "default", resourceVersion: "7" } },
       deployment(),
       true,
     ],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(`merge patch: ${title}`, () => assert.is(matchesMergePatch(desired, live), matches));
+    test(`${title}`, () => assert.is(matchesMergePatch(desired, live), matches));
 });
 
-suite("matchers of patches of the status", (test) => {
-  test("what is outside of the status does not count (statusMatchersIgnoreChangesOutsideStatus)", () => {
+suite("patchMatcher for the status", (test) => {
+  test("ignores changes outside of the status (statusMatchersIgnoreChangesOutsideStatus)", () => {
     assert.ok(matchesJsonPatch(withStatus(scale), withStatus(), true));
     assert.ok(matchesMergePatch(withStatus(scale), withStatus(), true));
   });
 
-  test("another status does not match (statusMatchersDoNotMatchOnDifferentStatus)", () => {
+  test("does not match a different status (statusMatchersDoNotMatchOnDifferentStatus)", () => {
     const desired = withStatus(({ status }) => void (status!.replicas = 9));
     assert.not(matchesJsonPatch(desired, withStatus(), true));
     assert.not(matchesMergePatch(desired, withStatus(), true));
   });
 
-  test("what only live has is removed by a json patch, and kept by a merge patch (statusMatchersDifferOnAdditionalActualStatusField)", () => {
+  test("matches additional live fields for merge but not JSON patches (statusMatchersDifferOnAdditionalActualStatusField)", () => {
     const live = withStatus(({ status }) => void (status!.availableReplicas = 1));
     assert.not(matchesJsonPatch(withStatus(), live, true));
     assert.ok(matchesMergePatch(withStatus(), live, true));
   });
 
-  test("no status matches none (statusMatchersMatchWhenBothStatusesAbsent)", () => {
+  test("matches if both objects have no status (statusMatchersMatchWhenBothStatusesAbsent)", () => {
     assert.ok(matchesJsonPatch(deployment(), deployment(), true));
     assert.ok(matchesMergePatch(deployment(), deployment(), true));
   });
 
-  test("where there is a status subresource, a patch of the object leaves the status alone", () => {
+  test("ignores the status in a patch of an object with a status subresource", () => {
     const desired = withStatus(({ status }) => void (status!.replicas = 9));
     const live = withStatus();
     assert.ok(patchMatcher({ ...argumentsOf(desired, live), verb: "mergePatch" }));
   });
 });
 
-suite("status matcher", (test) => {
+suite("statusMatcher", (test) => {
   const more = withStatus(({ status }) => void (status!.availableReplicas = 1));
   const cases: [string, Deployment, Deployment, boolean][] = [
-    ["the same matches (matchesEqualStatus)", withStatus(), withStatus(), true],
+    ["matches an equal status (matchesEqualStatus)", withStatus(), withStatus(), true],
     [
-      "another value does not match (doesNotMatchDifferentStatus)",
+      "does not match a different value (doesNotMatchDifferentStatus)",
       withStatus(({ status }) => void (status!.replicas = 2)),
       withStatus(),
       false,
     ],
-    [
-      "what is outside of the status does not count (ignoresChangesOutsideStatus)",
-      withStatus(scale),
-      withStatus(),
-      true,
-    ],
-    ["what only live has matches", withStatus(), more, true],
-    ["what only desired has does not match", more, withStatus(), false],
-    ["a status matches no status not", withStatus(), deployment(), false],
+    ["ignores changes outside of the status (ignoresChangesOutsideStatus)", withStatus(scale), withStatus(), true],
+    ["matches an additional live field", withStatus(), more, true],
+    ["does not match an additional desired field", more, withStatus(), false],
+    ["does not match an object without a status", withStatus(), deployment(), false],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(`status: ${title}`, () => assert.is(statusMatcher()(argumentsOf(desired, live)), matches));
+    test(`${title}`, () => assert.is(statusMatcher()(argumentsOf(desired, live)), matches));
 
-  test("strictly, what only live has does not match", () => {
+  test("does not match an additional live field in strict mode", () => {
     assert.not(statusMatcher({ strict: true })(argumentsOf(withStatus(), more)));
     assert.ok(statusMatcher({ strict: true })(argumentsOf(more, more)));
   });
@@ -210,36 +215,46 @@ function compares(desired: JsonValue, live: JsonValue, options: GenericMatcherOp
   return genericMatcher(options)({ ...argumentsOf(object(desired), object(live)), definition: widget });
 }
 
-suite("generic matcher", (test) => {
+suite("genericMatcher", (test) => {
   const cases: { title: string; desired: JsonValue; live: JsonValue; matches: boolean }[] = [
-    { title: "a field that only live has matches", desired: { a: 1 }, live: { a: 1, b: 2 }, matches: true },
-    { title: "a field that only desired has does not match", desired: { a: 1, b: 2 }, live: { a: 1 }, matches: false },
-    { title: "null and nothing are the same", desired: { a: 1, b: null }, live: { a: 1 }, matches: true },
-    { title: "another type does not match", desired: { a: ["x"] }, live: { a: { 0: "x" } }, matches: false },
-    { title: "an item that only live has matches at the end", desired: ["a"], live: ["a", "b"], matches: true },
-    { title: "at the beginning", desired: ["b"], live: ["a", "b"], matches: true },
-    { title: "and between others", desired: ["a", "c"], live: ["a", "b", "c"], matches: true },
-    { title: "an item that only desired has does not match", desired: ["a", "b"], live: ["a"], matches: false },
-    { title: "another order does not match", desired: ["a", "b"], live: ["b", "a"], matches: false },
-    { title: "an item may have more fields", desired: [{ n: "a" }], live: [{ n: "a", more: 1 }], matches: true },
+    { title: "matches an additional live field", desired: { a: 1 }, live: { a: 1, b: 2 }, matches: true },
+    { title: "does not match an additional desired field", desired: { a: 1, b: 2 }, live: { a: 1 }, matches: false },
+    { title: "treats null as absent", desired: { a: 1, b: null }, live: { a: 1 }, matches: true },
+    { title: "does not match a value of another type", desired: { a: ["x"] }, live: { a: { 0: "x" } }, matches: false },
+    { title: "matches an additional live item at the end", desired: ["a"], live: ["a", "b"], matches: true },
+    { title: "matches an additional live item at the beginning", desired: ["b"], live: ["a", "b"], matches: true },
     {
-      title: "also beside items that are added",
+      title: "matches an additional live item between others",
+      desired: ["a", "c"],
+      live: ["a", "b", "c"],
+      matches: true,
+    },
+    { title: "does not match an additional desired item", desired: ["a", "b"], live: ["a"], matches: false },
+    { title: "does not match items in another order", desired: ["a", "b"], live: ["b", "a"], matches: false },
+    {
+      title: "matches an item with additional fields",
+      desired: [{ n: "a" }],
+      live: [{ n: "a", more: 1 }],
+      matches: true,
+    },
+    {
+      title: "matches an item with additional fields beside additional items",
       desired: [{ n: "a" }, { n: "b" }],
       live: [{ n: "a", more: 1 }, { n: "b" }, { n: "c" }],
       matches: true,
     },
-    { title: "a changed item does not match", desired: [{ n: "a" }], live: [{ n: "b" }], matches: false },
-    { title: "what is empty has to be there in a custom resource", desired: { a: [] }, live: {}, matches: false },
+    { title: "does not match a changed item", desired: [{ n: "a" }], live: [{ n: "b" }], matches: false },
+    { title: "does not match a missing empty list in a custom resource", desired: { a: [] }, live: {}, matches: false },
   ];
   for (const { title, desired, live, matches } of cases) test(title, () => assert.is(compares(desired, live), matches));
 
-  test("strictly, what only live has does not match", () => {
+  test("does not match additional live fields or items in strict mode", () => {
     assert.not(compares({ a: 1 }, { a: 1, b: 2 }, { strict: true }));
     assert.not(compares(["a"], ["a", "b"], { strict: true }));
     assert.ok(compares({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, { strict: true }));
   });
 
-  test("with ignored paths everything else is strict", () => {
+  test("compares everything except ignored paths strictly", () => {
     const options = { ignoredPaths: ["/spec/a", "/spec/list/0"] };
     assert.ok(compares({ a: 1, list: [1, 2] }, { a: 2, list: [3, 2] }, options));
     assert.ok(compares({ list: [1] }, { a: 2, list: [3] }, options), "also what only one of them has");
@@ -257,14 +272,14 @@ suite("generic matcher", (test) => {
   const metadata = (desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>, options: GenericMatcherOptions = {}) =>
     genericMatcher(options)(argumentsOf({ metadata: desired, spec: {} }, liveOf(live)));
 
-  test("labels and annotations of others match, unless strictly", () => {
+  test("matches additional live labels and annotations, except in strict mode", () => {
     assert.ok(metadata({ labels: { a: "x" } }, { labels: { a: "x", b: "y" }, annotations: { c: "z" } }));
     assert.not(metadata({ labels: { a: "x" } }, { labels: { a: "y" } }));
     assert.not(metadata({ labels: { a: "x" } }, { labels: { a: "x", b: "y" } }, { metadataStrict: true }));
     assert.ok(metadata({ labels: {} }, {}));
   });
 
-  test("finalizers and owner references count if they are stated", () => {
+  test("compares finalizers and owner references only if they are desired", () => {
     assert.ok(metadata({}, { finalizers: ["a/b"], ownerReferences: [owner("1")] }));
     assert.not(metadata({ finalizers: ["a/b", "c/d"] }, { finalizers: ["a/b"] }));
     assert.not(metadata({ finalizers: [] }, { finalizers: ["a/b"] }));
@@ -272,19 +287,19 @@ suite("generic matcher", (test) => {
     assert.ok(metadata({ finalizers: ["a/b"] }, { finalizers: ["a/b"] }));
   });
 
-  test("nothing else of the metadata counts, nor does the status", () => {
+  test("ignores all other metadata and the status", () => {
     assert.ok(metadata({ uid: "1", generation: 1, resourceVersion: "1" }, { uid: "2", generation: 2 }));
     assert.ok(genericMatcher()(argumentsOf(withStatus(), deployment())));
   });
 
-  test("of built-in kinds the server leaves out what is empty, and writes amounts in its own way", () => {
+  test("normalizes quantities and treats empty lists as absent in built-in kinds", () => {
     const template = (container: object) => ({ spec: { template: { spec: { containers: [container] } } } });
     const desired = template({ name: "a", env: [], resources: { limits: { cpu: "1000m" } } });
     const live = template({ name: "a", resources: { limits: { cpu: "1" } }, imagePullPolicy: "Always" });
     assert.ok(genericMatcher()(argumentsOf({ metadata: {}, ...desired }, liveOf({}, live))));
   });
 
-  test("of built-in kinds the server keeps a struct that is empty: it may say which form of a union is there", () => {
+  test("compares empty structs in built-in kinds, which may select a member of a union", () => {
     const match = (desired: object, live: object) =>
       genericMatcher()(
         argumentsOf(
@@ -301,7 +316,7 @@ suite("generic matcher", (test) => {
   });
 });
 
-suite("the differences that the generic matcher sees", (test) => {
+suite("genericDifferences", (test) => {
   const find = (desired: object, live: object, limit = 10) =>
     genericDifferences(argumentsOf(desired as Deployment, live as Deployment))
       .slice(0, limit)
@@ -311,20 +326,20 @@ suite("the differences that the generic matcher sees", (test) => {
     spec: { template: { spec: { containers } } },
   });
 
-  test("there are none where it matches, and some where it does not", () => {
+  test("returns no differences if the objects match, and the changed paths otherwise", () => {
     assert.equal(find(deployment(), deployment(label)), []);
     assert.equal(find(deployment(scale), deployment()), ["spec.replicas differs"]);
     assert.equal(find(deployment(label), deployment()), ["metadata.labels.extra is missing"]);
   });
 
-  test("each is named where it is, and no more than asked for", () => {
+  test("names the path of each difference, up to the requested number", () => {
     const desired = withContainers({ name: "a", image: "a:1" }, { name: "b", image: "b:1" });
     const live = withContainers({ name: "a", image: "a:1", tty: true }, { name: "b", image: "b:2" });
     assert.equal(find(desired, live), ["spec.template.spec.containers[1].image differs"]);
     assert.equal(find({ ...desired, metadata: { finalizers: ["a/b"] } }, live, 1).length, 1);
   });
 
-  test("lists that cannot be told apart by their places are one", () => {
+  test("reports one difference for lists with different numbers of items", () => {
     const [one, two] = [{ name: "a" }, { name: "b" }];
     assert.equal(find(withContainers(one, two), withContainers(one)), ["spec.template.spec.containers differs"]);
     assert.equal(find({ metadata: { finalizers: ["a/b"] } }, { metadata: { finalizers: ["a/b", "c/d"] } }), [
@@ -333,30 +348,30 @@ suite("the differences that the generic matcher sees", (test) => {
   });
 });
 
-suite("matcher of updates", (test) => {
+suite("updateMatcher", (test) => {
   const versioned = (resourceVersion: string, change?: (object: Draft<Deployment>) => void) =>
     withStatus((object) => {
       object.metadata.resourceVersion = resourceVersion;
       change?.(object);
     });
 
-  test("an object that was not made from the live one matches if live has all of it", () => {
+  test("ignores additional live fields if the object is not based on the live version", () => {
     assert.ok(updateMatcher(argumentsOf(versioned("1"), versioned("2", label))));
     assert.not(updateMatcher(argumentsOf(versioned("1", label), versioned("2"))));
   });
 
-  test("what is missing in an object that was made from the live one was taken away", () => {
+  test("treats fields missing in an object based on the live version as removed", () => {
     assert.not(updateMatcher(argumentsOf(versioned("2"), versioned("2", label))));
     assert.ok(updateMatcher(argumentsOf(versioned("2", label), versioned("2", label))));
   });
 
-  test("an update of the status looks at nothing else", () => {
+  test("compares only the status in an update of the status", () => {
     const more = ({ status }: Deployment) => void (status!.availableReplicas = 1);
     assert.ok(updateMatcher(argumentsOf(versioned("1", scale), versioned("2", more), true)));
     assert.not(updateMatcher(argumentsOf(versioned("2"), versioned("2", more), true)), "it was taken away");
   });
 
-  test("an update of the object does not look at a status that it does not write", () => {
+  test("ignores the status in an update of an object with a status subresource", () => {
     const other = ({ status }: Deployment) => void (status!.replicas = 7);
     assert.ok(updateMatcher(argumentsOf(versioned("2", other), versioned("2"))));
     const withoutSubresource = {
@@ -367,8 +382,8 @@ suite("matcher of updates", (test) => {
   });
 });
 
-suite("the schema of a kind", (test) => {
-  test("keeps one node for all keys of a map, which are data", () => {
+suite("schemaOf", (test) => {
+  test("returns the same node for all keys of a map and for repeated lookups of a field", () => {
     const data = schemaOf(builtinDefinition("v1", "ConfigMap")).property("data");
     assert.ok(data.property("a") === data.property("b"));
     const spec = schemaOf(builtinDefinition("apps/v1", "Deployment")).property("spec");

@@ -35,8 +35,8 @@ function createReporter() {
   return { reporter, clock, lines, loops, reconciled, events };
 }
 
-suite("loop reporter", (test) => {
-  test("a loop is told once, and every write of it to the observer", () => {
+suite("LoopReporter", (test) => {
+  test("logs a write loop once, records an Event, and notifies the observer of every write", () => {
     const { reporter, lines, loops, events } = createReporter();
     reporter.onLoop(loop, cause);
     reporter.onLoop({ ...loop, writes: 4, isNew: false, pauseMs: 4_000 }, cause);
@@ -52,7 +52,7 @@ suite("loop reporter", (test) => {
     assert.equal(events, ["Warning WriteLoop WriteConfigMap a"]);
   });
 
-  test("a loop of something else each time names where it differs, if that is known", () => {
+  test("names the paths that differ on every reconcile, if they are known", () => {
     const { reporter, lines } = createReporter();
     for (const paths of [["data.text"], []]) reporter.onLoop({ ...loop, loop: "unsettled", paths }, cause);
     const what = "warn ConfigMap.v1 x/a-text was written 3 times although the inputs did not change: ";
@@ -62,7 +62,7 @@ suite("loop reporter", (test) => {
     ]);
   });
 
-  test("the same loop, found again, is recorded again, and one of another kind is another Event", () => {
+  test("records an Event again for the same loop, and a separate one for another kind", () => {
     const { reporter, events } = createReporter();
     for (let time = 0; time < 2; time++) reporter.onLoop(loop, cause);
     reporter.onLoop({ ...loop, kind: "Deployment.v1.apps" }, cause);
@@ -73,7 +73,7 @@ suite("loop reporter", (test) => {
     ]);
   });
 
-  test("a primary is reconciled when the pause of its object is over, for each object", () => {
+  test("enqueues the primary when the pause of each object is over", () => {
     const { reporter, clock, reconciled } = createReporter();
     reporter.onPostponed(postponedFor(2_000), cause);
     reporter.onPostponed(postponedFor(3_000, "x/other"), cause);
@@ -86,7 +86,7 @@ suite("loop reporter", (test) => {
     assert.is(clock.nextDueAt, undefined);
   });
 
-  test("nothing is reconciled after it is closed", () => {
+  test("enqueues nothing after close()", () => {
     const { reporter, clock, reconciled } = createReporter();
     reporter.onPostponed(postponedFor(2_000), cause);
     reporter.close();

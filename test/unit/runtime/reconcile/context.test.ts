@@ -37,7 +37,7 @@ function createRegistry(steps: string[] = []): SecondarySources {
 }
 
 suite("reconcile context", (test) => {
-  test("the resources of the user's event sources stand beside the dependents, as lists", async () => {
+  test("provides the resources of custom event sources as lists beside the dependents", async () => {
     const seen: unknown[] = [];
     const dispatcher = await createDispatcher({
       dependencies: { secondaries: createRegistry() },
@@ -51,7 +51,7 @@ suite("reconcile context", (test) => {
     assert.equal(seen, [{ pods: ["pod of lists"] }, "pod of lists", ["pod of lists"]]);
   });
 
-  test("event sources are loaded before anything is called, and a failure of that is one of the reconcile", async () => {
+  test("loads event sources before any call, and passes a load failure to updateErrorStatus", async () => {
     const steps: string[] = [];
     const secondaries = createRegistry(steps);
     const reconciler = {
@@ -68,7 +68,7 @@ suite("reconcile context", (test) => {
     assert.equal(steps, ["load loads", "initContext", "reconcile", "cannot load"]);
   });
 
-  test("event sources are registered once by their name, and removed again", async () => {
+  test("registers an event source once per name and deregisters it", async () => {
     const seen: unknown[] = [];
     const dispatcher = await createDispatcher({
       dependencies: { secondaries: createRegistry() },
@@ -86,7 +86,7 @@ suite("reconcile context", (test) => {
     assert.equal(seen, [true, true, true, undefined]);
   });
 
-  test("primaries are read by reference, by namespace and by index, as the cache has them", async () => {
+  test("reads primaries from the cache by reference, namespace and index, and rejects an unknown index", async () => {
     const byText = ({ spec }: Page) => [spec.text];
     const seen: unknown[] = [];
     const namesOf = (pages: readonly Page[]) => pages.map(({ metadata }) => metadata.name);
@@ -109,7 +109,7 @@ suite("reconcile context", (test) => {
     assert.match((failure?.error as Error).message, 'there is no index "bySize" of pages; add it to indexes');
   });
 
-  test("resources are written by the operations of the controller, on behalf of the reconcile", async () => {
+  test("provides operations bound to the primary and the signal of the reconcile", async () => {
     const causes: { readonly primary?: unknown; readonly signal?: AbortSignal }[] = [];
     const resources = { within: (cause: object) => (causes.push(cause), "operations") } as never;
     const seen: unknown[] = [];
@@ -124,11 +124,11 @@ suite("reconcile context", (test) => {
   });
 });
 
-suite("reconcile on all events", (test) => {
+suite("onAllEvents", (test) => {
   const onAllEvents = async (reconcile: PageReconciler["reconcile"]) =>
     createDispatcher({ onAllEvents: true, reconciler: { reconcile } });
 
-  test("a marked primary is reconciled, and finalizers are neither added nor removed", async () => {
+  test("reconciles a terminating primary without adding or removing finalizers", async () => {
     const seen: boolean[] = [];
     const dispatcher = await onAllEvents(({ context }) => void seen.push(context.isPrimaryDeleted));
     await dispatcher.run(await dispatcher.create("all", { metadata: { finalizers: [FINALIZER] } }));
@@ -139,7 +139,7 @@ suite("reconcile on all events", (test) => {
     assert.is(dispatcher.primary.isUndone(await dispatcher.create("all-new")), false);
   });
 
-  test("a deleted primary is reconciled in its last state, and nothing is written to it", async () => {
+  test("reconciles a deleted primary in its last state and writes nothing to it", async () => {
     const seen: unknown[] = [];
     const dispatcher = await onAllEvents(({ primary, context }) => {
       seen.push(primary.spec.text, context.isPrimaryDeleted, context.isPrimaryFinalStateUnknown);
@@ -157,7 +157,7 @@ suite("reconcile on all events", (test) => {
     assert.equal(dispatcher.requests, []);
   });
 
-  test("a deleted primary is refused by a controller that does not reconcile on all events", async () => {
+  test("rejects a deleted primary in a controller without onAllEvents", async () => {
     let calls = 0;
     const dispatcher = await createDispatcher({
       reconciler: { initContext: (_: PageInitArguments) => void calls++, reconcile: () => void calls++ },
@@ -167,7 +167,7 @@ suite("reconcile on all events", (test) => {
     assert.is(calls, 0);
   });
 
-  test("an error of a deleted primary is told to the handler", async () => {
+  test("calls updateErrorStatus for an error of a deleted primary", async () => {
     const dispatcher = await createDispatcher({
       onAllEvents: true,
       reconciler: {

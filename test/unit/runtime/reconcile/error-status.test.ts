@@ -40,8 +40,8 @@ async function createFailing(
   return { ...(await createDispatcher({ reconciler: all, ...options })), calls };
 }
 
-suite("error status", (test) => {
-  test("the handler is called at the first error already, with the error and the retry", async () => {
+suite("updateErrorStatus", (test) => {
+  test("is called from the first failure on, with the error and the retry state", async () => {
     const { run, create, calls } = await createFailing(() => {});
     const entry = await create("first-error");
     await run(entry);
@@ -76,20 +76,19 @@ suite("error status", (test) => {
   };
   const bad = updateStatus({ text: "bad" });
 
-  test("a handler that returns nothing leaves the error to the retries", () =>
-    checkAnswer(undefined, { isHandled: false }));
+  test("leaves the error to the retries if it returns nothing", () => checkAnswer(undefined, { isHandled: false }));
 
-  test("a handler that returns a control says that it knows the error, which is retried", async () => {
+  test("marks the error as handled if it returns a control, and it is retried", async () => {
     await checkAnswer(noUpdate(), { isHandled: true });
     await checkAnswer(bad, { isHandled: true });
   });
 
-  test("withoutRetry makes a success of the reconcile", () => checkAnswer(withoutRetry(), {}));
+  test("reports success for withoutRetry()", () => checkAnswer(withoutRetry(), {}));
 
-  test("withoutRetry writes the status, and makes a success of the reconcile", () =>
+  test("writes the status and reports success for withoutRetry(updateStatus())", () =>
     checkAnswer(withoutRetry(bad), {}));
 
-  test("a reschedule, also one at once, implies that there is no retry", async () => {
+  test("does not retry if it returns rescheduleAfterMs, even 0", async () => {
     await checkAnswer(noUpdate({ rescheduleAfterMs: 7 }), { rescheduleAfterMs: 7 });
     await checkAnswer(updateStatus({ text: "bad" }, { rescheduleAfterMs: 0 }), { rescheduleAfterMs: 0 });
     await checkAnswer(withoutRetry(noUpdate({ rescheduleAfterMs: 9 })), { rescheduleAfterMs: 9 });
@@ -98,12 +97,12 @@ suite("error status", (test) => {
   const sources: [title: string, options: DispatcherOptions, isWorkflowReached: boolean][] = [
     ["initContext", { reconciler: { initContext: fail, reconcile() {} } }, false],
     ["reconcile", {}, true],
-    ["the resource to write", { reconciler: { reconcile: () => patchResource({ spec: { text: 5 } }) } }, true],
-    ["the status to write", { reconciler: { reconcile: () => updateStatus({ text: 5 }) } }, true],
-    ["a control that is none", { reconciler: { reconcile: () => 5 as never } }, true],
+    ["an invalid resource to write", { reconciler: { reconcile: () => patchResource({ spec: { text: 5 } }) } }, true],
+    ["an invalid status to write", { reconciler: { reconcile: () => updateStatus({ text: 5 }) } }, true],
+    ["an invalid control", { reconciler: { reconcile: () => 5 as never } }, true],
   ];
   for (const [index, [title, options, isWorkflowReached]] of sources.entries())
-    test(`the handler is called for errors of ${title}`, async () => {
+    test(`is called for an error of ${title}`, async () => {
       const { run, create, calls } = await createFailing(() => noUpdate(), options);
       const { failure } = await run(await create(`source-${index}`));
       assert.is(calls.length, 1);
@@ -112,7 +111,7 @@ suite("error status", (test) => {
       assert.is(calls[0]?.workflow !== undefined, isWorkflowReached);
     });
 
-  test("the handler is called for failed dependents, with all of their errors and the result", async () => {
+  test("is called for failed dependents with a WorkflowError of all errors and the result", async () => {
     const { run, create, calls } = await createFailing(() => noUpdate(), {
       dependents: [dependentOf("a", { desired: fail }), dependentOf("b", { desired: fail })],
       dependencies: { reconcilerOf: () => ({}) as never },
@@ -124,13 +123,13 @@ suite("error status", (test) => {
     assert.equal([...outcome.workflow!.errors.keys()], ["a", "b"]);
   });
 
-  test("without a handler the error is retried", async () => {
+  test("leaves the error to the retries if it is not defined", async () => {
     const { run, create } = await createDispatcher({ reconciler: { reconcile: fail } });
     const { failure } = await run(await create("no-handler"));
     assert.equal(failure, { error, isHandled: false });
   });
 
-  test("the handler is not called when the reconcile was given up", async () => {
+  test("is not called for an aborted reconcile", async () => {
     const { run, create, calls } = await createFailing(() => updateStatus({ text: "bad" }));
     const entry = await create("given-up");
     const { failure } = await run(entry, { signal: AbortSignal.abort(new Error("the operator stops")) });
@@ -141,16 +140,16 @@ suite("error status", (test) => {
   const last = { retry: { attempt: 5, isLastAttempt: true } };
   const imminent = { ...last, isNextReconcileImminent: () => true };
   const lines: [title: string, status: number | undefined, scope: Partial<ReconcileScope>, levels: string[]][] = [
-    ["a conflict, when a retry comes, is news and a detail", 409, again, ["info", "debug"]],
-    ["so is a failed test", 422, again, ["info", "debug"]],
-    ["so is a conflict at the last attempt, when the next reconcile is imminent", 409, imminent, ["info", "debug"]],
-    ["another failure, when a retry comes, is a warning", 403, again, ["warn"]],
-    ["any failure at the last attempt is an error", 409, last, ["error"]],
-    ["an error of the handler itself, when a retry comes, is a warning", undefined, again, ["warn"]],
-    ["an error of the handler itself at the last attempt is an error", undefined, last, ["error"]],
+    ["a 409 before a retry at info and debug", 409, again, ["info", "debug"]],
+    ["a 422 before a retry at info and debug", 422, again, ["info", "debug"]],
+    ["a 409 on the last attempt at info and debug if the next reconcile is imminent", 409, imminent, ["info", "debug"]],
+    ["a 403 before a retry as a warning", 403, again, ["warn"]],
+    ["a 409 on the last attempt as an error", 409, last, ["error"]],
+    ["an error that updateErrorStatus throws before a retry as a warning", undefined, again, ["warn"]],
+    ["an error that updateErrorStatus throws on the last attempt as an error", undefined, last, ["error"]],
   ];
   for (const [index, [title, status, scope, levels]] of lines.entries())
-    test(`the failure of a report is logged and passed over: ${title}`, async () => {
+    test(`keeps the original error and logs ${title}`, async () => {
       const { run, create, logs, server } = await createFailing(() => {
         if (status === undefined) throw new Error("also broken");
         return updateStatus({ text: "bad" });
@@ -167,7 +166,7 @@ suite("error status", (test) => {
       );
     });
 
-  test("a report that fails for an error that is not retried is an error in the log", async () => {
+  test("logs an error if it fails for a TerminalError", async () => {
     const { run, create, logs } = await createDispatcher({
       reconciler: {
         reconcile() {
@@ -182,7 +181,7 @@ suite("error status", (test) => {
     assert.equal(logs, ["error the status could not report the error: 409: no message"]);
   });
 
-  test("a control of the handler that is none is logged, and changes nothing", async () => {
+  test("logs an invalid control and writes nothing", async () => {
     const { run, create, logs, requests } = await createFailing(() => patchResource({ spec: {} }) as never);
     const { failure } = await run(await create("invalid"));
     assert.equal(failure, { error, isHandled: false });

@@ -16,14 +16,14 @@ function create() {
 }
 
 suite("expectations", (test) => {
-  test("nothing is expected at first", async () => {
+  test("are empty at first", async () => {
     const { seen, registry } = create();
     assert.is(seen().current, undefined);
     assert.is(await seen().check(), undefined);
     assert.is(registry.size, 0);
   });
 
-  test("what is expected is told until it is fulfilled, and then forgotten with its timer", async () => {
+  test("are reported until they are fulfilled, and then removed with their timer", async () => {
     const { seen, registry, clock, timedOut } = create();
     let isDone = false;
     seen().expect({ name: "rollout", timeoutMs: 1000, isFulfilled: () => isDone });
@@ -37,7 +37,7 @@ suite("expectations", (test) => {
     assert.is(registry.size, 0);
   });
 
-  test("the end of its time causes one reconcile; it stays, and may still be fulfilled", async () => {
+  test("trigger one reconcile at their timeout and can still be fulfilled", async () => {
     const { seen, clock, timedOut } = create();
     let isDone = false;
     seen().expect({ name: "rollout", timeoutMs: 1000, isFulfilled: async () => isDone });
@@ -52,7 +52,7 @@ suite("expectations", (test) => {
     assert.equal(await seen().check(), { name: "rollout", status: "fulfilled" });
   });
 
-  test("a new expectation takes the place and the time of the one before", async () => {
+  test("replace the previous expectation and its timeout", async () => {
     const { seen, clock, timedOut, registry } = create();
     seen().expect({ name: "first", timeoutMs: 1000, isFulfilled: () => false });
     clock.advance(900);
@@ -64,7 +64,7 @@ suite("expectations", (test) => {
     assert.is(registry.size, 1);
   });
 
-  test("what is fulfilled already is not expected", async () => {
+  test("are not registered if they are already fulfilled", async () => {
     const { seen, registry } = create();
     const asked: unknown[] = [];
     const isFulfilled = (args: unknown) => asked.push(args) > 0;
@@ -75,7 +75,7 @@ suite("expectations", (test) => {
     assert.is(seen().current, "open");
   });
 
-  test("primaries do not share what is expected of them", async () => {
+  test("are separate for each primary", async () => {
     const { seen, registry, clock, timedOut } = create();
     const other = "home/two" as ObjectKey;
     seen().expect({ name: "mine", timeoutMs: 1000, isFulfilled: () => false });
@@ -89,7 +89,7 @@ suite("expectations", (test) => {
     assert.is(registry.size, 0);
   });
 
-  test("what is expected of a primary that is gone goes with its timer, and nobody has to ask for that", () => {
+  test("are removed with their timer when their primary is deleted", () => {
     const { seen, registry, clock, timedOut } = create();
     seen().expect({ name: "one", timeoutMs: 1000, isFulfilled: () => false });
     registry.forget(key);
@@ -100,7 +100,7 @@ suite("expectations", (test) => {
     assert.is(seen().current, undefined);
   });
 
-  test("after the end no timer is left, and none is made", () => {
+  test("start no timer after close()", () => {
     const { seen, registry, clock } = create();
     seen().expect({ name: "one", timeoutMs: 1000, isFulfilled: () => false });
     registry.close();
@@ -109,7 +109,7 @@ suite("expectations", (test) => {
     assert.is(clock.nextDueAt, undefined);
   });
 
-  test("a function that throws is named", async () => {
+  test("fail with their name if isFulfilled throws", async () => {
     const { seen } = create();
     const isFulfilled = () => {
       throw new Error("no idea");
@@ -127,7 +127,7 @@ suite("expectations", (test) => {
     ],
   ];
   for (const [problem, expectation] of wrong)
-    test(`refused: ${problem}`, () => {
+    test(`are rejected if invalid: ${problem}`, () => {
       const { seen } = create();
       assert.throws(
         () => seen().expect(expectation as never),

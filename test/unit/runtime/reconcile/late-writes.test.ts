@@ -7,8 +7,8 @@ const pageOf = (uid: string) => ({ metadata: { name: uid, uid } }) as Kubernetes
 const WRITER = {};
 const [one, two] = [pageOf("one"), pageOf("two")];
 
-suite("late writes", (test) => {
-  test("a write that was given up may come for 10 s, each from its own time on", () => {
+suite("LateWrites", (test) => {
+  test("reports an aborted write as in flight for 10 s", () => {
     const clock = new VirtualClock();
     const writes = new LateWrites({ clock });
     assert.equal([writes.remainingMs(one), writes.hasAny(WRITER)], [0, false]);
@@ -22,7 +22,7 @@ suite("late writes", (test) => {
     assert.equal([writes.remainingMs(one), writes.remainingMs(two), writes.hasAny(WRITER)], [0, 0, false]);
   });
 
-  test("of a process before, which nobody knows, may come for 10 s after the start, unless nothing was made for the primary before", () => {
+  test("reports writes of the previous process as in flight for 10 s, except for new primaries", () => {
     const clock = new VirtualClock();
     clock.advance(1_000);
     const writes = new LateWrites({ clock, startedAt: clock.now() });

@@ -31,7 +31,7 @@ const BOTH = '{"f:status":{"f:text":{},"f:more":{}}}';
 const READY = '{"f:status":{"f:conditions":{"k:{\\"type\\":\\"Ready\\"}":{".":{}}}}}';
 
 suite("own fields of a primary", (test) => {
-  test("is overwritten when a field manager of the controller lost a field, until the next reconcile begins", () => {
+  test("are overwritten if a field manager of the controller lost a field, until the next reconcile", () => {
     const own = new OwnFields(target, writers);
     const lost = pageWith({ page: TEXT, other: "{}" });
     assert.is(own.isOverwritten(lost), false, "nothing is known before the first reconcile");
@@ -42,7 +42,7 @@ suite("own fields of a primary", (test) => {
     assert.is(own.isOverwritten(lost), false);
   });
 
-  test("is overwritten when no reconcile is under way and a field that was applied has another value", () => {
+  test("are overwritten if an applied field has another value and no reconcile is in progress", () => {
     const own = new OwnFields(target, writers);
     const states = ["ours", "late"].map((text) => pageWith({ page: TEXT }, "u1", { text, more: text }));
     own.begin(states[0]!);
@@ -56,7 +56,7 @@ suite("own fields of a primary", (test) => {
     );
   });
 
-  test("is what the last own write left", () => {
+  test("are updated by the response of the last own write", () => {
     const own = new OwnFields(target, writers);
     const [before, after] = [pageWith({ page: TEXT }), pageWith({ page: BOTH })];
     own.begin(before);
@@ -72,7 +72,7 @@ suite("own fields of a primary", (test) => {
     assert.is(own.isOverwritten(before), false, "a write without an answer leaves nothing to compare with");
   });
 
-  test("of a successor of the same name, or of a primary that is gone, is not known", () => {
+  test("are unknown for a new primary of the same name and for a deleted primary", () => {
     const own = new OwnFields(target, writers);
     own.begin(pageWith({ page: TEXT }));
     assert.is(own.isOverwritten(pageWith({}, "u2")), false);
@@ -80,7 +80,7 @@ suite("own fields of a primary", (test) => {
     assert.is(own.isOverwritten(pageWith({})), false);
   });
 
-  test("without server-side apply is what the conditions of the controller say", () => {
+  test("are the conditions of the controller without server-side apply", () => {
     const conditions = (...types: string[]) => pageWith({}, "u1", { conditions: types.map((type) => ({ type })) });
     const own = new OwnFields(target, { ...writers, serverSideApply: false });
     own.begin(conditions("Ready", "WebReady"));
@@ -93,8 +93,8 @@ suite("own fields of a primary", (test) => {
   });
 });
 
-suite("what a controller writes to a primary", (test) => {
-  test("a primary lacks the finalizer, unless it is on its way out", async () => {
+suite("own writes to a primary", (test) => {
+  test("lack the finalizer unless the primary is being deleted", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile() {}, cleanup() {} } });
     assert.is(dispatcher.primary.isUndone(await dispatcher.create("without")), true);
     await dispatcher.create("going", { metadata: { finalizers: [FINALIZER, "example.com/theirs"] } });

@@ -59,14 +59,12 @@ async function checkAddedFirst(serverSideApply: boolean): Promise<void> {
   assert.equal(dispatcher.changes, [], "the own event is not told");
 }
 
-suite("primary reconciler: finalizer", (test) => {
-  test("a finalizer is added first, by server-side apply, and the reconcile goes on with the answer", () =>
-    checkAddedFirst(true));
+suite("finalizer of a primary", (test) => {
+  test("is added by server-side apply before the reconcile, which receives the response", () => checkAddedFirst(true));
 
-  test("a finalizer is added first, by a JSON patch, and the reconcile goes on with the answer", () =>
-    checkAddedFirst(false));
+  test("is added by a JSON patch before the reconcile, which receives the response", () => checkAddedFirst(false));
 
-  test("a primary with the finalizer is reconciled, and nothing is written", () =>
+  test("is not written again if the primary already has it", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { serverSideApply });
       await dispatcher.run(await dispatcher.create(nameOf("has"), { metadata: { finalizers: [FINALIZER] } }));
@@ -74,7 +72,7 @@ suite("primary reconciler: finalizer", (test) => {
       assert.equal(dispatcher.requests, []);
     }));
 
-  test("the finalizers of others are kept, also those that the cache does not know yet", () =>
+  test("is added beside foreign finalizers, even if they are not in the cache yet", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { serverSideApply });
       const name = nameOf("others");
@@ -88,7 +86,7 @@ suite("primary reconciler: finalizer", (test) => {
         assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
     }));
 
-  test("what was applied under the same name before stays when a finalizer is added", async () => {
+  test("is added without removing fields applied with the same field manager before", async () => {
     const dispatcher = await createCleaning();
     const labels = { kept: "yes" };
     const applied = { metadata: { name: "applied", namespace: "default", labels }, spec: { text: "first" } };
@@ -101,7 +99,7 @@ suite("primary reconciler: finalizer", (test) => {
     );
   });
 
-  test("a primary that went, or was made anew, meanwhile gets no finalizer and is not reconciled", () =>
+  test("is not added to a primary that was deleted or recreated, which is not reconciled", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { serverSideApply });
       const name = nameOf("gone");
@@ -114,7 +112,7 @@ suite("primary reconciler: finalizer", (test) => {
       assert.equal(dispatcher.calls, []);
     }));
 
-  test("a finalizer that cannot be added fails the reconcile, and the error status handler is not called", async () => {
+  test("fails the reconcile if it cannot be added, without calling updateErrorStatus", async () => {
     const calls: string[] = [];
     const dispatcher = await createDispatcher({
       finalizer: "example.com/" + "x".repeat(60),
@@ -129,8 +127,8 @@ suite("primary reconciler: finalizer", (test) => {
   });
 });
 
-suite("primary reconciler: cleanup", (test) => {
-  test("a marked primary with the finalizer is cleaned up, and let go", async () => {
+suite("cleanup of a primary", (test) => {
+  test("calls cleanup() of a terminating primary and removes the finalizer", async () => {
     const dispatcher = await createCleaning();
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "marked"));
     assert.equal(dispatcher.calls, ["cleanup"]);
@@ -140,7 +138,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal(dispatcher.requests, ["PATCH marked 200"]);
   });
 
-  test("a finalizer of others keeps the primary, without the own one", async () => {
+  test("keeps foreign finalizers and filters the own event", async () => {
     const dispatcher = await createCleaning();
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "shared", [FOREIGN, FINALIZER]));
     assert.ok(outcome.isFinalizerRemoved);
@@ -160,24 +158,24 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal(outcome, { kind: "cleanup", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
   };
 
-  test("nothing is called for a marked primary if the controller has no cleanup", () =>
+  test("calls nothing if the controller has no cleanup()", () =>
     checkUntouched("untouched-none", [FOREIGN], { hasCleanup: false }));
 
-  test("nothing is called for a marked primary if the own finalizer is gone", async () => {
+  test("calls nothing if the own finalizer is already removed", async () => {
     await checkUntouched("untouched-gone", [FOREIGN]);
   });
 
-  test("nothing is called for a marked primary with finalizers of others alone, though they are of the same domain", () =>
+  test("calls nothing if there are only foreign finalizers, even of the same domain", () =>
     checkUntouched("untouched-foreign", ["pages.example.com/other"]));
 
-  test("a finalizer that a controller before left is removed, though this one has no cleanup", async () => {
+  test("removes a finalizer that a previous version left, even without cleanup()", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile() {} } });
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "left"));
     assert.ok(outcome.isFinalizerRemoved);
     assert.is(await dispatcher.read("left"), undefined);
   });
 
-  test("keepFinalizer keeps the primary, and may ask for another cleanup", async () => {
+  test("keeps the finalizer for keepFinalizer() and reschedules", async () => {
     const dispatcher = await createCleaning(() => keepFinalizer({ rescheduleAfterMs: 1000 }));
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "kept"));
     assert.is(outcome.rescheduleAfterMs, 1000);
@@ -186,7 +184,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal((await dispatcher.read("kept"))?.metadata.finalizers, [FINALIZER]);
   });
 
-  test("what fails in a cleanup is retried, keeps the primary, and is not told to the error status handler", async () => {
+  test("keeps the finalizer and is retried if cleanup() throws, without calling updateErrorStatus", async () => {
     const calls: string[] = [];
     const error = new Error("not yet");
     const cleanup = () => {
@@ -201,7 +199,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal([calls, dispatcher.requests], [[], []]);
   });
 
-  test("the finalizer is removed from a list that others change meanwhile", async () => {
+  test("retries a 422 if the finalizers were changed concurrently", async () => {
     const dispatcher: Dispatcher = await createDispatcher({
       reconciler: {
         reconcile() {},
@@ -214,7 +212,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal((await dispatcher.read("moves"))?.metadata.finalizers, [FOREIGN]);
   });
 
-  test("a primary that went meanwhile needs no finalizer removed", async () => {
+  test("succeeds if the primary was deleted concurrently", async () => {
     const dispatcher: Dispatcher = await createDispatcher({
       reconciler: {
         reconcile() {},
@@ -226,7 +224,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.ok(outcome.isFinalizerRemoved);
   });
 
-  test("removing gives up after ten conflicts, and at once after another error", async () => {
+  test("fails after 10 conflicts, and immediately after a 400", async () => {
     const dispatcher = await createCleaning();
     const entry = await createDeleting(dispatcher, "conflicts");
     const path = "/pages/conflicts";
@@ -243,7 +241,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.ok(refused.failure !== undefined && !refused.isFinalizerRemoved);
   });
 
-  test("a cleanup that was given up does not let the primary go", async () => {
+  test("keeps the finalizer if the reconcile is aborted", async () => {
     const abort = new AbortController();
     const dispatcher = await createCleaning(() => abort.abort(new Error("the operator stops")));
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "given-up"), { signal: abort.signal });
@@ -252,8 +250,8 @@ suite("primary reconciler: cleanup", (test) => {
   });
 });
 
-suite("primary reconciler: calls", (test) => {
-  test("reconcile runs whatever the generation is", async () => {
+suite("calls of the reconciler", (test) => {
+  test("run reconcile() even if the generation is unchanged", async () => {
     const dispatcher = await createCleaning();
     const entry = await dispatcher.create("generation", { metadata: { finalizers: [FINALIZER] } });
     await dispatcher.run(entry);
@@ -261,7 +259,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(dispatcher.calls, ["reconcile", "reconcile"]);
   });
 
-  test("the retry, the reasons and the imminence of the next reconcile are in the context", async () => {
+  test("receive retry, reasons and isNextReconcileImminent in the context", async () => {
     let seen: unknown;
     const dispatcher = await createDispatcher({
       reconciler: {
@@ -277,7 +275,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(seen, [retry, reasons, true]);
   });
 
-  test("all functions of a reconcile are given one and the same primary, which is that of the cache", async () => {
+  test("receive the same primary object, which is that of the cache", async () => {
     const seen = new Set<unknown>();
     const note = ({ primary, context }: PageInitArguments) => {
       seen.add(primary);
@@ -299,7 +297,7 @@ suite("primary reconciler: calls", (test) => {
     assert.is([...seen][0], entry.object);
   });
 
-  test("initContext runs before a reconcile and before a cleanup, and its attributes live as long as that", async () => {
+  test("run initContext() before reconcile() and cleanup(), with attributes of that call only", async () => {
     const seen: unknown[] = [];
     const read = ({ context }: PageArguments) => void seen.push([...context.attributes]);
     const dispatcher = await createDispatcher({
@@ -315,7 +313,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(seen, [[[0, false]], [[0, true]]]);
   });
 
-  test("noUpdate writes nothing", async () => {
+  test("write nothing for noUpdate()", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate() } });
     const run = await dispatcher.run(await dispatcher.create("no-update"));
     const { workflow: _workflow, rescheduleAfterMs, ...outcome } = run;
@@ -324,7 +322,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(dispatcher.requests, []);
   });
 
-  test("the reconciler may ask for another reconcile, also for one at once", async () => {
+  test("return rescheduleAfterMs, also 0", async () => {
     let rescheduleAfterMs = 0;
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate({ rescheduleAfterMs }) } });
     const entry = await dispatcher.create("reschedule");
@@ -333,13 +331,13 @@ suite("primary reconciler: calls", (test) => {
     assert.is((await dispatcher.run(entry)).rescheduleAfterMs, 500);
   });
 
-  test("what is no control is refused by its name", async () => {
+  test("fail if reconcile() returns something else than a control", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => "done" as never } });
     const { failure } = await dispatcher.run(await dispatcher.create("no-control"));
     assert.is((failure?.error as Error).message, "reconcile() returned a string instead of a control or nothing");
   });
 
-  test("a status gets no observedGeneration that the reconciler did not write", async () => {
+  test("add no observedGeneration to the status", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => updateStatus({ text: "x" }) } });
     await dispatcher.run(await dispatcher.create("observed"));
     assert.equal((await dispatcher.read("observed"))?.status, { text: "x" });

@@ -28,7 +28,7 @@ const labelOf = (serverSideApply: boolean, primary: Page): object =>
   serverSideApply ? { metadata: { labels: { by: "us" } } } : labelled(primary, { by: "us" });
 
 suite("primary writes", (test) => {
-  test("a status is written to its subresource alone, once", () =>
+  test("write the status to its subresource once and filter the own event", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(() => updateStatus({ text: "done" }), { serverSideApply });
       const name = nameOf("status");
@@ -43,7 +43,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.changes, [], "the own event is not told");
     }));
 
-  test("a status is compared as the JSON that it becomes", () =>
+  test("compare the status by its JSON", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const text = { toJSON: () => "done" } as unknown as string;
       const dispatcher = await createWriting(() => updateStatus({ text }), { serverSideApply });
@@ -53,7 +53,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.requests, [`PATCH ${name}/status 200`]);
     }));
 
-  test("a resource is written", () =>
+  test("write the resource once and filter the own event", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(({ primary }) => patchResource(labelOf(serverSideApply, primary)), {
         serverSideApply,
@@ -70,7 +70,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.changes, []);
     }));
 
-  test("resource and status are written in this order", () =>
+  test("write the resource before the status", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const reconcile: Reconcile = ({ primary }) =>
         patchResourceAndStatus(labelOf(serverSideApply, primary), { text: "done" });
@@ -85,7 +85,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.changes, []);
     }));
 
-  test("the finalizer stays when the resource is written", () =>
+  test("keep the finalizer when the resource is written", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const reconcile: Reconcile = ({ primary }) => patchResource(labelOf(serverSideApply, primary));
       const dispatcher = await createDispatcher({ reconciler: { reconcile, cleanup() {} }, serverSideApply });
@@ -95,7 +95,7 @@ suite("primary writes", (test) => {
       assert.equal([metadata.finalizers, metadata.labels], [[FINALIZER], { by: "us" }]);
     }));
 
-  test("a change that somebody else made meanwhile stays, and is told", () =>
+  test("keep a concurrent foreign change and emit it", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher: Dispatcher = await createWriting(
         async ({ primary }) => {
@@ -113,7 +113,7 @@ suite("primary writes", (test) => {
       assert.is(dispatcher.changes.length, 1);
     }));
 
-  test("a resource version that the reconciler states is tested", () =>
+  test("fail with 409 if the returned resourceVersion is outdated", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(
         ({ primary }) => {
@@ -128,7 +128,7 @@ suite("primary writes", (test) => {
       assert.is(wroteResource, false);
     }));
 
-  test("a primary that was made anew meanwhile is not written, and that is no failure", () =>
+  test("skip a primary that was recreated concurrently, without failing", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       for (const control of ["resource", "status", "both"] as const) {
         const name = nameOf(`anew-${control}`);
@@ -153,7 +153,7 @@ suite("primary writes", (test) => {
       }
     }));
 
-  test("what the server refuses fails the reconcile, and what came before is recorded", () =>
+  test("fail the reconcile if the API server rejects the status, after the resource was written", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const reconcile: Reconcile = ({ primary }) =>
         patchResourceAndStatus(labelOf(serverSideApply, primary), { text: 5 as unknown as string });
@@ -163,7 +163,7 @@ suite("primary writes", (test) => {
       assert.equal([wroteResource, wroteStatus], [true, false]);
     }));
 
-  test("another object is not written through the control", () =>
+  test("reject another object in the returned control", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(
         ({ primary }) => patchResource({ ...primary, metadata: { ...primary.metadata, name: "other" } }),
@@ -178,7 +178,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.requests, []);
     }));
 
-  test("what was given up writes nothing", () =>
+  test("send nothing after the reconcile is aborted", () =>
     inBothWays(async ({ serverSideApply, nameOf }) => {
       const abort = new AbortController();
       const dispatcher = await createWriting(
@@ -193,7 +193,7 @@ suite("primary writes", (test) => {
       assert.equal(dispatcher.requests, []);
     }));
 
-  test("server-side apply: what is not intended any more is removed, and what others own stays", async () => {
+  test("remove fields that are no longer applied and keep foreign fields with server-side apply", async () => {
     let labels: { [key: string]: string } = { a: "1", b: "2" };
     const dispatcher = await createWriting(() => patchResource({ metadata: { labels } }));
     await dispatcher.create("intent", { metadata: { labels: { theirs: "yes" } } });
@@ -204,7 +204,7 @@ suite("primary writes", (test) => {
     assert.is(dispatcher.requests.length, 2);
   });
 
-  test("JSON patches: members that the reconciler leaves out are removed", async () => {
+  test("remove omitted fields with JSON patches", async () => {
     const dispatcher = await createWriting(({ primary }) => patchResource({ ...primary, spec: { text: "new" } }), {
       serverSideApply: false,
     });
@@ -212,7 +212,7 @@ suite("primary writes", (test) => {
     assert.equal((await dispatcher.read("removes"))?.spec, { text: "new" });
   });
 
-  test("JSON patches: a part of the primary is refused, because the rest would be removed", async () => {
+  test("reject a partial primary with JSON patches", async () => {
     const dispatcher = await createWriting(() => patchResource({ metadata: { labels: { a: "b" } } }), {
       serverSideApply: false,
     });
@@ -222,7 +222,7 @@ suite("primary writes", (test) => {
     assert.equal(dispatcher.requests, []);
   });
 
-  test("JSON patches: the status never locks, though the resource version is another one by then", async () => {
+  test("never lock the status with JSON patches, despite another resourceVersion", async () => {
     const dispatcher: Dispatcher = await createWriting(
       async ({ primary }) => {
         await dispatcher.edit(primary.metadata.name, { spec: { more: "theirs" } });

@@ -10,7 +10,7 @@ import {
 import { assert, suite } from "../../../support/suite.js";
 
 suite("controls", (test) => {
-  test("they are plain data that nobody changes any more", () => {
+  test("are frozen plain data", () => {
     const made: [control: object, data: object][] = [
       [noUpdate(), {}],
       [noUpdate({ rescheduleAfterMs: 0 }), { rescheduleAfterMs: 0 }],
@@ -27,7 +27,7 @@ suite("controls", (test) => {
     }
   });
 
-  test("a control without what it is about, or with a time that is none, cannot be made", () => {
+  test("reject a missing status or resource and an invalid rescheduleAfterMs", () => {
     assert.throws(() => updateStatus(null as never), "updateStatus() needs a status, and got null");
     assert.throws(() => patchResource(undefined as never), "patchResource() needs a resource, and got undefined");
     assert.throws(() => patchResourceAndStatus({}, null as never), "patchResourceAndStatus() needs a status");
@@ -38,7 +38,7 @@ suite("controls", (test) => {
       );
   });
 
-  test("what was written by hand is taken if it is a control, and refused with its mistake if not", () => {
+  test("are validated when returned as literals, with the mistake in the message", () => {
     const accepted: [name: Parameters<typeof checkControl>[0], control: unknown][] = [
       ["reconcile", undefined],
       ["reconcile", { status: { a: 1 }, rescheduleAfterMs: undefined }],

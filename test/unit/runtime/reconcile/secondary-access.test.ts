@@ -54,15 +54,15 @@ function accessTo(...sources: EventSource[]): SecondaryAccess {
   return new SecondaryAccess(registryOf(sources), workflowOf([]));
 }
 
-suite("secondary access", (test) => {
-  test("the only resource of a type is found, and none is undefined", () => {
+suite("SecondaryAccess", (test) => {
+  test("returns the only resource of a type, or undefined", () => {
     const object = objectOf("a");
     const access = accessTo(sourceOf("maps", configMap, { related: [object] }), sourceOf("secrets", secret));
     assert.is(access.find(primary, configMap), object);
     assert.is(access.find(primary, secret), undefined);
   });
 
-  test("several of a type are an error that says how to ask", () => {
+  test("throws an error with advice if there are several resources of a type", () => {
     const access = accessTo(sourceOf("maps", configMap, { related: [objectOf("a"), objectOf("b")] }));
     assert.throws(
       () => access.find(primary, configMap),
@@ -71,7 +71,7 @@ suite("secondary access", (test) => {
     assert.is(access.list(primary, configMap).length, 2);
   });
 
-  test("one object that two event sources know is one, in its latest version", () => {
+  test("returns the latest version of an object in two event sources", () => {
     const [older, newer] = [objectOf("a", "9"), objectOf("a", "10")];
     const access = accessTo(
       sourceOf("x", configMap, { related: [older] }),
@@ -82,7 +82,7 @@ suite("secondary access", (test) => {
     assert.equal(access.list(primary, configMap, { deduplicated: true }), [newer]);
   });
 
-  test("one source of several is chosen by its name", () => {
+  test("selects an event source by name", () => {
     const access = accessTo(
       sourceOf("x", configMap, { related: [objectOf("a")] }),
       sourceOf("y", configMap, { related: [objectOf("b")] }),
@@ -91,7 +91,7 @@ suite("secondary access", (test) => {
     assert.equal(access.list(primary, configMap, { source: "x" }), [objectOf("a")]);
   });
 
-  test("a source that is named gives what belongs to the primary, and nothing else that it knows in the namespace", () => {
+  test("returns only resources related to the primary from a named event source", () => {
     const [related, unrelated] = [objectOf("a"), objectOf("b")];
     const byKey = { "home/a": related, "home/b": unrelated };
     const access = accessTo(sourceOf("maps", configMap, { related: [related], byKey }));
@@ -99,7 +99,7 @@ suite("secondary access", (test) => {
     assert.is(access.find(primary, configMap, { source: "maps" }), related);
   });
 
-  test("a type that several sources have is read through all of them, unless one is named", () => {
+  test("combines all event sources of a type unless one is named", () => {
     const [a, b] = [objectOf("a"), objectOf("b")];
     const access = accessTo(sourceOf("x", configMap, { related: [a] }), sourceOf("y", configMap, { related: [b] }));
     assert.equal(access.list(primary, configMap), [a, b]);
@@ -107,7 +107,7 @@ suite("secondary access", (test) => {
     assert.is(access.find(primary, configMap, { source: "y" }), b);
   });
 
-  test("an object is found by its name, in the namespace of the primary unless another is given, whether or not it is related", () => {
+  test("returns an object by name, in the namespace of the primary by default, even if unrelated", () => {
     const byKey = { "home/a": objectOf("a"), "away/a": objectOf("a", "1", "away") };
     const access = accessTo(
       sourceOf("maps", configMap, { byKey }),
@@ -119,13 +119,13 @@ suite("secondary access", (test) => {
     assert.is((access.find(primary, node, { name: "a" }) as KubernetesObject).metadata.name, "a");
   });
 
-  test("an object cannot be found by its name in a source that has no keys, nor by a namespace alone", () => {
+  test("rejects a lookup by name in an event source without keys, and by namespace alone", () => {
     const access = accessTo(sourceOf("maps", configMap));
     assert.throws(() => access.find(primary, configMap, { name: "a" }), 'event source "maps" cannot look up');
     assert.throws(() => access.find(primary, configMap, { namespace: "a" }), "without a name");
   });
 
-  test("a type that no event source has is an error that lists the types there are", () => {
+  test("throws an error with the available types for an unknown type", () => {
     const access = accessTo(sourceOf("maps", configMap), sourceOf("schemas", "Schema"), sourceOf("ticks", undefined));
     const listed = 'there are ConfigMap.v1 ("maps"), Schema ("schemas"), "ticks"';
     const none = `no event source of the controller of pages has the type Secret.v1; ${listed}`;
@@ -145,7 +145,7 @@ suite("secondary access", (test) => {
     assert.throws(() => accessTo().find(primary, secret), "it has no event sources");
   });
 
-  test("the type of a dependent that is inactive now has no resources, unless an event source is named", () => {
+  test("returns nothing for the type of an inactive dependent, unless an event source is named", () => {
     const dependents = [dependentOf("s", { resource: secret, activationCondition: () => false }), dependentOf("m")];
     const access = new SecondaryAccess(registryOf([]), workflowOf(dependents));
     assert.is(access.find(primary, secret), undefined);
@@ -154,7 +154,7 @@ suite("secondary access", (test) => {
     assert.throws(() => access.find(primary, configMap), "no event source");
   });
 
-  test("types of the user have no versions, so all of their resources count", () => {
+  test("does not deduplicate custom types without versions", () => {
     const access = accessTo(sourceOf("x", "Schema", { related: ["a"] }), sourceOf("y", "Schema", { related: ["a"] }));
     assert.equal(access.list(primary, "Schema"), ["a", "a"]);
     assert.throws(() => access.find(primary, "Schema"), "2 resources of the type Schema");

@@ -20,7 +20,7 @@ function brief(conditions: readonly StatusCondition[]) {
 }
 
 suite("status conditions", (test) => {
-  test("everything that is as desired and ready leaves one condition", () => {
+  test("contain only Ready if all dependents are ready", () => {
     assert.equal(conditionsOf({ a: { kind: "created", isReady: true }, b: { kind: "inactive" } }), [
       {
         type: "Ready",
@@ -33,7 +33,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("each dependent that is not ready has one, with what it waits for", () => {
+  test("contain one for each unready dependent with what it waits for", () => {
     const conditions = conditionsOf({
       configMap: { kind: "unchanged", isReady: true },
       deployment: { kind: "updated", isReady: false },
@@ -47,7 +47,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("an error tells more than what waits for it", () => {
+  test("report an error before what waits for it", () => {
     const conditions = conditionsOf({
       a: { kind: "waiting", for: ["b"] },
       b: { kind: "failed", error: new Error('dependent "b": no space left') },
@@ -61,7 +61,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("what waits for its own object says what is the matter with that", () => {
+  test("report why a dependent waits for its own object", () => {
     const conditions = conditionsOf({
       a: { kind: "waiting", for: [], because: "the object is being deleted", isHeld: true },
       b: { kind: "waiting", for: ["b"] },
@@ -73,7 +73,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("what waits for anything but other dependents or a deletion says what for", () => {
+  test("report reason Waiting with the cause if it is no dependency or deletion", () => {
     const because = "it is created again when Job home/migration has ended";
     const item = { kind: "waiting", for: [], because: "the objects in namespace b are unknown" } as const;
     const bulk = { kind: "unchanged", isReady: false, items: { b: item } } as const;
@@ -91,7 +91,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("what is being deleted is never ready, whatever is gone already", () => {
+  test("are never Ready during cleanup, even if all objects are deleted", () => {
     const because = "the primary is being deleted";
     const gone = { kind: "deleted", isGone: true, because } as const;
     assert.equal(brief(conditionsOf({ a: gone, b: { kind: "left" } }, { isCleanup: true })), [
@@ -103,13 +103,13 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("a dependent that is not wanted has no condition once it is gone", () => {
+  test("omit an excluded dependent once it is deleted", () => {
     const ingress = { kind: "deleted", isGone: true, because: "its reconcilePrecondition is false" } as const;
     assert.equal(brief(conditionsOf({ ingress })), ["Ready=True Ready: everything is as desired"]);
     assert.equal(brief(conditionsOf({ ingress: { ...ingress, isGone: false } })).length, 2);
   });
 
-  test("the message of a bulk dependent names an item that is not ready, and counts those", () => {
+  test("name an unready item of a bulk dependent and count all of them", () => {
     const item = (detail: string): DependentOutcome => ({
       ...{ kind: "created", isReady: false },
       conditions: { readyPostcondition: { isMet: false, detail } },
@@ -135,12 +135,12 @@ suite("status conditions", (test) => {
     );
   });
 
-  test("a text that the ready postcondition gives is the message", () => {
+  test("use the detail of the readyPostcondition as message", () => {
     const conditions = { readyPostcondition: { isMet: false, detail: "2 of 3 replicas" } };
     assert.is(conditionsOf({ a: { kind: "updated", isReady: false, conditions } })[1]?.message, "2 of 3 replicas");
   });
 
-  test("a reconciler that fails keeps a primary from being ready, also where its workflow is", () => {
+  test("are not Ready if the reconciler fails, even if the workflow is ready", () => {
     const error = new Error("the status is too large");
     assert.equal(brief(conditionsOf({ a: { kind: "created", isReady: true } }, { error })), [
       "Ready=False Failed: the status is too large",
@@ -150,7 +150,7 @@ suite("status conditions", (test) => {
     ]);
   });
 
-  test("the time is that of the last change of the status, not of the message", () => {
+  test("change lastTransitionTime with the status, not with the message", () => {
     const known = (status: "True" | "False"): StatusCondition[] => [
       { type: "Ready", status, reason: "NotReady", message: "old", lastTransitionTime: BEFORE, observedGeneration: 2 },
     ];
@@ -161,14 +161,14 @@ suite("status conditions", (test) => {
     assert.is(other?.lastTransitionTime, "2026-05-04T10:00:00Z");
   });
 
-  test("a long message is cut where the API server would refuse it", () => {
+  test("truncate messages to 1024 characters without splitting surrogate pairs", () => {
     const conditions = conditionsOf({ a: { kind: "failed", error: new Error("x".repeat(40_000)) } });
     assert.ok(conditions.every(({ message }) => message.length === 1024 && message.endsWith("…")));
     const wide = conditionsOf({ a: { kind: "failed", error: new Error(`x${"🙂".repeat(1_000)}`) } });
     assert.ok(wide.every(({ message }) => !/[\uD800-\uDBFF]…$/.test(message)));
   });
 
-  test("only a list that is keyed by type can be shared", () => {
+  test("can be shared only in a list map with key type", () => {
     const schemaOf = (conditions: object) => ({ properties: { status: { properties: { conditions } } } });
     assert.ok(
       hasSharedConditions(schemaOf({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] })),

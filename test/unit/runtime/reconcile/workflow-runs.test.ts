@@ -23,7 +23,7 @@ async function messageOf(call: () => unknown): Promise<string> {
 }
 
 suite("explicit invocation", (test) => {
-  test("nothing is done before the reconciler says so, and a second call returns the same result", async () => {
+  test("runs nothing before the reconciler calls it, and returns the same result to concurrent calls", async () => {
     const seen: unknown[] = [];
     const reconciler = {
       async reconcile({ context, workflow, secondary }: Args) {
@@ -40,14 +40,14 @@ suite("explicit invocation", (test) => {
     assert.is(outcome.failure, undefined);
   });
 
-  test("a reconciler may leave the workflow out", async () => {
+  test("can be omitted by the reconciler", async () => {
     const bed = await create({ workflow: explicit, reconciler: { reconcile: () => {} } });
     const outcome = await bed.reconcile();
     assert.equal(bed.cluster.history, []);
     assert.is(outcome.workflow, undefined);
   });
 
-  test("a run that nobody waited for is over before anything else is done", async () => {
+  test("awaits a run that the reconciler did not await", async () => {
     const reconciler = {
       reconcile({ context }: Args) {
         void context.workflow.reconcile();
@@ -61,7 +61,7 @@ suite("explicit invocation", (test) => {
     assert.ok(outcome.wroteStatus);
   });
 
-  test("errors are thrown to the reconciler, which may deal with them", async () => {
+  test("throws errors to the reconciler, which can handle them", async () => {
     let message: string | undefined;
     const reconciler = {
       reconcile: async ({ context }: Args) => void (message = await messageOf(() => context.workflow.reconcile())),
@@ -79,7 +79,7 @@ suite("explicit invocation", (test) => {
     assert.is((await careless.reconcile()).failure?.error instanceof Error, true);
   });
 
-  test("a reconcile may delete all dependents, garbage-collected ones as well", async () => {
+  test("deletes all dependents on context.workflow.cleanup(), including garbage-collected ones", async () => {
     const reconciler = { reconcile: async ({ context }: Args) => void (await context.workflow.cleanup()) };
     const dependents = [
       { name: "a", garbageCollected: true },
@@ -91,7 +91,7 @@ suite("explicit invocation", (test) => {
     assert.equal(bed.cluster.removals, ["b", "a"]);
   });
 
-  test("a cleanup that does not clean up the workflow is told what it leaves", async () => {
+  test("warns if cleanup() does not call context.workflow.cleanup()", async () => {
     const dependents = [{ name: "a", garbageCollected: true }, { name: "b" }];
     const reconcile = () => {};
     const careless = await create({ workflow: explicit, reconciler: { reconcile, cleanup: () => {} }, dependents });
@@ -110,7 +110,7 @@ suite("explicit invocation", (test) => {
     );
   });
 
-  test("a reconcile and a cleanup in one go do not overlap", async () => {
+  test("does not overlap a concurrent reconcile and cleanup", async () => {
     const reconciler = {
       async reconcile({ context }: Args) {
         await Promise.all([context.workflow.cleanup(), context.workflow.reconcile()]);
@@ -123,7 +123,7 @@ suite("explicit invocation", (test) => {
     assert.equal(bed.cluster.history, ["remove a", "removed a", "write a", "written a"]);
   });
 
-  test("without explicit invocation the reconciler cannot run the workflow", async () => {
+  test("is rejected without invocation: explicit", async () => {
     const messages: string[] = [];
     const reconciler = {
       async reconcile({ context }: Args) {
@@ -137,7 +137,7 @@ suite("explicit invocation", (test) => {
     assert.equal(messages, [wanted("reconcile"), wanted("cleanup")]);
   });
 
-  test("without a reconciler there is nobody to invoke it", async () => {
+  test("is rejected without a reconciler", async () => {
     assert.match(
       await messageOf(() => checkController({ name: "web", workflow: { ...workflowOf([]), ...explicit } })),
       "and no reconciler that invokes it by context.workflow",
@@ -146,7 +146,7 @@ suite("explicit invocation", (test) => {
 });
 
 // JOSDK's ControllerTest: whether the reconciler cleans up, whether the workflow has something to delete, whether it is explicit.
-suite("who runs the cleanup of a workflow", (test) => {
+suite("cleanup of a workflow", (test) => {
   const cases = [
     { number: 1, hasCleanup: true, hasDeletable: true, isExplicit: true, isRun: false },
     { number: 2, hasCleanup: true, hasDeletable: true, isExplicit: false, isRun: true },
@@ -155,7 +155,7 @@ suite("who runs the cleanup of a workflow", (test) => {
     { number: 5, hasCleanup: true, hasDeletable: false, isExplicit: false, isRun: false },
   ];
   for (const { number, hasCleanup, hasDeletable, isExplicit, isRun } of cases)
-    test(`case ${number}: ${isRun ? "the runtime does" : "the runtime does not"} [ControllerTest ${number}]`, async () => {
+    test(`is ${isRun ? "" : "not "}run by the runtime: cleanup ${hasCleanup}, deletable ${hasDeletable}, explicit ${isExplicit} [ControllerTest ${number}]`, async () => {
       const calls: string[] = [];
       const cleanup = { cleanup: () => void calls.push("cleanup") };
       const bed = await create({
@@ -170,7 +170,7 @@ suite("who runs the cleanup of a workflow", (test) => {
       assert.not(isKept);
     });
 
-  test("a cleanup that the reconciler invokes keeps the finalizer until all is gone", async () => {
+  test("keeps the finalizer until all objects are deleted if the reconciler invokes it", async () => {
     let gone = fails;
     const reconciler = {
       reconcile: () => {},
@@ -192,8 +192,8 @@ suite("who runs the cleanup of a workflow", (test) => {
   });
 });
 
-suite("the finalizer of a controller", (test) => {
-  test("is there if the reconciler cleans up, or a dependent has to be deleted by the runtime [ManagedWorkflowTest, WorkflowBuilderTest]", () => {
+suite("finalizer of a controller", (test) => {
+  test("is set for a cleanup or dependents that the runtime deletes [ManagedWorkflowTest, WorkflowBuilderTest]", () => {
     const finalizerFor = (hasCleanup: boolean, ...deletions: Deletion[]) =>
       finalizerOf({
         name: "page",
@@ -211,7 +211,7 @@ suite("the finalizer of a controller", (test) => {
 });
 
 suite("errors of dependents", (test) => {
-  test("they fail the reconcile before the reconciler is called, unless they are to be in the result", async () => {
+  test("fail the reconcile before the reconciler is called, except with exceptions: result", async () => {
     for (const [workflow, wanted] of [
       [{}, { calls: 0, isFailed: true }],
       [errorsAreResults, { calls: 1, isFailed: false }],
@@ -229,7 +229,7 @@ suite("errors of dependents", (test) => {
     }
   });
 
-  test("they are thrown where no reconciler could see them", async () => {
+  test("fail a reconcile without a reconciler, also with exceptions: result", async () => {
     const bed = await create({ workflow: errorsAreResults });
     bed.cluster.failures.set("a", new Error("no room"));
     assert.match(((await bed.reconcile([])).failure?.error as Error).message, "no room");
@@ -238,9 +238,9 @@ suite("errors of dependents", (test) => {
   for (const [how, workflow] of [
     ["throws them", {}],
     ["returns them", errorsAreResults],
-    ["leaves them to an explicit cleanup", { ...explicit, ...errorsAreResults }],
+    ["runs explicitly", { ...explicit, ...errorsAreResults }],
   ] as const)
-    test(`a cleanup with errors that ${how} keeps the finalizer, and is tried again`, async () => {
+    test(`keep the finalizer and are retried in a cleanup that ${how}`, async () => {
       const reconciler = {
         reconcile: () => {},
         cleanup: async ({ context }: Args) => {
@@ -260,7 +260,7 @@ suite("errors of dependents", (test) => {
       assert.equal(bed.cluster.ids, []);
     });
 
-  test("a cleanup that asks for its own time is not tried again before", async () => {
+  test("are not retried before the rescheduleAfterMs of keepFinalizer()", async () => {
     const reconciler = { reconcile: () => {}, cleanup: () => keepFinalizer({ rescheduleAfterMs: 5_000 }) };
     const bed = await create({ workflow: errorsAreResults, reconciler });
     bed.cluster.put("a");
@@ -272,8 +272,8 @@ suite("errors of dependents", (test) => {
   });
 });
 
-suite("other workflows of a controller", (test) => {
-  test("they run when the reconciler says so, and their dependents are seen like the others", async () => {
+suite("additional workflows", (test) => {
+  test("run when the reconciler calls them, and see dependents of the other workflows", async () => {
     const seen: unknown[] = [];
     const reconciler = {
       async reconcile({ context, secondary }: Args) {
@@ -291,7 +291,7 @@ suite("other workflows of a controller", (test) => {
     assert.equal(Object.keys(outcome.workflow?.dependents ?? {}), ["a"], "an observer is told of the workflow itself");
   });
 
-  test("their errors are thrown, and their cleanup keeps the finalizer until all is gone", async () => {
+  test("throw errors to the reconciler and keep the finalizer until all objects are deleted", async () => {
     const messages: string[] = [];
     const reconciler = {
       reconcile: async ({ context }: Args) =>
@@ -309,7 +309,7 @@ suite("other workflows of a controller", (test) => {
     assert.equal(bed.cluster.ids, []);
   });
 
-  test("one that there is not is an error that names those there are", async () => {
+  test("reject an unknown name with the available names", async () => {
     const messages: string[] = [];
     const reconciler = {
       reconcile: async ({ context }: Args) =>
@@ -323,7 +323,7 @@ suite("other workflows of a controller", (test) => {
     ]);
   });
 
-  test("one can be named by itself, if it is the one that the controller was given", async () => {
+  test("are returned for their definition, but not for a copy of it", async () => {
     const seen: unknown[] = [];
     const reconciler = {
       async reconcile({ context }: Args) {
@@ -337,12 +337,12 @@ suite("other workflows of a controller", (test) => {
     assert.equal(seen, ["created", 'the workflow is none of the "workflows" of the controller; it has "backup"']);
   });
 
-  test("two dependents of one name are refused, whichever workflows they are of", async () => {
+  test("reject two dependents of the same name in different workflows", async () => {
     const message = await messageOf(() => create({ workflows: { backup: [{ name: "a" }] } }));
     assert.is(message, 'controller "page" has two dependents named "a"');
   });
 
-  test("all workflows forget a primary that is gone", async () => {
+  test("forget a deleted primary", async () => {
     const bed = await create({
       dependents: [{ name: "a", activationCondition: holds }],
       workflows: { backup: [{ name: "extra", activationCondition: holds }, { name: "other" }] },

@@ -11,8 +11,8 @@ import { createBed, failureOf, KEY, SUCCESS } from "./controller-bed.js";
 
 const MINUTE = 60_000;
 
-suite("controller: events after a failure", (test) => {
-  test("events of secondaries wait for the retry, and cause no run of their own", async () => {
+suite("retry", (test) => {
+  test("coalesces secondary events into the pending retry", async () => {
     const { observe, observeSecondary, settle, advance, times, started, respond } = createBed();
     respond(() => failureOf());
     observe();
@@ -31,7 +31,7 @@ suite("controller: events after a failure", (test) => {
     );
   });
 
-  test("an event while a reconcile fails uses up an attempt, unless it is an edit", async () => {
+  test("counts an attempt if a secondary event arrives during a failing reconcile", async () => {
     const { observe, observeSecondary, settle, started, hold, nextIn } = createBed();
     const finish = hold();
     observe();
@@ -41,7 +41,7 @@ suite("controller: events after a failure", (test) => {
     assert.equal([started.length, nextIn()], [1, 2000]);
   });
 
-  test("a new generation and the mark of a deletion run at once", async () => {
+  test("runs immediately on a new generation or deletionTimestamp", async () => {
     const { observe, settle, times, respond } = createBed();
     respond(() => failureOf());
     observe({ generation: 1 });
@@ -53,7 +53,7 @@ suite("controller: events after a failure", (test) => {
     assert.equal(times(), [0, 0, 0]);
   });
 
-  test("an update that is no edit waits like an event of a secondary", async () => {
+  test("delays updates that do not change the generation until the retry", async () => {
     const { observe, settle, advance, times, respond } = createBed({ generationAware: false });
     respond(() => failureOf());
     for (const text of ["a", "b", "c"]) {
@@ -70,7 +70,7 @@ suite("controller: events after a failure", (test) => {
     new RetryAfterError("in an hour", 60 * MINUTE),
     new ApiError(422, {}),
   ])
-    test(`where the retry is far or there is none (${error.name}), events wait 3 s at first and 15 s in the end`, async () => {
+    test(`delays events by 3 s, growing to 15 s, if no retry is near (${error.name})`, async () => {
       const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
       respond(() => failureOf(error));
       observe();
@@ -83,7 +83,7 @@ suite("controller: events after a failure", (test) => {
       assert.equal(gaps.slice(1, 6).map(Math.round), [3000, 4500, 6800, 10_200, 15_000]);
     });
 
-  test("after the pause an event runs at once", async () => {
+  test("runs an event immediately after the pause", async () => {
     const { observe, observeSecondary, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf());
     observe();
@@ -94,7 +94,7 @@ suite("controller: events after a failure", (test) => {
     assert.equal(times(), [0, 5000]);
   });
 
-  test("however events come, runs that fail keep the distance of the retry or of the pause, and none is lost", async () => {
+  test("keeps the intervals between failed reconciles for any events, and loses no event", async () => {
     const step = fc.record({ waitMs: fc.integer({ min: 0, max: 4000 }), isDuringRun: fc.boolean() });
     const retry = fc.record({
       maxRetries: fc.integer({ min: -1, max: 3 }),
@@ -137,8 +137,8 @@ suite("controller: events after a failure", (test) => {
   });
 });
 
-suite("controller: what is given up", (test) => {
-  test("a primary without a quick retry left is shown with its last error until it succeeds or goes", async () => {
+suite("exhausted primaries", (test) => {
+  test("are listed with their last error until they succeed or are deleted", async () => {
     const { observe, observeDeletion, settle, advance, controller, events, respond } = createBed({
       retry: { maxRetries: 1 },
     });
@@ -172,7 +172,7 @@ suite("controller: what is given up", (test) => {
     assert.is(events.at(-1)?.isGivenUp, undefined);
   });
 
-  test("ten of many are named, and all are counted", async () => {
+  test("list at most 10 primaries but count all", async () => {
     const { observe, settle, controller, respond } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf());
     for (let index = 0; index < 30; index++) observe({ name: `page-${index}` });
@@ -181,14 +181,14 @@ suite("controller: what is given up", (test) => {
   });
 });
 
-suite("controller: reschedules at once", (test) => {
+suite("immediate reschedules", (test) => {
   const atOnce: { readonly [what: string]: readonly [outcome: PrimaryOutcome, retry?: Retry] } = {
     "a rescheduleAfterMs": [{ ...SUCCESS, rescheduleAfterMs: 0 }],
     "a RetryAfterError": [failureOf(new RetryAfterError("now", 0))],
-    "a retry of the user": [failureOf(), { next: () => ({ attempt: 1, intervalMs: 0 }), isLastAttempt: () => false }],
+    "a custom retry": [failureOf(), { next: () => ({ attempt: 1, intervalMs: 0 }), isLastAttempt: () => false }],
   };
   for (const [what, [outcome, retry]] of Object.entries(atOnce))
-    test(`of ${what} ten in a row are free, further ones wait longer up to a second, and one warning says so`, async () => {
+    test(`slow down to 1 s after 10 in a row by ${what}, with one warning`, async () => {
       const { observe, settle, advance, times, lines, events, respond } = createBed(retry && { retry });
       respond(() => outcome);
       observe();
@@ -209,7 +209,7 @@ suite("controller: reschedules at once", (test) => {
       assert.match(warnings[0]!.message, "was below 100 ms 11 times in a row");
     });
 
-  test("a reschedule of 100 ms keeps its time, however often it is asked for", async () => {
+  test("are not slowed down at 100 ms", async () => {
     const { observe, settle, advance, times, lines, respond } = createBed();
     respond(() => ({ ...SUCCESS, rescheduleAfterMs: 100 }));
     observe();
@@ -218,7 +218,7 @@ suite("controller: reschedules at once", (test) => {
     assert.equal([times().length, lines.length], [41, 0]);
   });
 
-  test("a reconcile that asks for none, or for a later one, has ten free ones again", async () => {
+  test("start again with 10 free ones after a reconcile without or with a later reschedule", async () => {
     let outcome: PrimaryOutcome = { ...SUCCESS, rescheduleAfterMs: 0 };
     const { observe, settle, advance, times, respond } = createBed();
     respond(() => outcome);
@@ -232,7 +232,7 @@ suite("controller: reschedules at once", (test) => {
     assert.equal(times().length, 2 * 12);
   });
 
-  test("an edit does not wait for a reschedule that is slowed down", async () => {
+  test("are overtaken by an edit", async () => {
     const { observe, settle, advance, times, respond, clock } = createBed();
     respond(() => ({ ...SUCCESS, rescheduleAfterMs: 0 }));
     observe();
@@ -245,8 +245,8 @@ suite("controller: reschedules at once", (test) => {
   });
 });
 
-suite("controller: the timeout of a reconcile", (test) => {
-  test("after half an hour the signal is aborted, and a line says so", async () => {
+suite("reconcile timeout", (test) => {
+  test("aborts the signal after 30 minutes, logs it and retries", async () => {
     const { observe, settle, advance, started, hold, lines } = createBed();
     const finish = hold();
     observe();
@@ -264,7 +264,7 @@ suite("controller: the timeout of a reconcile", (test) => {
     assert.not(started[1]!.scope.signal.aborted);
   });
 
-  test("0 means no timeout", async () => {
+  test("is disabled by 0", async () => {
     const { observe, settle, advance, started, hold } = createBed({ reconcileTimeoutMs: 0 });
     hold();
     observe();
@@ -273,7 +273,7 @@ suite("controller: the timeout of a reconcile", (test) => {
     assert.not(started[0]!.scope.signal.aborted);
   });
 
-  test("a reconcile that never ends loses its place, and its primary is not reconciled beside it", async () => {
+  test("frees the worker 30 s after the abort, without a concurrent reconcile of the primary", async () => {
     const { observe, settle, advance, started, hold, controller, lines, events } = createBed({
       maxConcurrentReconciles: 1,
       reconcileTimeoutMs: 1000,
@@ -303,7 +303,7 @@ suite("controller: the timeout of a reconcile", (test) => {
     );
   });
 
-  test("a reconcile that lost its place is waited for before the next start", async () => {
+  test("waits for a reconcile without a worker before the next start", async () => {
     const { observe, settle, advance, hold, controller, clock } = createBed({ reconcileTimeoutMs: 1000 });
     const finish = hold();
     observe();
@@ -321,10 +321,10 @@ suite("controller: the timeout of a reconcile", (test) => {
   });
 });
 
-suite("controller: a primary that is deleted while it is reconciled", (test) => {
+suite("deletion during a reconcile", (test) => {
   const DELETING = { deletionTimestamp: "2026-11-21T00:00:00Z" };
 
-  test("the reconcile is ended by its signal, and the cleanup follows at once", async () => {
+  test("aborts the reconcile and runs the cleanup immediately afterwards", async () => {
     const { observe, settle, started, hold, lines } = createBed();
     const finish = hold();
     observe();
@@ -344,7 +344,7 @@ suite("controller: a primary that is deleted while it is reconciled", (test) => 
     assert.not(started[1]!.scope.signal.aborted, "a cleanup is not ended");
   });
 
-  test("a primary that is gone ends its reconcile, and one whose deletion a filter rejects does not", async () => {
+  test("aborts the reconcile of a deleted primary, unless a filter rejects the event", async () => {
     for (const [filters, isAborted] of [
       [undefined, true],
       [{ generic: ({ metadata }: KubernetesObject) => metadata.deletionTimestamp === undefined }, false],
@@ -359,7 +359,7 @@ suite("controller: a primary that is deleted while it is reconciled", (test) => 
     }
   });
 
-  test("where deletions are reconciled, the reconcile before goes on", async () => {
+  test("does not abort the reconcile with onAllEvents", async () => {
     const { observe, observeDeletion, settle, started, hold } = createBed({ onAllEvents: true });
     hold();
     observe();
@@ -370,8 +370,8 @@ suite("controller: a primary that is deleted while it is reconciled", (test) => 
   });
 });
 
-suite("controller: the longest interval", (test) => {
-  test("is up to a tenth shorter at random, so that primaries do not come back at once", async () => {
+suite("maxReconciliationInterval", (test) => {
+  test("is reduced by up to 10% at random", async () => {
     for (const [random, delayMs] of [
       [0, 10 * 60 * MINUTE],
       [0.5, 9.5 * 60 * MINUTE],

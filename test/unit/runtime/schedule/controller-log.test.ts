@@ -2,10 +2,10 @@ import { ApiError, TerminalError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, KEY } from "./controller-bed.js";
 
-suite("controller: logs", (test) => {
+suite("controller logs", (test) => {
   const conflict = new ApiError(409, { reason: "Conflict" });
 
-  test("a failure is as loud as it is bad", async () => {
+  test("warn while retries are left, then log an error", async () => {
     const lastAttempt = { retry: { maxRetries: 0 } };
     const given: [unknown, boolean, object, string][] = [
       [new Error("no"), false, {}, "warn"],
@@ -31,7 +31,7 @@ suite("controller: logs", (test) => {
     }
   });
 
-  test("an error of the user's code is logged with its stack, and an answer of the API server without one", async () => {
+  test("contain the stack of errors in user code, but not of API server responses", async () => {
     const throwInUserCode = () => new TypeError("cannot read properties of undefined");
     const wrapped = new Error('dependent "web": …', { cause: throwInUserCode() });
     const given: [unknown, RegExp | undefined][] = [
@@ -53,7 +53,7 @@ suite("controller: logs", (test) => {
     }
   });
 
-  test("the last failure is a warning if a new event gives another chance", async () => {
+  test("warn about the last failure if a new event triggers another attempt", async () => {
     const { observe, settle, hold, lines } = createBed({ retry: { maxRetries: 0 } });
     const finish = hold();
     observe();
@@ -66,7 +66,7 @@ suite("controller: logs", (test) => {
     );
   });
 
-  test("the lines of a reconcile say what is reconciled and why", async () => {
+  test("contain the primary and the reasons of the reconcile", async () => {
     const { observe, settle, respond, lines, advance } = createBed();
     respond(({ logger }) => {
       logger.info({ own: 1 }, "hello");
@@ -85,7 +85,7 @@ suite("controller: logs", (test) => {
   });
 
   // JOSDK counts as a success what fails without a retry, or while its primary goes.
-  test("an observer is told of every failure as one, also where nothing is tried again", async () => {
+  test("report every failure to the observer, even if it is not retried", async () => {
     const error = new Error("no");
     const { observe, settle, respond, events, hold, observeDeletion } = createBed({ retry: { maxRetries: 0 } });
     respond(() => failureOf(error));
@@ -102,7 +102,7 @@ suite("controller: logs", (test) => {
     );
   });
 
-  test("an observer is told why a reconcile ran", async () => {
+  test("report the reasons of a reconcile to the observer", async () => {
     const { observe, observeSecondary, settle, events, controller } = createBed();
     observe();
     observeSecondary();

@@ -4,8 +4,8 @@ import type { PrimaryOutcome } from "#runtime/queue/controller.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS } from "./controller-bed.js";
 
-suite("controller: retries", (test) => {
-  test("a failing reconcile is tried again after 2, 2, 3, 4.5 and 6.75 s, then after 1, 2, 4, 8 and 10 minutes", async () => {
+suite("retry policy", (test) => {
+  test("retries after 2, 2, 3, 4.5 and 6.75 s, then after 1, 2, 4, 8 and 10 minutes", async () => {
     // What the API server refuses may pass later: a policy and a schema change without an event.
     for (const error of [new Error("no"), new ApiError(400, {}), new ApiError(413, {}), new ApiError(422, {})]) {
       const { observe, settle, advance, times, respond } = createBed();
@@ -31,7 +31,7 @@ suite("controller: retries", (test) => {
     new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
   ];
   for (const error of unavailable)
-    test(`an outage (${messageOf(error)}) uses up no retries: they go on at the longest interval that there was`, async () => {
+    test(`counts no attempt during an outage (${messageOf(error)}), and retries at the longest interval`, async () => {
       const { observe, settle, advance, times, respond } = createBed({ retry: { maxRetries: 2 } });
       respond(() => failureOf(error));
       observe();
@@ -47,7 +47,7 @@ suite("controller: retries", (test) => {
       assert.is(times().length, 8);
     });
 
-  test("a kind that is not served is tried every minute when the quick retries are used up", async () => {
+  test("retries a kind that is not served every minute after the quick retries", async () => {
     const { observe, settle, advance, times, events, respond } = createBed({ retry: { maxRetries: 1 } });
     const error = new Error("what", { cause: new ApiError(404, { message: "404 page not found" }) });
     respond(() => failureOf(error));
@@ -64,7 +64,7 @@ suite("controller: retries", (test) => {
     assert.equal(minutes, [1, 11, 21], "an object that is not there is tried as all else");
   });
 
-  test("where no retries are wanted there are none, not even slow ones or in an outage", async () => {
+  test("never retries with maxRetries: 0, not even during an outage", async () => {
     for (const error of [unavailable[0], new ApiError(500, {}), new Error("no")]) {
       const { observe, settle, advance, times, respond } = createBed({ retry: { maxRetries: 0 } });
       respond(() => failureOf(error));
@@ -75,7 +75,7 @@ suite("controller: retries", (test) => {
     }
   });
 
-  test("a success starts the retries afresh", async () => {
+  test("restarts after a success", async () => {
     const { observe, settle, advance, events, respond } = createBed();
     respond(() => failureOf());
     observe();
@@ -93,7 +93,7 @@ suite("controller: retries", (test) => {
     );
   });
 
-  test("changes during a long wait run at once, and keep the time of the retry and the attempts that are left", async () => {
+  test("keeps the time and the attempts of a pending retry while edits are reconciled immediately", async () => {
     const { observe, settle, advance, times, respond } = createBed({
       retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxRetries: 2 },
     });
@@ -112,7 +112,7 @@ suite("controller: retries", (test) => {
     assert.is(times().at(-1), 120_000, "one attempt was left");
   });
 
-  test("when no retry is left, later events are reconciled as the last attempt until one succeeds", async () => {
+  test("reconciles later events as the last attempt after all retries, until one succeeds", async () => {
     const { observe, settle, advance, started, respond } = createBed({ retry: { maxRetries: 1 } });
     respond(() => failureOf());
     observe();
@@ -131,7 +131,7 @@ suite("controller: retries", (test) => {
     );
   });
 
-  test("a RetryAfterError says when, and uses up no attempt", async () => {
+  test("retries a RetryAfterError at its time without counting an attempt", async () => {
     const { observe, settle, advance, times, events, respond } = createBed();
     respond(() => failureOf(new RetryAfterError("later", 500)));
     observe();
@@ -141,7 +141,7 @@ suite("controller: retries", (test) => {
     assert.ok(events.every(({ retryAfterMs }) => retryAfterMs === 500));
   });
 
-  test("a RetryAfterError whose time is none is retried like any other failure", async () => {
+  test("retries a RetryAfterError with an invalid time like any other error", async () => {
     for (const ms of [NaN, -1, Infinity]) {
       const { observe, settle, events, respond } = createBed();
       respond(() => failureOf(new RetryAfterError("later", ms)));
@@ -154,7 +154,7 @@ suite("controller: retries", (test) => {
     }
   });
 
-  test("a retry of the user whose interval is no time gives way to the default", async () => {
+  test("uses the default interval if a custom retry returns an invalid one", async () => {
     const retry = { next: () => ({ attempt: 1, intervalMs: NaN }), isLastAttempt: () => false };
     const { observe, settle, events, respond } = createBed({ retry });
     respond(() => failureOf());
@@ -166,7 +166,7 @@ suite("controller: retries", (test) => {
     );
   });
 
-  test("a TerminalError is not tried again before something changes", async () => {
+  test("does not retry a TerminalError before the next event", async () => {
     const { observe, settle, advance, times, respond } = createBed();
     respond(() => failureOf(new TerminalError("never")));
     observe();
@@ -178,7 +178,7 @@ suite("controller: retries", (test) => {
     assert.is(times().length, 2);
   });
 
-  test("a retry of the user decides with the error and what it said before", async () => {
+  test("calls a custom retry with the error and its previous state", async () => {
     const asked: [number | undefined, string][] = [];
     const retry = {
       next: (state: { attempt: number } | undefined, error: unknown) => {
@@ -200,7 +200,7 @@ suite("controller: retries", (test) => {
     ]);
   });
 
-  test("a reconcile that breaks its promise and throws is a failed one", async () => {
+  test("treats an error that the reconcile throws as a failure", async () => {
     const { observe, settle, events, respond } = createBed();
     respond(() => {
       throw new Error("broken");
@@ -212,8 +212,8 @@ suite("controller: retries", (test) => {
   });
 });
 
-suite("controller: times", (test) => {
-  test("a primary is reconciled again after the longest interval, and when the reconciler asks", async () => {
+suite("reschedules", (test) => {
+  test("run after maxReconciliationInterval and after rescheduleAfterMs", async () => {
     let outcome: PrimaryOutcome = { ...SUCCESS, rescheduleAfterMs: 300 };
     const { observe, settle, advance, times, respond } = createBed({ maxReconciliationIntervalMs: 1000 });
     respond(() => outcome);
@@ -226,7 +226,7 @@ suite("controller: times", (test) => {
     assert.equal(times(), [0, 300, 600, 1600]);
   });
 
-  test("0 asks for another reconcile at once, and nothing for none", async () => {
+  test("run immediately with rescheduleAfterMs: 0, and never without one and without resync", async () => {
     const { observe, settle, times, respond, started, controller } = createBed({
       maxReconciliationIntervalMs: 0,
     });
@@ -237,7 +237,7 @@ suite("controller: times", (test) => {
     assert.is(controller.counts().timers, 0);
   });
 
-  test("what a reconcile waited for does not start another one while it runs", async () => {
+  test("are dropped if they become due while a reconcile is running", async () => {
     const { observe, settle, advance, times, hold, respond } = createBed({ maxReconciliationIntervalMs: 0 });
     respond(() => ({ ...SUCCESS, rescheduleAfterMs: 1000 }));
     observe();
@@ -252,7 +252,7 @@ suite("controller: times", (test) => {
     assert.equal(times(), [0, 900]);
   });
 
-  test("a rate limiter of the user is asked, one for each primary, and forgotten with it", async () => {
+  test("respect a custom rate limiter, one per primary, which is dropped with it", async () => {
     let created = 0;
     const rateLimit = () => {
       let taken = 0;

@@ -3,8 +3,8 @@ import { createBed, failureOf, KEY } from "./controller-bed.js";
 
 const NOTHING = { states: 0, timers: 0, queued: 0, running: 0 };
 
-suite("controller: what is reconciled", (test) => {
-  test("a deleted primary is forgotten with everything that waits", async () => {
+suite("controller", (test) => {
+  test("drops a deleted primary with its pending retry", async () => {
     const { observe, observeDeletion, settle, advance, times, controller, clock, respond, released } = createBed();
     respond(() => failureOf());
     observe();
@@ -17,7 +17,7 @@ suite("controller: what is reconciled", (test) => {
     assert.equal(released, [KEY]);
   });
 
-  test("the failure of a reconcile whose primary went meanwhile is told quietly and not retried", async () => {
+  test("logs the failure of a primary deleted meanwhile at debug level and does not retry it", async () => {
     const { observe, observeDeletion, settle, hold, lines, controller, started } = createBed();
     const finish = hold();
     observe();
@@ -35,7 +35,7 @@ suite("controller: what is reconciled", (test) => {
     );
   });
 
-  test("a primary made anew during a reconcile is reconciled afterwards, never beside it, and has its own retries", async () => {
+  test("reconciles a primary recreated during a reconcile afterwards, with a new retry state", async () => {
     const { observe, observeDeletion, settle, hold, started, respond, advance, released } = createBed();
     respond(() => failureOf());
     observe();
@@ -58,7 +58,7 @@ suite("controller: what is reconciled", (test) => {
     assert.equal(released, [KEY]);
   });
 
-  test("a primary that another one took the place of unseen is forgotten", async () => {
+  test("forgets a primary that was replaced without a deletion event", async () => {
     const { observe, settle, started, respond, released } = createBed();
     respond(() => failureOf());
     observe();
@@ -69,7 +69,7 @@ suite("controller: what is reconciled", (test) => {
     assert.is(started.at(-1)?.attempt, 0);
   });
 
-  test("no more run at once than allowed, and the others follow", async () => {
+  test("limits concurrent reconciles to maxConcurrentReconciles", async () => {
     const { observe, settle, started, hold } = createBed({ maxConcurrentReconciles: 2 });
     const finish = hold();
     for (const name of ["a", "b", "c"]) observe({ name });
@@ -79,7 +79,7 @@ suite("controller: what is reconciled", (test) => {
     assert.is(started.length, 3);
   });
 
-  test("50 run at once unless the controller says otherwise, whatever another one does", async () => {
+  test("limits concurrent reconciles to 50 by default, independently of other controllers", async () => {
     const busy = createBed({ maxConcurrentReconciles: 1 });
     busy.hold();
     const { observe, settle, started, hold } = createBed();
@@ -90,7 +90,7 @@ suite("controller: what is reconciled", (test) => {
     assert.equal([busy.started.length, started.length], [1, 50]);
   });
 
-  test("what somebody edits is reconciled before what a list brings", async () => {
+  test("reconciles edits before the initial list", async () => {
     const { observe, settle, started, controller } = createBed({ isStarted: false });
     for (const name of ["a", "b"]) observe({ name }, { isInitial: true });
     observe({ name: "edited" });
@@ -103,8 +103,8 @@ suite("controller: what is reconciled", (test) => {
   });
 });
 
-suite("controller: what others do in between", (test) => {
-  test("a filter that tells of the primary that it is asked about causes no second reconcile beside the first", async () => {
+suite("reentrant events", (test) => {
+  test("of a filter for its own primary trigger no concurrent reconcile", async () => {
     let isAsked = false;
     const tellOnce = () => {
       if (!isAsked) {
@@ -125,12 +125,12 @@ suite("controller: what others do in between", (test) => {
   });
 });
 
-suite("controller: what others throw", (test) => {
+suite("errors in user code", (test) => {
   const broken = () => {
     throw new Error("broken");
   };
 
-  test("an observer that throws disturbs nothing", async () => {
+  test("of an observer are logged and ignored", async () => {
     const { observe, settle, started, controller, lines } = createBed({ observer: broken });
     observe();
     await settle();
@@ -141,7 +141,7 @@ suite("controller: what others throw", (test) => {
     assert.is(lines[0]?.message, "the observer of reconciles failed: broken");
   });
 
-  test("a rate limiter that throws limits nothing", async () => {
+  test("of a rate limiter are logged, and reconciles are not limited", async () => {
     const { observe, settle, started, lines } = createBed({ rateLimit: () => ({ take: broken }) });
     observe();
     await settle();
@@ -150,8 +150,8 @@ suite("controller: what others throw", (test) => {
   });
 });
 
-suite("controller: pause and stop", (test) => {
-  test("while paused nothing starts, and afterwards nothing is lost", async () => {
+suite("pause and stop of a controller", (test) => {
+  test("starts no reconcile while paused, and all pending ones after resume", async () => {
     const { observe, settle, started, controller } = createBed();
     observe();
     await settle();
@@ -165,7 +165,7 @@ suite("controller: pause and stop", (test) => {
     assert.is(started.length, 3);
   });
 
-  test("a reconcile that ends while paused is over, and its primary is reconciled again afterwards", async () => {
+  test("finishes a running reconcile while paused, and reconciles its primary after resume", async () => {
     const { observe, settle, started, controller, hold } = createBed();
     const finish = hold();
     observe();
@@ -179,7 +179,7 @@ suite("controller: pause and stop", (test) => {
     assert.is(started.length, 2);
   });
 
-  test("a retry that becomes due while paused comes afterwards, and one that is not due keeps its time", async () => {
+  test("runs retries that became due while paused after resume, and keeps the time of others", async () => {
     const { observe, settle, advance, times, controller, respond } = createBed();
     respond(() => failureOf());
     observe();
@@ -196,7 +196,7 @@ suite("controller: pause and stop", (test) => {
     assert.is(times().length, 3);
   });
 
-  test("a primary of a namespace that is not watched any more is forgotten", async () => {
+  test("forgets primaries of a namespace that is no longer watched on resume", async () => {
     const { observe, settle, controller, cache, hold } = createBed();
     observe();
     await settle();
@@ -211,7 +211,7 @@ suite("controller: pause and stop", (test) => {
     assert.equal(controller.counts(), NOTHING);
   });
 
-  test("a deletion while paused is reconciled afterwards where deletions are", async () => {
+  test("reconciles a deletion after resume with onAllEvents", async () => {
     const { observe, observeDeletion, settle, started, controller } = createBed({ onAllEvents: true });
     observe();
     await settle();
@@ -223,7 +223,7 @@ suite("controller: pause and stop", (test) => {
     assert.equal(controller.counts(), NOTHING);
   });
 
-  test("the stop waits for reconciles under way until the deadline, then aborts their signal", async () => {
+  test("waits for running reconciles until the timeout of stop, then aborts their signals", async () => {
     const { observe, settle, started, controller, hold, clock, events, lines } = createBed();
     const finish = hold();
     observe();

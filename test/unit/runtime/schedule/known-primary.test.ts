@@ -33,7 +33,7 @@ function createTimers() {
 }
 
 suite("timer of a primary", (test) => {
-  test("a scheduled primary is due once", () => {
+  test("fires once per schedule", () => {
     const { clock, fired, wake, primaryOf } = createTimers();
     wake("a", 50);
     assert.ok(primaryOf("a").timer.isSet);
@@ -42,7 +42,7 @@ suite("timer of a primary", (test) => {
     assert.not(primaryOf("a").timer.isSet);
   });
 
-  test("a cancelled primary is not due, and nothing waits for it", () => {
+  test("does not fire after cancel()", () => {
     const { clock, fired, wake, primaryOf } = createTimers();
     wake("a", 50);
     primaryOf("a").timer.cancel();
@@ -52,7 +52,7 @@ suite("timer of a primary", (test) => {
     assert.equal(fired, []);
   });
 
-  test("the newest time replaces the one before, be it earlier or later", () => {
+  test("replaces the previous time with an earlier or later one", () => {
     const { clock, fired, wake } = createTimers();
     wake("later", 50);
     wake("later", 100);
@@ -65,7 +65,7 @@ suite("timer of a primary", (test) => {
     ]);
   });
 
-  test("a delay of 0 is due at once, before the call returns, and replaces what was to come", () => {
+  test("fires synchronously for a delay of 0 and replaces the previous time", () => {
     const { clock, fired, wake } = createTimers();
     wake("a", 50);
     wake("a", 0);
@@ -74,7 +74,7 @@ suite("timer of a primary", (test) => {
     assert.is(fired.length, 1);
   });
 
-  test("a primary may be scheduled again while it is due", () => {
+  test("can be scheduled again while it fires", () => {
     const timers = createTimers();
     const { clock, fired, wake } = timers;
     timers.onDue = () => {
@@ -88,7 +88,7 @@ suite("timer of a primary", (test) => {
     );
   });
 
-  test("any sequence of operations calls back at the times of the newest schedules, in order", () => {
+  test("fires at the times of the latest schedules, in order, after any sequence of operations", () => {
     const key = fc.constantFrom("a", "b", "c", "d", "e");
     const step = fc.oneof(
       fc.record({ kind: fc.constant("schedule" as const), key, ms: fc.integer({ min: 1, max: 50 }) }),

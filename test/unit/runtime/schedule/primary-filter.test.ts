@@ -4,8 +4,8 @@ import { createBed } from "../schedule/controller-bed.js";
 
 const DELETING = { deletionTimestamp: "2026-11-21T00:00:00Z" };
 
-suite("filter of the primaries", (test) => {
-  test("what leaves the generation as it is is passed over, but for a deletion and another object of the name", async () => {
+suite("predicates of the primary", (test) => {
+  test("ignore updates with an unchanged generation, except a deletion or another uid", async () => {
     const { observe, settle, started } = createBed();
     const given: [Partial<KubernetesObject["metadata"]>, number][] = [
       [{ generation: 1 }, 1],
@@ -22,7 +22,7 @@ suite("filter of the primaries", (test) => {
     }
   });
 
-  test("an object without a generation passes always", async () => {
+  test("accept every update of an object without a generation", async () => {
     const { observe, settle, started } = createBed();
     for (let index = 0; index < 3; index++) {
       observe({ generation: undefined });
@@ -31,7 +31,7 @@ suite("filter of the primaries", (test) => {
     assert.is(started.length, 3);
   });
 
-  test("a change that the last reconcile has seen already is passed over, one that it has not seen is not", async () => {
+  test("ignore a generation that the last reconcile has seen, and accept newer ones", async () => {
     const { observe, settle, started, hold } = createBed();
     const finish = hold();
     observe({ generation: 1 });
@@ -45,7 +45,7 @@ suite("filter of the primaries", (test) => {
     assert.is(started.length, 2);
   });
 
-  test("a primary from which somebody took what the controller writes passes", async () => {
+  test("accept an update in which another client removed what the controller wrote", async () => {
     const isUndone = ({ object }: DecodedResource) => object.metadata.finalizers === undefined;
     const { observe, settle, started } = createBed({ isUndone });
     observe({ generation: 1, finalizers: ["page"] });
@@ -55,7 +55,7 @@ suite("filter of the primaries", (test) => {
     assert.is(started.length, 2);
   });
 
-  test("with generationAware or defaultFilters false every change counts", async () => {
+  test("accept every update with generationAware: false or defaultFilters: false", async () => {
     for (const definition of [{ generationAware: false }, { defaultFilters: false }]) {
       const { observe, settle, started } = createBed(definition);
       for (let index = 0; index < 2; index++) {
@@ -66,7 +66,7 @@ suite("filter of the primaries", (test) => {
     }
   });
 
-  test("the user's filters have to agree with the default one, and stand alone without it", async () => {
+  test("combine custom filters with the default filter, or use them alone without it", async () => {
     const hasLabel = ({ metadata }: KubernetesObject) => metadata.labels !== undefined;
     for (const [defaultFilters, count] of [
       [true, 2],
@@ -87,7 +87,7 @@ suite("filter of the primaries", (test) => {
     }
   });
 
-  test("onAdd decides about what is new, generic about everything, and a deletion is no secret to the runtime", async () => {
+  test("apply onAdd to new primaries and generic to all events, but always drop the state of deleted ones", async () => {
     const isWanted = ({ metadata }: KubernetesObject) => metadata.labels?.["wanted"] === "true";
     const wanted = { labels: { wanted: "true" } };
     for (const filters of [{ onAdd: isWanted }, { generic: isWanted }]) {
@@ -110,7 +110,7 @@ suite("filter of the primaries", (test) => {
     }
   });
 
-  test("the mark of a deletion passes onAdd and onUpdate, once, for only a reconcile removes the finalizer; generic may reject it", async () => {
+  test("accept a new deletionTimestamp once despite onAdd and onUpdate, unless generic rejects it", async () => {
     for (const [filters, count] of [
       [{ onAdd: () => false, onUpdate: () => false }, 1],
       [{ generic: () => false }, 0],
@@ -125,7 +125,7 @@ suite("filter of the primaries", (test) => {
       }
   });
 
-  test("a filter that throws lets the event pass and is named in the log", async () => {
+  test("accept the event and log an error if a filter throws", async () => {
     const filters = {
       onAdd: () => {
         throw new Error("broken");

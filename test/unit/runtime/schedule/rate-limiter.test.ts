@@ -8,7 +8,7 @@ const logger = { debug: none, info: none, warn: none, error: none };
 const silent = { controller: "page", logger };
 
 suite("rate limiter", (test) => {
-  test("a used-up window makes the primary wait for its end, and the wait shrinks with time", () => {
+  test("delays a primary until the end of the window", () => {
     const limiter = createLinearRateLimiter({ maxReconciliations: 2, withinMs: 1000 });
     assert.is(limiter.take(100), 0);
     assert.is(limiter.take(400), 0);
@@ -17,19 +17,19 @@ suite("rate limiter", (test) => {
     assert.is(limiter.take(1100), 0);
   });
 
-  test("no limit makes no limiter", () => {
+  test("is not created without a limit", () => {
     assert.is(rateLimiterFactoryOf(undefined, silent), undefined);
     assert.is(rateLimiterFactoryOf({ maxReconciliations: -1, withinMs: 1000 }, silent), undefined);
     assert.is(rateLimiterFactoryOf({ maxReconciliations: 0, withinMs: 1000 }, silent), undefined);
   });
 
-  test("every primary has a limiter of its own", () => {
+  test("is separate for each primary", () => {
     const create = rateLimiterFactoryOf({ maxReconciliations: 1, withinMs: 1000 }, silent)!;
     const [one, other] = [create(), create()];
     assert.equal([one.take(0), one.take(0), other.take(0)], [0, 1000, 0]);
   });
 
-  test("a limiter of the user that returns no time to wait limits nothing, and the log says so", () => {
+  test("ignores an invalid wait of a custom rate limiter and logs an error", () => {
     for (const wait of [Infinity, NaN, -1, "5", undefined] as number[]) {
       const lines: string[] = [];
       const error = (_: object, message: string) => void lines.push(message);
@@ -45,7 +45,7 @@ suite("rate limiter", (test) => {
     }
   });
 
-  test("whoever waits as told is let through, and no more than the limit pass in one window", () => {
+  test("accepts a primary after the returned wait, and never more than the limit per window", () => {
     const waits = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), waits, (maxReconciliations, steps) => {

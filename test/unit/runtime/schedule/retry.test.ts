@@ -15,14 +15,14 @@ function intervalsOf(options: RetryOptions, failures: number, random = () => 0):
   });
 }
 
-suite("retry", (test) => {
+suite("createRetry", (test) => {
   const MINUTE = 60_000;
 
-  test("the default waits 2, 2, 3, 4.5 and 6.75 s, and then goes on slowly", () => {
+  test("defaults to 2, 2, 3, 4.5 and 6.75 s, then to slow retries of 1 and 2 minutes", () => {
     assert.equal(intervalsOf({}, 7), [2000, 2000, 3000, 4500, 6750, MINUTE, 2 * MINUTE]);
   });
 
-  test("an option that is undefined has its default", () => {
+  test("treats an undefined option as its default", () => {
     const options = ["maxRetries", "initialIntervalMs", "multiplier", "maxIntervalMs", "jitter"];
     const undefinedOptions = Object.fromEntries(options.map((option) => [option, undefined]));
     assert.equal(
@@ -31,11 +31,11 @@ suite("retry", (test) => {
     );
   });
 
-  test("three attempts are three quick retries, and the fourth is slow", () => {
+  test("runs 3 quick retries with maxRetries: 3 and then slow ones", () => {
     assert.equal(intervalsOf({ maxRetries: 3 }, 4), [2000, 2000, 3000, MINUTE]);
   });
 
-  test("slow retries come every 10 minutes at most often, and never sooner than quick ones", () => {
+  test("limits slow retries to 10 minutes, but not below the quick interval", () => {
     assert.is(intervalsOf({ maxRetries: 1 }, 20).at(-1), 10 * MINUTE);
     const hourly = { maxRetries: 2, initialIntervalMs: 60 * MINUTE };
     assert.equal(
@@ -44,7 +44,7 @@ suite("retry", (test) => {
     );
   });
 
-  test("what another client has to mend is looked at again after 10 s, doubling to 60 s", () => {
+  test("retries after 10 s, doubling to 60 s, if another client must fix the cause", () => {
     const missing = { reason: "NotFound", message: 'namespaces "shop" not found' };
     const causes = [{ reason: "NamespaceTerminating" }];
     const mended = [
@@ -63,7 +63,7 @@ suite("retry", (test) => {
     for (const error of others) assert.is(slowOf(error)[1], 2 * MINUTE);
   });
 
-  test("no interval is shorter than what the API server asks for, up to 10 minutes", () => {
+  test("waits at least Retry-After of the API server, up to 10 minutes", () => {
     const retry = createRetry({ maxRetries: 1 }, () => 0);
     const busy = (retryAfterMs: number) => new ApiError(429, { message: "busy" }, retryAfterMs);
     assert.is(retry.next(undefined, busy(30_000))?.intervalMs, 30_000);
@@ -73,7 +73,7 @@ suite("retry", (test) => {
     assert.is(retry.next(undefined, busy(3_600_000))?.intervalMs, 10 * MINUTE);
   });
 
-  test("every interval is up to a fifth longer at random, and never shorter", () => {
+  test("adds up to 20% of jitter to each interval", () => {
     const random = fc.double({ min: 0, max: 1, noNaN: true });
     const options = fc.record({ maxRetries: fc.integer({ min: 1, max: 8 }), initialIntervalMs: fc.nat(10_000) });
     fc.assert(
@@ -88,7 +88,7 @@ suite("retry", (test) => {
     );
   });
 
-  test("how much longer at most is for the options to say: not at all, or up to twice", () => {
+  test("adds up to the configured jitter, from 0 to 100%", () => {
     for (const [jitter, longest] of [
       [0, 1_000],
       [0.5, 1_500],
@@ -100,34 +100,34 @@ suite("retry", (test) => {
       );
   });
 
-  test("the interval is capped from the third retry on", () => {
+  test("limits the interval to maxIntervalMs from the third retry on", () => {
     assert.equal(intervalsOf({ initialIntervalMs: 500, multiplier: 10, maxIntervalMs: 700 }, 4), [500, 500, 700, 700]);
     const capped = intervalsOf({ initialIntervalMs: 2000, multiplier: 2, maxIntervalMs: 4500 }, 5);
     assert.equal(capped, [2000, 2000, 4000, 4500, 4500]);
   });
 
-  test("without a cap of the user's no retry comes sooner than the one before", () => {
+  test("never decreases the interval without maxIntervalMs", () => {
     assert.equal(intervalsOf({ initialIntervalMs: 20_000 }, 4), [20_000, 20_000, 20_000, 20_000]);
     assert.equal(intervalsOf({ multiplier: 10 }, 3), [2000, 2000, 2000 * 1.5 ** 5]);
   });
 
-  test("-1 means no end and no cap", () => {
+  test("has no limit of attempts and interval with -1", () => {
     const intervals = intervalsOf({ maxRetries: -1, maxIntervalMs: -1, multiplier: 2 }, 30);
     assert.is(intervals.at(-1), 2000 * 2 ** 28);
   });
 
-  test("no attempts means no retry", () => {
+  test("never retries with maxRetries: 0", () => {
     assert.equal(intervalsOf({ maxRetries: 0 }, 2), [undefined, undefined]);
   });
 
-  test("the attempts are counted from the first retry", () => {
+  test("counts attempts from the first retry", () => {
     const retry = createRetry();
     const first = retry.next(undefined, new Error("no"));
     assert.is(first?.attempt, 1);
     assert.is(retry.next(first, new Error("no"))?.attempt, 2);
   });
 
-  test("the last attempt is the one after which no retry is left", () => {
+  test("reports the last attempt when no retry is left", () => {
     const retry = createRetry({ maxRetries: 2 });
     const first = retry.next(undefined, new Error("no"));
     assert.not(retry.isLastAttempt(undefined));
@@ -137,7 +137,7 @@ suite("retry", (test) => {
     assert.not(createRetry({ maxRetries: -1 }).isLastAttempt(first));
   });
 
-  test("a retry of the user decides, and the default if it throws", () => {
+  test("calls a custom retry and uses the default if it throws", () => {
     const lines: string[] = [];
     const silent = () => {};
     const logger = {

@@ -14,8 +14,8 @@ function createTasks() {
   return { clock, warnings, tasks: new RunningTasks({ logger, clock }) };
 }
 
-suite("running tasks", (test) => {
-  test("a function that does not return is named every half minute, and others are not", async () => {
+suite("RunningTasks", (test) => {
+  test("warns every 30 s about a function that does not return, and about no others", async () => {
     const { clock, warnings, tasks } = createTasks();
     void tasks.track('desired() of dependent "hung"', () => new Promise(() => {}));
     await tasks.track("the reconciler", () => "done");
@@ -30,7 +30,7 @@ suite("running tasks", (test) => {
     assert.is(clock.nextDueAt, undefined);
   });
 
-  test("what a function returns or throws passes through, and it counts as ended", async () => {
+  test("passes through the result or error of a function and stops tracking it", async () => {
     const { clock, warnings, tasks } = createTasks();
     assert.is(await tasks.track("one", () => 1), 1);
     const failed = await tasks

@@ -25,7 +25,7 @@ function names({ started }: Pick<ReturnType<typeof createBed>, "started">): read
 }
 
 suite("suspects", (test) => {
-  test("are reconciled after all others and one at a time", async () => {
+  test("are reconciled after all other primaries, one at a time", async () => {
     const { suspects, open, warnings } = createWorld();
     for (const name of ["bad-1", "bad-2"]) suspects.add("page", `home/${name}`);
     const bed = open();
@@ -53,7 +53,7 @@ suite("suspects", (test) => {
     assert.equal(suspects.all, []);
   });
 
-  test("wait for the other controllers, also for one that has not started", async () => {
+  test("wait for other controllers, also for one that has not started", async () => {
     const { suspects, open } = createWorld(["page", "site"]);
     suspects.add("page", "home/bad");
     const [pages, sites] = [open(), open({ name: "site" })];
@@ -71,7 +71,7 @@ suite("suspects", (test) => {
     assert.equal(names(pages), ["bad"]);
   });
 
-  test("begin after a minute in an operator that is never idle", async () => {
+  test("start after a minute in an operator that is never idle", async () => {
     const { suspects, open } = createWorld();
     suspects.add("page", "home/bad");
     const bed = open();
@@ -85,7 +85,7 @@ suite("suspects", (test) => {
     assert.equal(names(bed), ["slow", "bad"]);
   });
 
-  test("keep others from beginning for 5 s", async () => {
+  test("delay other primaries by at most 5 s", async () => {
     const { suspects, open } = createWorld();
     suspects.add("page", "home/bad");
     const bed = open();
@@ -100,7 +100,7 @@ suite("suspects", (test) => {
     assert.equal(names(bed), ["bad", "one"]);
   });
 
-  test("that blocked again are delayed, unless they are edited", async () => {
+  test("are delayed by 30 s if they blocked twice, unless they are edited", async () => {
     const { suspects, open, warnings } = createWorld();
     for (const name of ["bad", "bad", "edited", "edited", "beside"]) suspects.add("page", `home/${name}`);
     const bed = open();
@@ -121,7 +121,7 @@ suite("suspects", (test) => {
     assert.equal(names(bed), ["beside", "edited", "bad"]);
   });
 
-  test("stay suspects while they fail or block, and are forgotten when they succeed or are deleted", async () => {
+  test("are kept while they fail or block, and removed after a success or a deletion", async () => {
     const { suspects, open } = createWorld();
     for (const name of ["bad", "gone", "never"]) suspects.add("page", `home/${name}`);
     const bed = open();
@@ -143,7 +143,7 @@ suite("suspects", (test) => {
     assert.equal(suspects.all, [{ controller: "page", primary: "home/bad", stalls: 2 }]);
   });
 
-  test("of a stopped controller hold up nothing", async () => {
+  test("of a stopped controller delay nothing", async () => {
     const { suspects, open, clock } = createWorld();
     suspects.add("page", "home/bad");
     const bed = open();
@@ -157,7 +157,7 @@ suite("suspects", (test) => {
     assert.is(clock.nextDueAt, undefined);
   });
 
-  test("are taken over from an annotation, which may be forged, and the leader knows better what is over", () => {
+  test("are read from the annotation, ignoring invalid entries and those the leader resolved", () => {
     const { suspects } = createWorld();
     for (const forged of [
       "no JSON",

@@ -45,14 +45,14 @@ function takeAll(queue: KeyedWorkQueue): string[] {
   return taken;
 }
 
-suite("work queue", (test) => {
-  test("an added key is handed out once, however often it was added", () => {
+suite("WorkQueue", (test) => {
+  test("returns a key once, however often it was added", () => {
     const queue = new KeyedWorkQueue();
     for (const priority of ["edit", "edit", "background"] as const) queue.add("a", priority);
     assert.equal(takeAll(queue), ["a"]);
   });
 
-  test("edits come before the background, and each in the order in which they came", () => {
+  test("returns edits before background keys, each in order of arrival", () => {
     const queue = new KeyedWorkQueue();
     queue.add("c", "background");
     queue.add("d", "background");
@@ -61,7 +61,7 @@ suite("work queue", (test) => {
     assert.equal(takeAll(queue), ["a", "b", "c", "d"]);
   });
 
-  test("a waiting key that becomes more urgent goes before the background, and never becomes less urgent", () => {
+  test("raises the priority of a waiting key but never lowers it", () => {
     const queue = new KeyedWorkQueue();
     for (const key of ["a", "b", "c"]) queue.add(key, "background");
     queue.add("c", "edit");
@@ -69,13 +69,13 @@ suite("work queue", (test) => {
     assert.equal(takeAll(queue), ["c", "a", "b"]);
   });
 
-  test("a ready key that is added again keeps its place", () => {
+  test("keeps the position of a waiting key that is added again", () => {
     const queue = new KeyedWorkQueue();
     for (const key of ["a", "b", "a"]) queue.add(key);
     assert.equal(takeAll(queue), ["a", "b"]);
   });
 
-  test("the background gets one turn in five while edits wait", () => {
+  test("returns one background key after four edits", () => {
     const queue = new KeyedWorkQueue();
     for (let index = 0; index < 12; index++) queue.add(`edit${index}`);
     for (let index = 0; index < 3; index++) queue.add(`back${index}`, "background");
@@ -83,7 +83,7 @@ suite("work queue", (test) => {
     assert.is(kinds.join(""), "eeeebeeeebeeeeb");
   });
 
-  test("10,000 ready keys of one namespace delay a key of another by one turn", () => {
+  test("alternates between namespaces, so that 10,000 keys of one delay another by one turn", () => {
     const queue = new KeyedWorkQueue();
     for (let index = 0; index < 10_000; index++) queue.add(`crowd/${index}`);
     queue.take();
@@ -91,7 +91,7 @@ suite("work queue", (test) => {
     assert.equal([queue.take(), queue.take()], ["crowd/1", "lone/one"]);
   });
 
-  test("a deleted key is forgotten, and may be added again", () => {
+  test("removes a deleted key, which can be added again", () => {
     const queue = new KeyedWorkQueue();
     for (const key of ["a/1", "a/2", "b/1"]) queue.add(key);
     queue.delete("a/1");
@@ -103,7 +103,7 @@ suite("work queue", (test) => {
     assert.is(queue.size, 0);
   });
 
-  test("in any sequence of operations no key waits twice, none is lost, and turns are kept", () => {
+  test("returns each waiting key once, by priority and with fairness, in any sequence of operations", () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 120, size: "+1" }), (operations) => {
         const queue = new KeyedWorkQueue();
@@ -117,7 +117,7 @@ suite("work queue", (test) => {
     );
   });
 
-  test("whatever waits in a namespace, a key is handed out after at most one turn of each other namespace per place", () => {
+  test("returns a key after at most one turn of each other namespace per position", () => {
     const added = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 20 })), { minLength: 1 });
     fc.assert(
       fc.property(added, (pairs) => {

@@ -27,8 +27,8 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-suite("names of event sources", (test) => {
-  test("two sources of one name are an error that says which they are (E10)", () => {
+suite("event source names", (test) => {
+  test("reject duplicates with the types of both sources (E10)", () => {
     const secrets = () => informerSource({ name: "configs", resource: Secret });
     assert.throws(
       () => createSources({ dependents: [dependent("configs")], sources: [secrets()] }),
@@ -40,7 +40,7 @@ suite("names of event sources", (test) => {
     );
   });
 
-  test("sources are found by their type, by their name, and by the name of any dependent that they watch", () => {
+  test("find sources by type, by name, and by any dependent of a shared watch", () => {
     const secrets = informerSource({ name: "secrets", resource: Secret });
     const dependents = [dependent("first"), dependent("second"), dependent("selected", { labelSelector: "a=b" })];
     const { sources } = createSources({ dependents, sources: [secrets] });
@@ -60,7 +60,7 @@ suite("names of event sources", (test) => {
 });
 
 suite("start and stop of event sources", (test) => {
-  test("the user's sources start after primaries and dependents are known, those that come first before the others (E11)", async () => {
+  test("starts custom sources after primaries and dependents have synced, those with startPriority first (E11)", async () => {
     const history: string[] = [];
     const first = recordingSource("loader", history, { startPriority: "first" });
     const { sources, informers, listener, sync, settle } = createSources({
@@ -78,7 +78,7 @@ suite("start and stop of event sources", (test) => {
     assert.is(informers.all.length, 0);
   });
 
-  test("external dependents are fetched when all other sources are known, which fetches may look at", async () => {
+  test("fetches external dependents after all other sources have synced", async () => {
     const history: string[] = [];
     const accounts: ExternalWatch = {
       name: "accounts",
@@ -93,7 +93,7 @@ suite("start and stop of event sources", (test) => {
     await sources.stop();
   });
 
-  test("a source that cannot be stopped does not keep the others running", async () => {
+  test("stops the other sources if one fails to stop", async () => {
     const history: string[] = [];
     const stuck = recordingSource("stuck", history, { stop: () => Promise.reject(new Error("no way")) });
     const { sources, start, lines } = createSources({ sources: [stuck, recordingSource("a", history)] });
@@ -103,7 +103,7 @@ suite("start and stop of event sources", (test) => {
     assert.equal(lines, ['warn: event source "stuck" could not be stopped: no way']);
   });
 
-  test("the health of each source is known by its name, with what is wrong", async () => {
+  test("reports the health of each source by name with the reason", async () => {
     const { sources, informers, start } = createSources({ dependents: [dependent("configs")] });
     assert.equal(sources.health(), { primary: { status: "unknown" }, configs: { status: "unknown" } });
     await start();
@@ -115,7 +115,7 @@ suite("start and stop of event sources", (test) => {
 });
 
 suite("events of a controller", (test) => {
-  test("a change of a primary is told to the sources, then to the controller (E13) [broadcastsToResourceEventAware]", async () => {
+  test("notify the sources before the controller of a change of a primary (E13) (broadcastsToResourceEventAware)", async () => {
     const told: string[] = [];
     const aware = recordingSource("aware", [], { onPrimaryChange: ({ kind }) => void told.push(`aware ${kind}`) });
     const { sources, informers, start } = createSources({
@@ -130,7 +130,7 @@ suite("events of a controller", (test) => {
     await sources.stop();
   });
 
-  test("a change that the controller itself made is told to the sources only", async () => {
+  test("notify only the sources of an own write of the controller", async () => {
     const told: string[] = [];
     const aware = recordingSource("aware", [], { onPrimaryChange: ({ kind }) => void told.push(`aware ${kind}`) });
     const { sources, informers, start } = createSources({
@@ -147,7 +147,7 @@ suite("events of a controller", (test) => {
     await sources.stop();
   });
 
-  test("a source that throws at a change of a primary is unhealthy until it works, and the controller is told", async () => {
+  test("mark a source as unhealthy while its onPrimaryChange throws, and still notify the controller", async () => {
     let fails = true;
     const onPrimaryChange = () => {
       if (fails) throw new Error("oops");
@@ -164,7 +164,7 @@ suite("events of a controller", (test) => {
     await sources.stop();
   });
 
-  test("dependents are mapped by what ties them to their primaries, and one watch tells once for several", async () => {
+  test("map dependents by their links and are emitted once per shared watch", async () => {
     const { sources, start, told } = createSources({ dependents: [dependent("first"), dependent("second")] });
     await start({ ConfigMap: [objectOf("home/a", ownedBy("one"))] });
     assert.equal(told, ["first home/a home/one"]);
@@ -173,7 +173,7 @@ suite("events of a controller", (test) => {
     await sources.stop();
   });
 
-  test("an event of a shared watch names the dependent of the object, also one that the workflow no longer has", async () => {
+  test("of a shared watch name the dependent of the object, also a removed one", async () => {
     const dependents = [dependent("first"), dependent("second", { movedFrom: ["before"] })];
     const { sources, start, told } = createSources({ dependents });
     const of = (name: string) => ({ ...ownedBy("one"), annotations: { "gen-operator.dev/dependent": name } });
@@ -188,7 +188,7 @@ suite("events of a controller", (test) => {
 suite("activation of dependents", (test) => {
   const later = (name: string) => dependent(name, { isActivatedLater: true });
 
-  test("a watch starts with the first primary that needs it and ends with the last", async () => {
+  test("starts a watch with the first primary that needs it and stops it with the last", async () => {
     const { sources, informers, start, sync } = createSources({ dependents: [later("first"), later("second")] });
     await start();
     assert.equal(informers.namespacesOf("ConfigMap"), []);
@@ -204,7 +204,7 @@ suite("activation of dependents", (test) => {
     await sources.stop();
   });
 
-  test("a watch that another dependent needs in any case goes on without a dependent that shares it", async () => {
+  test("keeps a watch that another dependent always needs", async () => {
     const sharing = dependent("second", { eventSource: "first", isActivatedLater: true });
     const { sources, informers, start } = createSources({ dependents: [dependent("first"), sharing] });
     await start();
@@ -214,7 +214,7 @@ suite("activation of dependents", (test) => {
     await sources.stop();
   });
 
-  test("a primary that is refused because the watch fails is told when it works", async () => {
+  test("enqueues primaries whose activation failed when the watch works", async () => {
     const { sources, informers, start, told, settle } = createSources({ dependents: [later("configs")] });
     await start();
     informers.onCreate = (informer) => informer.fail("not served");
@@ -228,8 +228,8 @@ suite("activation of dependents", (test) => {
   });
 });
 
-suite("registration while the controller runs", (test) => {
-  test("a source is registered once for all that ask, and known when they go on (E12)", async () => {
+suite("registration of event sources at runtime", (test) => {
+  test("registers a source once for concurrent callers, which wait until it has synced (E12)", async () => {
     const { sources, start, sync, told, informers } = createSources();
     await start();
     const create = () => informerSource({ name: "configs", resource: ConfigMap });
@@ -245,7 +245,7 @@ suite("registration while the controller runs", (test) => {
     await sources.stop();
   });
 
-  test("a source that cannot be started now says so to everybody who registers it, and works when it can", async () => {
+  test("rejects each caller while the source cannot be started, and succeeds later", async () => {
     const { sources, start, informers, told } = createSources();
     await start();
     informers.onCreate = (informer) => informer.fail("not served");
@@ -266,7 +266,7 @@ suite("registration while the controller runs", (test) => {
     await sources.stop();
   });
 
-  test("the source of a dependent is not registered again and not deregistered", async () => {
+  test("neither replaces nor deregisters the source of a dependent", async () => {
     const { sources, start } = createSources({ dependents: [dependent("configs")] });
     await start();
     const other = informerSource({ name: "configs", resource: Secret });
@@ -278,7 +278,7 @@ suite("registration while the controller runs", (test) => {
     await sources.stop();
   });
 
-  test("what a source has to fetch is fetched before a reconcile", async () => {
+  test("loads a started source before each reconcile", async () => {
     const loaded: ObjectKey[] = [];
     const load = async ({ metadata }: KubernetesObject) => void loaded.push(metadata.name);
     const { sources, start } = createSources({ sources: [recordingSource("a", [], { load })] });
@@ -295,7 +295,7 @@ suite("registration while the controller runs", (test) => {
 suite("namespaces of a controller", (test) => {
   const kinds = ["Page", "ConfigMap", "Secret"];
 
-  test("they change for primaries, dependents and the sources that follow, and for no others (N2, N3)", async () => {
+  test("change for primaries, dependents and inheriting sources, but for no others (N2, N3)", async () => {
     const changed: unknown[] = [];
     const custom = recordingSource("custom", [], {
       setNamespaces: async (namespaces) => void changed.push(namespaces),
@@ -317,7 +317,7 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("the secondaries of a new namespace are there before its primaries are told", async () => {
+  test("have their secondaries synced before primaries are emitted", async () => {
     const seen: unknown[] = [];
     const { sources, start, sync } = createSources({
       namespaces: ["a"],
@@ -333,7 +333,7 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("a namespace that one source cannot watch leaves all of them as they were, where that blocks", async () => {
+  test("stay unchanged if one source cannot watch a new one with watchFailurePolicy: block", async () => {
     const { sources, informers, start, sync } = createSources({
       namespaces: ["a"],
       dependents: [dependent("configs")],
@@ -353,7 +353,7 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("a namespace that one source cannot watch is watched as far as it can be, and its primaries wait", async () => {
+  test("are added as far as possible if one source fails, and their primaries wait for it", async () => {
     const { sources, informers, start, sync } = createSources({
       namespaces: ["a"],
       dependents: [dependent("configs")],
@@ -379,7 +379,7 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("from a list to all namespaces, and back, what cannot be watched leaves all as it was", async () => {
+  test("stay unchanged if a change between a list and all namespaces fails", async () => {
     for (const [from, to] of [
       [["a"], undefined],
       [undefined, ["a"]],
@@ -395,7 +395,7 @@ suite("namespaces of a controller", (test) => {
     }
   });
 
-  test("a source that is registered later watches the namespaces of then", async () => {
+  test("apply to a source that is registered later", async () => {
     const { sources, informers, start, sync } = createSources({ namespaces: ["a"] });
     await start();
     const following = sources.setNamespaces(undefined);
@@ -408,7 +408,7 @@ suite("namespaces of a controller", (test) => {
     await sources.stop();
   });
 
-  test("changes that overlap are made one after the other", async () => {
+  test("change one after the other if calls overlap", async () => {
     const { sources, informers, start, sync } = createSources({ namespaces: ["a"] });
     await start();
     const changes = Promise.all([sources.setNamespaces(["b"]), sources.setNamespaces(["c"])]);

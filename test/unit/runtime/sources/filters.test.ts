@@ -14,8 +14,8 @@ function createGate(filters: EventFilters<string>) {
   return { gate: createEventGate(filters, record), record, lines };
 }
 
-suite("combined filters", (test) => {
-  test("they are and, or and not", () => {
+suite("filter combinators", (test) => {
+  test("compute and, or and not", () => {
     const operands = fc.array(fc.boolean());
     fc.assert(
       fc.property(operands, (values) => {
@@ -27,7 +27,7 @@ suite("combined filters", (test) => {
     );
   });
 
-  test("all parts get all arguments", () => {
+  test("pass all arguments to each filter", () => {
     const filter = allOf(
       hasGrown,
       not((text: string, old: string) => text === `${old}!`),
@@ -38,12 +38,12 @@ suite("combined filters", (test) => {
 });
 
 suite("event gate", (test) => {
-  test("without filters everything passes", () => {
+  test("accepts every event without filters", () => {
     const { gate } = createGate({});
     assert.equal([gate.passesAdd("a"), gate.passesUpdate("a", "b"), gate.passesDelete("a", true)], [true, true, true]);
   });
 
-  test("an event passes if the generic filter and the one of its kind let it (F1)", () => {
+  test("accepts an event if both the generic filter and the filter of its type accept it (F1)", () => {
     const { gate } = createGate({
       generic: isLong,
       onAdd: (text) => text.startsWith("a"),
@@ -55,7 +55,7 @@ suite("event gate", (test) => {
     assert.equal([gate.passesDelete("abcd", true), gate.passesDelete("abcd", false)], [true, false]);
   });
 
-  test("what a filter throws lets the event pass, makes the source unhealthy until it works, and is logged once", () => {
+  test("accepts the event if a filter throws, is unhealthy until it works, and logs once", () => {
     let fails = true;
     const onAdd = () => {
       if (fails) throw new Error("no such field");

@@ -36,8 +36,8 @@ async function startSource() {
   return { ...support, source, informer, tiered: (tier: string) => keysOf(source.byIndex("tier", tier)) };
 }
 
-suite("failing index functions", (test) => {
-  test("an object for which one throws is known, told, found by other indexes, and not by this one", async () => {
+suite("failing index function", (test) => {
+  test("keeps and emits the object, and finds it by other indexes only", async () => {
     const { source, notified, tiered } = await startSource();
     assert.equal([keysOf(source.list()), tiered("front")], [["home/a", "home/b"], ["home/a"]]);
     assert.equal(keysOf(source.byIndex("name", "b")), ["home/b"]);
@@ -45,7 +45,7 @@ suite("failing index functions", (test) => {
     await source.stop();
   });
 
-  test("the source is unhealthy until it works for the object, and the log has one line for either", async () => {
+  test("makes the source unhealthy until it works for the object, with one log line each", async () => {
     const { source, informer, lines, tiered } = await startSource();
     assert.equal(source.health, { status: "unhealthy", reason: REASON });
     informer.observe(versioned("home/a", "11", labelled("back")));
@@ -57,14 +57,14 @@ suite("failing index functions", (test) => {
     await source.stop();
   });
 
-  test("an object that is gone fails no longer", async () => {
+  test("makes the source healthy when its object is deleted", async () => {
     const { source, informer } = await startSource();
     informer.delete(versioned("home/b", "11"));
     assert.equal(source.health, { status: "healthy" });
     await source.stop();
   });
 
-  test("an object that was found and now fails is not found under what it had", async () => {
+  test("removes the object from the index", async () => {
     const { source, informer, tiered } = await startSource();
     informer.observe(versioned("home/a", "11"));
     assert.equal([tiered("front"), source.health.status], [[], "unhealthy"]);
@@ -73,7 +73,7 @@ suite("failing index functions", (test) => {
     await source.stop();
   });
 
-  test("an index of the primaries that throws is the matter of the watch of the primaries", async () => {
+  test("of primaries makes their watch unhealthy until it works", async () => {
     const { context, informers, lines } = createSourceContext();
     const sources = new ControllerSources({
       ...{ controller: "pages", dependents: [], fieldManager: "pages", client: context.client },

@@ -31,8 +31,8 @@ async function startSource(options: Options = {}, objects: readonly KubernetesOb
   return { ...support, source, informer, secondaries, next };
 }
 
-suite("informer source", (test) => {
-  test("what the first list brings is told as initial, and what follows is not", async () => {
+suite("informerSource", (test) => {
+  test("marks events of the first list as initial, and later ones not", async () => {
     const { informer, notifications, next, source } = await startSource({}, [objectOf("home/a", ownedBy("one"))]);
     assert.equal(notifications.splice(0), [
       { primaries: ["home/one"], cause: { type: "ConfigMap", object: "home/a", isInitial: true } },
@@ -47,7 +47,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("options of a wrong type, and an index that is not stated, are refused", async () => {
+  test("rejects options of an invalid type and unknown indexes", async () => {
     for (const [namespaces, message] of [
       [["home", "A/b"], '"A/b" is not a valid namespace name (namespaces of event source "configs")'],
       [[" "], "is not a valid namespace name"],
@@ -74,13 +74,13 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("an object that concerns nobody is known, and tells nobody", async () => {
+  test("stores an object without a primary and enqueues nothing", async () => {
     const { source, notified } = await startSource({}, [objectOf("home/a")]);
     assert.equal([notified(), source.get("home/a")?.metadata.name], [[], "a"]);
     await source.stop();
   });
 
-  test("each filter keeps its events from the primaries, and nothing from cache and index (F1, F3) [genericFilterForEvents, filtersOnAddEvents, filtersOnUpdateEvents, filtersOnDeleteEvents]", async () => {
+  test("filters events, not its cache (F1, F3) (genericFilterForEvents, filtersOnAddEvents, filtersOnUpdateEvents, filtersOnDeleteEvents)", async () => {
     const isTold = (object: KubernetesObject) => object.metadata.labels?.["told"] === "yes";
     const told = { labels: { told: "yes" } };
     for (const filters of [{ generic: isTold }, { onAdd: isTold, onUpdate: isTold, onDelete: isTold }]) {
@@ -99,7 +99,7 @@ suite("informer source", (test) => {
     }
   });
 
-  test("onUpdate gets the new and the old state, onDelete whether the last state is known", async () => {
+  test("passes the new and old state to onUpdate, and to onDelete whether the final state is known", async () => {
     const seen: unknown[] = [];
     const filters = {
       onUpdate: (object: KubernetesObject, old: KubernetesObject) => {
@@ -120,7 +120,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("an own write is read at once and told nobody; what others change meanwhile is told (own event deferred, foreign update during own update)", async () => {
+  test("filters own writes but emits foreign updates (own event deferred, foreign update during own update)", async () => {
     const { source, informer, notified, next, secondaries } = await startSource();
     const view = viewOf(source)!;
     const own = next("home/a", ownedBy("one"));
@@ -139,7 +139,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("a filter is asked once about an event that stands for several: with the state before the first and the last one", async () => {
+  test("calls onUpdate once for coalesced events, with the state before the first and after the last", async () => {
     const asked: (string | undefined)[][] = [];
     const versionOf = ({ metadata }: KubernetesObject) => metadata.resourceVersion;
     const onUpdate = (after: KubernetesObject, before: KubernetesObject) => {
@@ -162,7 +162,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("a write that fails holds nothing back", async () => {
+  test("emits events of a failed write when it ends and later ones immediately", async () => {
     const { source, informer, notified, next } = await startSource();
     const endWrite = viewOf(source)!.beginWrite("home/a");
     informer.observe(next("home/a", ownedBy("one")));
@@ -173,7 +173,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("an index of the user's takes no place of the runtime's own, whatever its name is", async () => {
+  test("supports a custom index with the name of an internal one", async () => {
     const indexes = { owner: ({ metadata }: KubernetesObject) => Object.values(metadata.labels ?? {}) };
     const object = objectOf("home/a", { labels: { x: "1" }, ...ownedBy("one") });
     const { source, secondaries } = await startSource({ indexes }, [object]);
@@ -181,7 +181,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("indexes and lists show own writes, too (M8) [byIndexIncludesTempCache, listReplacesByTemp]", async () => {
+  test("includes own writes in indexes and lists (M8) (byIndexIncludesTempCache, listReplacesByTemp)", async () => {
     const indexes = { owner: ({ metadata }: KubernetesObject) => Object.values(metadata.labels ?? {}) };
     const { source, next } = await startSource({ indexes }, [objectOf("home/a", { labels: { x: "1" } })]);
     assert.equal(keysOf(source.byIndex("owner", "1")), ["home/a"]);
@@ -195,7 +195,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("it can be stopped, forgets then, and can be started again", async () => {
+  test("drops its state on stop and can be restarted", async () => {
     const { source, informers, context, secondaries, notified } = await startSource({}, [
       objectOf("home/a", ownedBy("one")),
     ]);
@@ -210,14 +210,14 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("its health is that of its watch, with the reason", async () => {
+  test("reports the health of its watch with the reason", async () => {
     const { source, informer } = await startSource();
     informer.fail("not allowed");
     assert.equal(source.health, { status: "unhealthy", reason: "not allowed" });
     await source.stop();
   });
 
-  test("selectors, cache and cluster are those of the watch", async () => {
+  test("passes selectors, cache and connection to the watch", async () => {
     const connection = createConnection({ url: "http://127.0.0.1:1" });
     const mapper = byLabel({ definition: page }, { name: "page" });
     const options = {
@@ -236,7 +236,7 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
-  test("another cluster needs a mapper: owner references mean nothing there (E15)", () => {
+  test("requires a mapper for another cluster, where owner references do not apply (E15)", () => {
     const connection = { url: "http://127.0.0.1:1" };
     assert.throws(
       () => informerSource({ name: "remote", resource: ConfigMap, connection }),
@@ -246,7 +246,7 @@ suite("informer source", (test) => {
 });
 
 suite("primary-to-secondary index", (test) => {
-  test("a primary without secondaries has none; each it gets and loses is seen at once", async () => {
+  test("reflects each added and removed secondary immediately", async () => {
     const { source, informer, next, secondaries } = await startSource();
     assert.equal(secondaries("home/one"), []);
     informer.observe(next("home/a", ownedBy("one")));
@@ -259,7 +259,7 @@ suite("primary-to-secondary index", (test) => {
     await source.stop();
   });
 
-  test("a primary that a secondary does not point to any more loses it, and is told (M7) [narrowed reference, move]", async () => {
+  test("removes a secondary from a primary it no longer references and enqueues both (M7) (narrowed reference, move)", async () => {
     const { source, informer, next, secondaries, notified } = await startSource();
     informer.observe(next("home/a", ownedBy("one", "two")));
     informer.observe(next("home/b", ownedBy("one")));
@@ -273,7 +273,7 @@ suite("primary-to-secondary index", (test) => {
     await source.stop();
   });
 
-  test("whatever changes, it is what the mapper says of what is there", async () => {
+  test("equals the owners of the current objects after any sequence of changes", async () => {
     const names = ["one", "two", "three"];
     const step = fc.record({
       key: fc.constantFrom("home/a", "home/b"),
@@ -306,7 +306,7 @@ suite("primary-to-secondary index", (test) => {
 });
 
 suite("mappers of an informer source", (test) => {
-  test("a mapper is asked once for each state [mapperIsCalledOnce]", async () => {
+  test("are called once per state of an object (mapperIsCalledOnce)", async () => {
     const asked: (string | undefined)[] = [];
     const mapper = ({ metadata }: KubernetesObject) => {
       asked.push(metadata.resourceVersion);
@@ -319,7 +319,7 @@ suite("mappers of an informer source", (test) => {
     await source.stop();
   });
 
-  test("a mapper that throws loses no event for whom is known, and is reported until it works", async () => {
+  test("enqueue the known primaries if they throw, and make the source unhealthy until they work", async () => {
     const mapper = ({ metadata }: KubernetesObject) => {
       if (metadata.labels?.["page"] === undefined) throw new Error("no label page");
       return [`home/${metadata.labels["page"]}`];
@@ -340,7 +340,7 @@ suite("mappers of an informer source", (test) => {
     await source.stop();
   });
 
-  test("a primary that refers to its secondaries has them from the start, and their changes (M6, PrimaryToSecondaryIT)", async () => {
+  test("use primaryToSecondary for secondaries and their events (M6, PrimaryToSecondaryIT)", async () => {
     const refersTo = (name: string) => (key: ObjectKey) => {
       const primary = primaryOf(key);
       return { ...primary, metadata: { ...primary.metadata, annotations: { config: name } } };
@@ -365,7 +365,7 @@ suite("mappers of an informer source", (test) => {
     await source.stop();
   });
 
-  test("with both, the mapper says whom to tell and the primary what it has", async () => {
+  test("select the primaries to enqueue, while primaryToSecondary selects the secondaries", async () => {
     const options = { mapper: () => ["home/two"], primaryToSecondary: () => ["home/a", "home/b"] };
     const { source, informer, next, notified, secondaries } = await startSource(options);
     informer.observe(next("home/a"));
@@ -373,7 +373,7 @@ suite("mappers of an informer source", (test) => {
     await source.stop();
   });
 
-  test("a mapper may look at the primaries (PrimaryIndexerIT)", async () => {
+  test("can read the primaries (PrimaryIndexerIT)", async () => {
     const mapper = ({ metadata }: KubernetesObject, { primaries }: { primaries: { keys(): Iterable<ObjectKey> } }) =>
       metadata.name === "all" ? primaries.keys() : [];
     const { source, informer, next, notified } = await startSource({ mapper });

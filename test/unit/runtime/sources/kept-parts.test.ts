@@ -49,8 +49,8 @@ async function startBounded(options: Options = {}) {
   return { ...support, source, informer, fetched, found };
 }
 
-suite("what informer sources keep", (test) => {
-  test("what had to make room is fetched for the reconcile that needs it, and makes room again after it", async () => {
+suite("partial caches of informer sources", (test) => {
+  test("fetch an evicted object before the reconcile that needs it, and evict it again afterwards", async () => {
     const { source, fetched, found } = await startBounded();
     assert.equal([found("one"), found("two")], [[], ["b"]]);
     await source.load?.(primaryOf("home/one"), new AbortController().signal);
@@ -62,7 +62,7 @@ suite("what informer sources keep", (test) => {
     await source.stop();
   });
 
-  test("whom an object concerned that made room is remembered, though the mapper cannot read it any more", async () => {
+  test("enqueue the previous primaries of an evicted object, although the mapper cannot read it", async () => {
     const primaryToSecondary = ({ metadata }: KubernetesObject) => [`home/${metadata.name === "one" ? "a" : "b"}`];
     for (const options of [{}, { primaryToSecondary }] as Options[]) {
       const { source, informer, notified } = await startBounded(options);
@@ -75,7 +75,7 @@ suite("what informer sources keep", (test) => {
     }
   });
 
-  test("a change whose old state made room is not compared, and passes unless the generic filter rejects it", async () => {
+  test("skip onUpdate if the old state was evicted, but apply the generic filter", async () => {
     const onUpdate = (object: Config, old: Config) => object.data!.page !== old.data!.page;
     for (const generic of [() => true, () => false]) {
       const { source, informer, notified } = await startBounded({ filters: { onUpdate, generic } });
@@ -85,7 +85,7 @@ suite("what informer sources keep", (test) => {
     }
   });
 
-  test("namespaces that are watched later have what made room before they were shown in the indexes", async () => {
+  test("index evicted objects of namespaces that are added later", async () => {
     const { context, informers, source } = await startBounded();
     const pageOf = (object: KubernetesObject) => [(object as Config).data!.page];
     viewOf(source)!.addIndex("page", pageOf);
@@ -101,7 +101,7 @@ suite("what informer sources keep", (test) => {
     await source.stop();
   });
 
-  test("a watch is shared by those who keep the same paths, in any order, and never if its cache is bounded", () => {
+  test("are shared by sources with the same paths in any order, but never if they are bounded", () => {
     const { context } = createSourceContext();
     const pool = new InformerPool({ client: context.client, fieldManagers: [], logger: context.logger });
     const count = (...requests: readonly object[]) => {
@@ -115,7 +115,7 @@ suite("what informer sources keep", (test) => {
     assert.is(count({ maxCachedObjects: 5 }, { maxCachedObjects: 5 }), 2);
   });
 
-  test("what a source is to keep is checked when it is made", () => {
+  test("are validated when the source is created", () => {
     const create = (options: Options) => () =>
       informerSource<Config>({ name: "configs", resource: ConfigMap, ...options });
     assert.throws(

@@ -61,7 +61,7 @@ const naming = (key: ObjectKey, config: string, metadata: object = {}) => {
   return { ...primary, metadata: { ...primary.metadata, annotations: { config }, ...metadata } };
 };
 
-suite("mappers that look at primaries", (test) => {
+suite("mappers that read primaries", (test) => {
   const byGet: Look = ({ metadata }, primaries) => {
     const key = `home/${metadata.labels?.["page"]}`;
     return primaries.get(key) === undefined ? [] : [key];
@@ -69,7 +69,7 @@ suite("mappers that look at primaries", (test) => {
   const byConfig: Look = ({ metadata }, primaries) => primaries.keysByIndex("config", keyOf(metadata));
   const ofPage = (key: ObjectKey, page: string) => objectOf(key, { labels: { page } });
 
-  test("an object that came before its primary belongs to it as soon as the primary is there", async () => {
+  test("map an existing object to its primary once that is added", async () => {
     const { source, change, secondaries, notified, informer, next } = await startLooking(byGet, [
       ofPage("home/a", "one"),
     ]);
@@ -81,7 +81,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("an object that came before its primary, and whose deletion nobody saw, tells that primary", async () => {
+  test("enqueue a primary added after its object if a relist lacks that object", async () => {
     const { source, change, notified, informer } = await startLooking(byGet, [ofPage("home/a", "one")]);
     change(primaryOf("home/one"));
     informer.sync("20");
@@ -89,7 +89,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("a primary that comes, changes or goes moves the objects that its indexes lead to", async () => {
+  test("are called again for objects indexed by a primary that is added, changed or deleted", async () => {
     const { source, change, remove, secondaries } = await startLooking(byConfig, [
       objectOf("home/a"),
       objectOf("home/b"),
@@ -104,7 +104,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("whom a change of another primary gains or loses an object is told, and that other one is not", async () => {
+  test("enqueue primaries that gain or lose an object by a change of another primary", async () => {
     // What one page names belongs to another.
     const toParent: Look = (object, primaries) =>
       [...byConfig(object, primaries)].map(
@@ -120,7 +120,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("a primary whose own change gains it an object is told only if no new generation tells it anyway", async () => {
+  test("enqueue a primary that gains an object by its own change only if its generation is unchanged", async () => {
     const { source, change, notified, settle } = await startLooking(byConfig, [objectOf("home/a"), objectOf("home/b")]);
     change(naming("home/one", "home/none", { generation: 1 }));
     change(naming("home/one", "home/a", { generation: 2 }));
@@ -132,7 +132,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("what the controller itself writes into a primary is seen by the next reconcile of it", async () => {
+  test("reflect an own write to a primary in its next reconcile", async () => {
     const { source, change, addPrimary, secondaries } = await startLooking(byConfig, [
       objectOf("home/a"),
       objectOf("home/b"),
@@ -144,7 +144,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("whom the controller's own write into a primary gains or loses an object is told", async () => {
+  test("enqueue primaries that gain or lose an object by an own write to a primary", async () => {
     // What one page names belongs to that one and to another.
     const toBoth: Look = (object, primaries) => [...byConfig(object, primaries)].flatMap((key) => [key, "home/other"]);
     const { source, change, secondaries, notified, settle } = await startLooking(toBoth, [objectOf("home/a")]);
@@ -158,7 +158,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("a mapper that reads all primaries is called every five seconds for what the controller itself writes", async () => {
+  test("are called at most every 5 s for own writes if they read all primaries, and never after stop", async () => {
     const ofAll: Look = (_, primaries) => primaries.list().flatMap(nameOf) as ObjectKey[];
     const { source, change, asked, notified, advance } = await startLooking(ofAll, [objectOf("home/a")]);
     change(primaryOf("home/one"));
@@ -175,7 +175,7 @@ suite("mappers that look at primaries", (test) => {
     assert.is(asked.length, 1, "nor after the stop");
   });
 
-  test("objects that have nothing to do with a primary are not mapped again for it", async () => {
+  test("are not called again for unrelated objects", async () => {
     const objects = [objectOf("home/a"), objectOf("home/b"), objectOf("home/c")];
     const { source, change, asked, settle } = await startLooking(byConfig, objects);
     assert.equal(asked.splice(0), ["home/a", "home/b", "home/c"]);
@@ -191,7 +191,7 @@ suite("mappers that look at primaries", (test) => {
     await all.source.stop();
   });
 
-  test("many primaries that come at once have every object mapped once", async () => {
+  test("are called once per object if 100 primaries are added at once", async () => {
     const { source, change, asked, settle } = await startLooking(
       (_, primaries) => primaries.keys(),
       [objectOf("home/a")],
@@ -203,7 +203,7 @@ suite("mappers that look at primaries", (test) => {
     await source.stop();
   });
 
-  test("whatever changes, an object belongs to the primaries that its mapper finds among those that are there", async () => {
+  test("map each object to the primaries they find after any sequence of changes", async () => {
     const keys = ["home/a", "home/b"] as const;
     const pages = ["home/one", "home/two", "home/three"] as const;
     const step = fc.oneof(
@@ -246,8 +246,8 @@ suite("mappers that look at primaries", (test) => {
   });
 });
 
-suite("primaries that name their objects through another source", (test) => {
-  test("have the events of what they named in their last reconcile", async () => {
+suite("primaryToSecondary that reads another source", (test) => {
+  test("enqueues a primary for events of the objects of its last reconcile", async () => {
     const targets = new Map<ObjectKey, ObjectKey>();
     const primaryToSecondary = ({ metadata }: KubernetesObject) => targets.get(keyOf(metadata)) ?? [];
     const { source, informer, next, notified, change, remove } = await startSource({

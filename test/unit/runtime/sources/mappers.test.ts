@@ -28,12 +28,12 @@ function objectWith(metadata: Partial<ObjectMeta>): KubernetesObject {
 
 const owner = { apiVersion: "example.com/v1", kind: "Page", name: "one", uid: "u1" };
 
-suite("mappers by owner", (test) => {
-  test("an owner reference leads to the primary in the namespace of the object", () => {
+suite("owner mappers", (test) => {
+  test("map an owner reference to the primary in the namespace of the object", () => {
     assert.equal(byOwnerReference(Page)(objectWith({ ownerReferences: [owner] })), ["home/one"]);
   });
 
-  test("the version of the owner does not matter, its group and kind do", () => {
+  test("compare group and kind of the owner, but not its version", () => {
     const references = [
       { ...owner, apiVersion: "example.com/v1beta1", name: "old" },
       { ...owner, apiVersion: "example.org/v1", name: "other-group" },
@@ -43,58 +43,58 @@ suite("mappers by owner", (test) => {
     assert.equal(byOwnerReference(Page)(objectWith({ ownerReferences: references })), ["home/old"]);
   });
 
-  test("all owners of the kind are found", () => {
+  test("return all owners of the kind", () => {
     const references = [owner, { ...owner, name: "two", uid: "u2" }];
     assert.equal(byOwnerReference(Page)(objectWith({ ownerReferences: references })), ["home/one", "home/two"]);
   });
 
-  test("a cluster-scoped owner has a key without a namespace", () => {
+  test("return a key without namespace for a cluster-scoped owner", () => {
     assert.equal(byOwnerReference(Site)(objectWith({ ownerReferences: [{ ...owner, kind: "Site" }] })), ["one"]);
   });
 
-  test("an owner of the core group is recognised", () => {
+  test("support an owner of the core group", () => {
     const references = [{ apiVersion: "v1", kind: "Namespace", name: "home", uid: "u" }];
     assert.equal(byOwnerReference(Namespace)(objectWith({ ownerReferences: references })), ["home"]);
   });
 
-  test("by type, the group of the owner does not matter either", () => {
+  test("ignore the group of the owner in byOwnerType", () => {
     const references = [{ ...owner, apiVersion: "example.org/v1" }];
     assert.equal(byOwnerType(Page)(objectWith({ ownerReferences: references })), ["home/one"]);
     assert.equal(byOwnerType(Site)(objectWith({ ownerReferences: references })), []);
   });
 
-  test("an object that belongs to nobody maps to nothing", () => {
+  test("return nothing for an object without a link", () => {
     assert.equal(byAnyLink(Page)(objectWith({ labels: { a: "b" } })), []);
   });
 });
 
-suite("mappers by label and annotation", (test) => {
+suite("label and annotation mappers", (test) => {
   const keys = { name: "owner", namespace: "owner-namespace", type: "owner-type" };
 
-  test("the name leads to the primary in the namespace of the object, unless another one is to be named", () => {
+  test("return the primary in the namespace of the object, or in that of a namespace key", () => {
     const labels = { owner: "one", "owner-namespace": "away" };
     assert.equal(byLabel(Page, { name: "owner" })(objectWith({ labels })), ["home/one"]);
     assert.equal(byLabel(Page, keys)(objectWith({ labels })), ["away/one"]);
     assert.equal(byAnnotation(Page, keys)(objectWith({ annotations: labels })), ["away/one"]);
   });
 
-  test("without the name there is no primary", () => {
+  test("return nothing without a name", () => {
     assert.equal(byLabel(Page, keys)(objectWith({ labels: { "owner-namespace": "away" } })), []);
     assert.equal(byLabel(Page, keys)(objectWith({})), []);
     assert.equal(byAnnotation(Page, keys)(objectWith({ labels: { owner: "one" } })), [], "a label is no annotation");
   });
 
-  test("a namespace that is to be named and is not means a primary without one", () => {
+  test("return a key without namespace if the namespace key is missing", () => {
     assert.equal(byLabel(Page, keys)(objectWith({ labels: { owner: "one" } })), ["one"]);
   });
 
-  test("a cluster-scoped primary never has a namespace", () => {
+  test("return a key without namespace for a cluster-scoped primary", () => {
     const labels = { owner: "one", "owner-namespace": "away" };
     assert.equal(byLabel(Site, keys)(objectWith({ labels })), ["one"]);
     assert.equal(byLabel(Site, { name: "owner" })(objectWith({ labels })), ["one"]);
   });
 
-  test("a type that is named must be the primary's; one that is not named may be anything", () => {
+  test("compare the type of the primary only if it is set", () => {
     const labels = { owner: "one", "owner-namespace": "home" };
     const ofType = (type: string) => objectWith({ labels: { ...labels, "owner-type": type } });
     assert.equal(byLabel(Page, keys)(ofType("Page.example.com")), ["home/one"]);
@@ -103,20 +103,20 @@ suite("mappers by label and annotation", (test) => {
   });
 });
 
-suite("mappers by what the runtime writes", (test) => {
+suite("mappers of runtime links", (test) => {
   const annotations = {
     "gen-operator.dev/primary-name": "one",
     "gen-operator.dev/primary-namespace": "away",
     "gen-operator.dev/primary-type": "Page.example.com",
   };
 
-  test("annotations lead to a primary in another namespace", () => {
+  test("map annotations to a primary in another namespace", () => {
     assert.equal(byDefaultAnnotations(Page)(objectWith({ annotations })), ["away/one"]);
     assert.equal(byDefaultAnnotations(Site)(objectWith({ annotations })), [], "another kind");
     assert.equal(byDefaultAnnotations(Page)(objectWith({ ownerReferences: [owner] })), []);
   });
 
-  test("a primary that owner reference and annotation tell is named once", () => {
+  test("return a primary once that both owner reference and annotations name", () => {
     const both = { annotations: { ...annotations, "gen-operator.dev/primary-namespace": "home" } };
     assert.equal(byAnyLink(Page)(objectWith({ ...both, ownerReferences: [owner] })), ["home/one"]);
     assert.equal(byAnyLink(Page)(objectWith({ annotations, ownerReferences: [owner] })), ["home/one", "away/one"]);

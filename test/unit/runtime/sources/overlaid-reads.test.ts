@@ -45,27 +45,27 @@ async function startSource(
   };
 }
 
-suite("reads of an informer source with answers ahead of its watch", (test) => {
-  test("a list has the answer in the place of what the watch brought [list replaces by temp]", async () => {
+suite("informerSource with pending write responses", (test) => {
+  test("lists the response instead of an older watched state (list replaces by temp)", async () => {
     const { answer, list } = await startSource([config("a", 5), config("b", 6)]);
     answer(config("a", 11));
     assert.equal(list(), ["a@11", "b@6"]);
   });
 
-  test("an object whose answer does not fulfil the condition is not listed, though its older state did [list drops]", async () => {
+  test("does not list an object whose response no longer matches the predicate (list drops)", async () => {
     const { answer, list } = await startSource([config("a", 5, "front")]);
     answer(config("a", 11, "back"));
     assert.equal([list("front"), list("back")], [[], ["a@11"]]);
   });
 
-  test("an answer that is older than what the watch brought is not listed [list keeps]", async () => {
+  test("lists the watched state if it is newer than the response (list keeps)", async () => {
     const { answer, list, informer } = await startSource([config("a", 5)]);
     informer.observe(config("a", 12));
     answer(config("a", 11));
     assert.equal(list(), ["a@12"]);
   });
 
-  test("an object that only an answer knows is listed if it fulfils the condition [list adds temp-only]", async () => {
+  test("lists an object known only from a response if it matches (list adds temp-only)", async () => {
     const { answer, list } = await startSource([config("a", 5, "front")]);
     answer(config("b", 11, "front"));
     answer(config("c", 12, "back"));
@@ -78,14 +78,14 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     );
   });
 
-  test("an index returns the answer in the place of what the watch brought [byIndex replaces]", async () => {
+  test("returns the response from an index (byIndex replaces)", async () => {
     const { answer, byTier } = await startSource([config("a", 5, "front")]);
     answer(config("a", 11, "front"));
     answer(config("b", 12, "front"));
     assert.equal(byTier("front"), ["a@11", "b@12"]);
   });
 
-  test("an object is not found under a value that its answer has no longer [byIndex skips]", async () => {
+  test("does not return an object for an index value that its response lacks (byIndex skips)", async () => {
     const { answer, byTier, informer } = await startSource([config("a", 5, "front")]);
     answer(config("a", 11, "back"));
     assert.equal([byTier("front"), byTier("back")], [[], ["a@11"]]);
@@ -93,14 +93,14 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     assert.equal([byTier("front"), byTier("back")], [["a@12"], []]);
   });
 
-  test("the keys are those of the watch and of the answers, each once [keys]", async () => {
+  test("returns each key of the watch and the responses once (keys)", async () => {
     const { answer, source } = await startSource([config("a", 5), config("b", 6)]);
     answer(config("a", 11));
     answer(config("c", 12));
     assert.equal([...viewOf(source)!.keys()].sort(), ["home/a", "home/b", "home/c"]);
   });
 
-  test("an object of an answer that a later list does not have is gone, and its deletion is told [ghost delete propagated]", async () => {
+  test("emits the deletion of an object known only from a response if a relist lacks it (ghost delete propagated)", async () => {
     const { answer, informer, list, notifications } = await startSource();
     answer(config("a", 11));
     informer.sync("20");
@@ -110,14 +110,14 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     ]);
   });
 
-  test("an object of an answer that a later list has stays, in the state of the list [ghost kept]", async () => {
+  test("keeps an object known from a response if a relist has it (ghost kept)", async () => {
     const { answer, informer, list } = await startSource([config("a", 5)]);
     answer(config("a", 11));
     informer.sync("20", config("a", 15));
     assert.equal(list(), ["a@15"]);
   });
 
-  test("the filter of deletions decides about an object that only an answer knew, and knows that its end went unseen [ghost onDelete]", async () => {
+  test("calls onDelete with an unknown final state for an object known only from a response (ghost onDelete)", async () => {
     for (const passes of [true, false]) {
       const asked: unknown[] = [];
       const onDelete = (object: KubernetesObject, isFinalStateUnknown: boolean) => {
@@ -131,7 +131,7 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     }
   });
 
-  test("the window of a write that has ended goes with an object that only its answer knew [ghost orphan window]", async () => {
+  test("drops the window of an ended write if a relist lacks the object (ghost orphan window)", async () => {
     const { source, informer } = await startSource();
     viewOf(source)!.beginWrite("home/a")({ entry: { object: config("a", 11) }, isOwn: true });
     assert.is(viewOf(source)!.ownWrites, 1);
@@ -139,7 +139,7 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     assert.is(viewOf(source)!.ownWrites, 0);
   });
 
-  test("the window of a write that is under way stays when the object of an earlier answer is gone [ghost active window]", async () => {
+  test("keeps the window of an in-flight write if a relist lacks the object (ghost active window)", async () => {
     const { source, informer, answer, notified } = await startSource();
     answer(config("a", 11));
     const endWrite = viewOf(source)!.beginWrite("home/a");

@@ -54,7 +54,7 @@ function createWatch() {
 }
 
 suite("namespaces of a view", (test) => {
-  test("what is held for a write that is under way is told when its namespace becomes one of all, or the other way round", async () => {
+  test("emit a change kept for a write when they change between a list and all namespaces", async () => {
     for (const [from, to] of [
       [["a"], undefined],
       [undefined, ["a"]],
@@ -75,7 +75,7 @@ suite("namespaces of a view", (test) => {
     }
   });
 
-  test("the view shows the namespaces that are asked for", async () => {
+  test("limit the view to the requested ones", async () => {
     const { start, change, informers, watch, view, told } = createWatch();
     change("a/1", false);
     change("b/1", false);
@@ -93,7 +93,7 @@ suite("namespaces of a view", (test) => {
     assert.equal([informers.all.length, [...view.keys()]], [0, []]);
   });
 
-  test("a namespace that comes is told, one that goes is not, and one that stays is left alone", async () => {
+  test("emit additions of an added one, nothing for a removed one, and keep the watch of the others", async () => {
     const { start, change, informers, watch, view, told, switchTo } = createWatch();
     for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
     await start(["a", "b"]);
@@ -108,7 +108,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("from some namespaces to all and back, only what was not known is told", async () => {
+  test("emit only unknown objects when they change from a list to all and back", async () => {
     const { start, change, informers, watch, view, told, switchTo } = createWatch();
     for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
     await start(["a", "b"]);
@@ -121,7 +121,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("what happened between the two watches is told as what it is", async () => {
+  test("emit updates and deletions that happened between two watches", async () => {
     const { start, change, watch, objects, changes, switchTo, told } = createWatch();
     for (const key of ["a/1", "a/2", "a/3"]) change(key, false);
     await start(["a"]);
@@ -140,7 +140,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("nothing changes before everything is known, and a namespace that cannot be watched changes nothing", async () => {
+  test("stay unchanged until all have synced, on a rollback, and if one cannot be watched", async () => {
     const { start, change, informers, watch, view, told } = createWatch();
     change("a/1", false);
     change("b/1", false);
@@ -156,7 +156,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("a cluster-scoped kind is watched whatever the namespaces (N1)", async () => {
+  test("are ignored for a cluster-scoped kind (N1)", async () => {
     const informers = createServer().informers;
     const cluster = { ...definition, scope: "Cluster" as const };
     const watch = createPrimarySource({ definition: cluster });
@@ -165,7 +165,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("the health names the namespace that cannot be watched, and the others work", async () => {
+  test("report the failing one in the health, while the others work", async () => {
     const { start, informers, watch, change, view } = createWatch();
     change("a/1", false);
     const sync = informers.onCreate;
@@ -181,7 +181,7 @@ suite("namespaces of a view", (test) => {
     await watch.stop();
   });
 
-  test("through any changes of namespaces nothing is lost and nothing is told twice", async () => {
+  test("lose no event and emit none twice after any sequence of changes", async () => {
     const names = ["a", "b", "c"];
     const key = fc.tuple(fc.constantFrom(...names), fc.constantFrom("1", "2")).map((parts) => parts.join("/"));
     const step = fc.oneof(
@@ -222,8 +222,8 @@ suite("namespaces of a view", (test) => {
   });
 });
 
-suite("primaries that go, as event sources are told", (test) => {
-  test("primaries that go with a namespace are gone for the sources, and not deleted for the controller", async () => {
+suite("removed primaries", (test) => {
+  test("are emitted as deleted to event sources and forgotten by the controller if their namespace is removed", async () => {
     const told: string[] = [];
     const aware = recordingSource("aware", [], {
       onPrimaryChange: ({ kind, key, isFinalStateUnknown }) => void told.push(`${kind} ${key} ${isFinalStateUnknown}`),
@@ -245,7 +245,7 @@ suite("primaries that go, as event sources are told", (test) => {
     await sources.stop();
   });
 
-  test("what was kept for a primary since it went is forgotten when its reconcile ends", async () => {
+  test("are reported to event sources again when a reconcile that was running at their deletion ends", async () => {
     const told: string[] = [];
     const aware = recordingSource("aware", [], {
       onPrimaryChange: ({ kind, object }) => void told.push(`${kind} ${object.metadata.uid}`),

@@ -145,8 +145,8 @@ async function meet(
   return { requests, queries, failures, reasons, lists, restores, checks, waits, kept };
 }
 
-suite("list-watch in time", (test) => {
-  test("attempts and checks that have ended leave nothing in the signal that ends the list-watch", async () => {
+suite("list-watch", (test) => {
+  test("retains no listeners of ended attempts and checks in its signal", async () => {
     const listed = stream([endOfInitialEvents("5")]);
     const { kept } = await meet([listed]);
     const many = await meet([listed, refused(500), refused(503), expired, listed, refused(500)]);
@@ -154,7 +154,7 @@ suite("list-watch in time", (test) => {
     assert.is(many.kept, kept);
   });
 
-  test("every selector goes to the server, with the whole state and with each watch", async () => {
+  test("sends all selectors with each list and watch", async () => {
     const selectors = {
       labelSelector: "app=web",
       fieldSelector: "type!=Opaque",
@@ -166,7 +166,7 @@ suite("list-watch in time", (test) => {
       for (const [name, selector] of Object.entries(selectors)) assert.is(query.get(name), selector);
   });
 
-  test("a version that is too old leads to the whole state soon, and is no failure", async () => {
+  test("relists after 410 Gone at the initial interval, without reporting a failure", async () => {
     const { requests, failures, lists, waits } = await meet([
       stream([endOfInitialEvents("5")], 12_000),
       expired,
@@ -181,21 +181,21 @@ suite("list-watch in time", (test) => {
     assert.equal(failures, []);
   });
 
-  test("a list that is too old again and again is asked for less and less often, and that is a failure", async () => {
+  test("backs off and reports failures if lists fail with 410 Gone repeatedly", async () => {
     const { failures, waits, requests } = await meet([expired, expired, expired, expired]);
     assert.equal(waits, [400, 800, 1600, 3200]);
     assert.equal(failures, [400, 800, 1600, 3200]);
     assert.ok(requests.every(({ isList }) => isList));
   });
 
-  test("a list whose version is too old for a watch at once is not read again and again", async () => {
+  test("backs off if the version of each list is immediately too old for a watch", async () => {
     const tooOld = line("ERROR", { kind: "Status", code: 410, reason: "Expired" });
     const { lists, waits } = await meet(Array.from({ length: 4 }, () => stream([endOfInitialEvents("5"), tooOld])));
     assert.is(lists.length, 4);
     assert.equal(waits, [400, 800, 1600, 3200]);
   });
 
-  test("after ten seconds of health the next failure is a new one", async () => {
+  test("resets the backoff after 10 s of success", async () => {
     const { failures } = await meet([
       refused(500),
       refused(500),
@@ -206,7 +206,7 @@ suite("list-watch in time", (test) => {
     assert.equal(failures, [400, 800, 1600, 400, 800]);
   });
 
-  test("what works for less than that goes on with the waits before", async () => {
+  test("continues the backoff after less than 10 s of success", async () => {
     const { failures } = await meet([
       refused(500),
       refused(500),
@@ -215,7 +215,7 @@ suite("list-watch in time", (test) => {
     assert.equal(failures, [400, 800, 1600]);
   });
 
-  test("whoever is told of a failure may fail, too", async () => {
+  test("continues if onFailure throws", async () => {
     const onFailure = () => {
       throw new Error("the disk of the log is full");
     };
@@ -226,7 +226,7 @@ suite("list-watch in time", (test) => {
     assert.equal(lists, ["5"]);
   });
 
-  test("a server that is behind the watch was restored, which is said, and its state is read", async () => {
+  test("relists and logs if the API server was restored from a backup and resourceVersion decreases", async () => {
     const { requests, lists, restores, reasons } = await meet(
       [
         stream([endOfInitialEvents("50")], 12_000),
@@ -248,7 +248,7 @@ suite("list-watch in time", (test) => {
     assert.match(reasons[1]!, "resourceVersion went back from 31 to 12: the store of the API server was restored");
   });
 
-  test("a whole state that turns out to be older than what was known is read again as the truth", async () => {
+  test("relists as a restore if a list is older than the known state", async () => {
     const { lists, restores } = await meet([
       stream([endOfInitialEvents("50")], 12_000),
       expired,
@@ -259,7 +259,7 @@ suite("list-watch in time", (test) => {
     assert.equal(restores, [false, false, true]);
   });
 
-  test("a watch is resumed only once the server is known not to be older", async () => {
+  test("resumes a watch only after the server has answered with a version that is not older", async () => {
     const { requests, checks, reasons } = await meet(
       [stream([endOfInitialEvents("50")], 12_000), refused(500), stream([bookmark("60")], 12_000)],
       {},
@@ -273,7 +273,7 @@ suite("list-watch in time", (test) => {
     assert.match(reasons[1]!, "https://example does not answer");
   });
 
-  test("a quiet watch goes on as long as the server has nothing new, for two small requests every 30 seconds", async () => {
+  test("checks a quiet watch every 30 s with two small requests and keeps it while nothing changed", async () => {
     // The streams between are the questions for changes since 50, of which there are none.
     const { requests, checks, failures } = await meet(
       [silence(endOfInitialEvents("50")), stream([]), stream([]), stream([])],
@@ -294,7 +294,7 @@ suite("list-watch in time", (test) => {
     assert.is(failures.length, 1, "nothing but the restored server ended the watch");
   });
 
-  test("a watch that does not bring what the server has is dead within 40 seconds, and resumed where it was", async () => {
+  test("detects a watch that does not deliver changes within 40 s and resumes it", async () => {
     const missed = line("ADDED", { metadata: { name: "a", resourceVersion: "55" } });
     const { requests, reasons } = await meet([
       silence(endOfInitialEvents("50")),
@@ -311,7 +311,7 @@ suite("list-watch in time", (test) => {
     assert.match(reasons[0]!, /watch is stale: .+ has changes after resourceVersion 50 that it did not deliver/);
   });
 
-  test("a watch whose server was started anew and forgot what came is dead, too, and the whole state is read again", async () => {
+  test("detects a stale watch after a server restart and relists after 410 Gone", async () => {
     const expired = line("ERROR", {
       kind: "Status",
       code: 410,
@@ -331,7 +331,7 @@ suite("list-watch in time", (test) => {
     assert.match(reasons[0]!, /watch is stale: .+ has changes after resourceVersion 50 that it did not deliver/);
   });
 
-  test("a watch is quiet from the end of its list on, also if that was read in a later turn", async () => {
+  test("counts the quiet time from the end of the list, even if it is read in a later turn", async () => {
     const late: Answer = (consumer, on) => {
       // This turn of the event loop is used up.
       while (turns.pause() === undefined);
@@ -344,7 +344,7 @@ suite("list-watch in time", (test) => {
     );
   });
 
-  test("a connection that is dead without a word is noticed within 40 seconds", async () => {
+  test("detects a silently broken connection within 40 s", async () => {
     const { checks, reasons, requests } = await meet([
       silence(endOfInitialEvents("50")),
       (_, { signal }) =>
@@ -356,7 +356,7 @@ suite("list-watch in time", (test) => {
     assert.is(requests[2]!.version, "50");
   });
 
-  test("a server that sends the state slowly is waited for as long as something comes", async () => {
+  test("waits for a slow list while data arrives", async () => {
     const object = (name: string) => line("ADDED", { metadata: { name, resourceVersion: "5" } });
     const slow: Answer = async (consumer, { clock }) => {
       consumer.onStart?.(200);

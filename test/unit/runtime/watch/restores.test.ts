@@ -13,7 +13,7 @@ function createBed(...names: string[]) {
 }
 
 suite("restores", (test) => {
-  test("what one list-watch sees is told to all others of the server, once", () => {
+  test("notify the other list-watches of the server once", () => {
     const { restores, told, of } = createBed("a", "b", "c");
     assert.not(restores.isUnderWay);
     restores.markRestored(of("b"));
@@ -21,7 +21,7 @@ suite("restores", (test) => {
     assert.equal(told, ["a", "c"]);
   });
 
-  test("it is under way until each has read its kind again, failed to, or ended", () => {
+  test("are in progress until each list-watch has relisted, failed or ended", () => {
     const { restores, of, leave } = createBed("a", "b", "c");
     restores.markRestored(of("b"));
     restores.settle(of("a"));
@@ -31,7 +31,7 @@ suite("restores", (test) => {
     assert.not(restores.isUnderWay);
   });
 
-  test("a server that is restored again is told again", () => {
+  test("notify again if the server is restored again", () => {
     const { restores, told, of } = createBed("a", "b");
     for (const name of ["a", "b"]) {
       restores.markRestored(of(name));

@@ -299,20 +299,20 @@ async function passOfSweep(items: number): Promise<Counts> {
   return counts;
 }
 
-suite("the cost of a pass over the items of a bulk dependent, one of which changed", (test) => {
+suite("cost of reconciling a bulk dependent after one item changed", (test) => {
   const passes: [string, Pass][] = [
-    ["written objects", passOfConfigMaps({})],
-    ["written objects in two namespaces", passOfConfigMaps({ namespaces: ["home", "other"] })],
-    ["read objects", passOfConfigMaps({ mode: "readOnly" })],
-    ["objects that a cleanup deletes", passOfConfigMaps({ isCleanup: true })],
+    ["applied objects", passOfConfigMaps({})],
+    ["applied objects in two namespaces", passOfConfigMaps({ namespaces: ["home", "other"] })],
+    ["read-only objects", passOfConfigMaps({ mode: "readOnly" })],
+    ["objects deleted by a cleanup", passOfConfigMaps({ isCleanup: true })],
     ["external resources", passOfResources({})],
     ["external resources with state", passOfResources({ hasState: true })],
-    ["external resources that are read", passOfResources({ isReadOnly: true })],
-    ["external resources that a cleanup deletes", passOfResources({ isCleanup: true })],
-    ["objects that are read to see who needs the unwanted ones", passOfSweep],
+    ["read-only external resources", passOfResources({ isReadOnly: true })],
+    ["external resources deleted by a cleanup", passOfResources({ isCleanup: true })],
+    ["objects read for the deletion order of pruned items", passOfSweep],
   ];
   for (const [title, pass] of passes)
-    test(`grows no faster than their number: ${title}`, async () => {
+    test(`grows at most linearly with the number of items: ${title}`, async () => {
       const [few, many] = [await pass(FEW), await pass(MANY)];
       const tooFast = Object.keys(few).filter((what) => many[what]! > MOST_GROWTH * Math.max(few[what]!, 1));
       assert.equal(tooFast, [], JSON.stringify({ few, many }));

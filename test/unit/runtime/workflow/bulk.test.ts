@@ -4,7 +4,7 @@ import { assert, suite } from "../../../support/suite.js";
 import { before, bulkOf, createWorkflow, fails, FakeCluster, itemsOf, only, type Asked } from "./fake-cluster.js";
 
 suite("bulk dependents", (test) => {
-  test("items are created, left alone, updated and deleted, those that are not wanted first", async () => {
+  test("creates, keeps, updates and deletes items, and deletes unwanted ones first", async () => {
     const cluster = new FakeCluster();
     let keys = ["x", "y", "z"];
     let value = 1;
@@ -36,7 +36,7 @@ suite("bulk dependents", (test) => {
     });
   });
 
-  test("the postconditions are asked for each item, and the others once", async () => {
+  test("evaluates postconditions for each item, and the other conditions once", async () => {
     const asked: string[] = [];
     const cluster = new FakeCluster();
     cluster.put("a", { item: "old" });
@@ -64,7 +64,7 @@ suite("bulk dependents", (test) => {
     assert.throws(() => result.detailOf("b", "readyPostcondition"), 'the workflow has no dependent "b"; it has a');
   });
 
-  test("an item that fails fails alone, and with it the dependent", async () => {
+  test("continues with other items if one fails, and fails the dependent", async () => {
     const cluster = new FakeCluster();
     cluster.failures.set("a[y]", new Error("no room"));
     const { reconcile } = createWorkflow([bulkOf("a", ["x", "y", "z"]), { name: "after", dependsOn: ["a"] }], cluster);
@@ -78,7 +78,7 @@ suite("bulk dependents", (test) => {
     assert.equal(result.dependents["after"], { kind: "waiting", for: ["a"] });
   });
 
-  test("a dependent is ready when all its items are", async () => {
+  test("is ready if all its items are ready", async () => {
     let ready = only("x");
     const nodes = [
       bulkOf("a", ["x", "y"], { readyPostcondition: (args: Asked) => ready(args) }),
@@ -93,7 +93,7 @@ suite("bulk dependents", (test) => {
     before(cluster, "written a[y]", "write after");
   });
 
-  test("an item that is being deleted keeps the workflow from being ready, and nothing else", async () => {
+  test("is not ready while an item is being deleted, without blocking dependent steps", async () => {
     const cluster = new FakeCluster();
     cluster.put("a", { item: "old" });
     const nodes = [bulkOf("a", ["x"], { deletePostcondition: fails }), { name: "after", dependsOn: ["a"] }];
@@ -102,7 +102,7 @@ suite("bulk dependents", (test) => {
     assert.equal(result.notReady, ["a"]);
   });
 
-  test("no more items are written at once than the dependent says, 10 unless it does", async () => {
+  test("writes at most 10 items concurrently, or maxConcurrency", async () => {
     const keys = [...Array(40).keys()].map(String);
     for (const [bulk, wanted] of [
       [{}, 10],
@@ -122,7 +122,7 @@ suite("bulk dependents", (test) => {
     }
   });
 
-  test("items that wait for a place cost the signal of the reconcile no listener", async () => {
+  test("adds fewer than 20 listeners to the signal for 500 queued items", async () => {
     const { signal } = new AbortController();
     let listeners = 0;
     const add = signal.addEventListener.bind(signal);
@@ -137,7 +137,7 @@ suite("bulk dependents", (test) => {
     assert.ok(listeners < 20, `${listeners} listeners`);
   });
 
-  test("items that are as desired let the event loop turn", async () => {
+  test("yields to the event loop while items are unchanged", async () => {
     const keys = Array.from({ length: 50 }, (_, index) => String(index));
     let turns = 0;
     const seen: number[] = [];
@@ -155,7 +155,7 @@ suite("bulk dependents", (test) => {
     assert.is(seen.at(-1), 1);
   });
 
-  test("an item that is tried again gives its place to others meanwhile", async () => {
+  test("frees the slot of an item that waits for its retry", async () => {
     const cluster = new FakeCluster();
     cluster.failures.set("a[x]", new Error("not now"));
     const rest = { bulk: { maxConcurrency: 1 }, retry: { maxRetries: 1 } };
@@ -169,7 +169,7 @@ suite("bulk dependents", (test) => {
     assert.equal(cluster.writes, ["a[x]", "a[y]", "a[z]", "a[x]"]);
   });
 
-  test("what desired returns instead of items by their keys is an error", async () => {
+  test("rejects a desired() that does not return items by key", async () => {
     for (const [returned, found] of [
       [[{}], "a list"],
       [null, "null"],
@@ -186,7 +186,7 @@ suite("bulk dependents", (test) => {
     }
   });
 
-  test("two items that are one object are an error of the second", async () => {
+  test("fails the second of two items with the same object", async () => {
     const desired = () => ({ x: { id: "same" }, y: { id: "same" } });
     const { cluster, reconcile } = createWorkflow([{ name: "a", bulk: {}, desired }]);
     const result = await reconcile();
@@ -195,7 +195,7 @@ suite("bulk dependents", (test) => {
     assert.match(result.error?.message ?? "", 'it is same, and so is the item "x"');
   });
 
-  test("a false precondition deletes all items, and so does a cleanup", async () => {
+  test("deletes all items on a false reconcilePrecondition and on cleanup", async () => {
     const cluster = new FakeCluster();
     for (const item of ["x", "y"]) cluster.put("a", { item });
     const unwanted = createWorkflow([bulkOf("a", ["x"], { reconcilePrecondition: fails })], cluster);
@@ -209,7 +209,7 @@ suite("bulk dependents", (test) => {
     assert.ok(cleanup.isReady);
   });
 
-  test("an item that is not gone or fails to go keeps what the dependent depends on", async () => {
+  test("keeps its dependencies while an item is not deleted or fails to be deleted", async () => {
     const cluster = new FakeCluster();
     for (const item of ["x", "y"]) cluster.put("b", { item });
     cluster.put("a");
@@ -233,7 +233,7 @@ suite("bulk dependents", (test) => {
     assert.equal(cluster.ids, []);
   });
 
-  test("what is only read waits until somebody made it, one or several", async () => {
+  test("waits for objects of other clients if it is read-only, as single dependents do", async () => {
     const cluster = new FakeCluster();
     const readyPostcondition = ({ live }: Asked) => live?.item !== "bad";
     const { reconcile, cleanup } = createWorkflow(
@@ -261,7 +261,7 @@ suite("bulk dependents", (test) => {
     assert.is(cleaned.dependents["many"]?.kind, "left");
   });
 
-  test("a set that is only read and empty is not ready, unless its postcondition says so", async () => {
+  test("is not ready if it is read-only and empty, unless its readyPostcondition is met", async () => {
     const readOnly = { bulk: {}, canWrite: false };
     const { reconcile } = createWorkflow([
       { name: "none", ...readOnly },
@@ -272,7 +272,7 @@ suite("bulk dependents", (test) => {
     assert.equal(result.notReady, ["none"]);
   });
 
-  test("functions see the items by their keys", async () => {
+  test("passes items by key to functions of other dependents", async () => {
     let seen: unknown;
     const desired = ({ secondary }: { secondary: { all: object } }) => ((seen = { ...secondary.all }), {});
     const { reconcile } = createWorkflow([bulkOf("all", ["x"]), { name: "after", dependsOn: ["all"], desired }]);
@@ -282,7 +282,7 @@ suite("bulk dependents", (test) => {
 });
 
 suite("errors of many items", (test) => {
-  test("the message names the first, and how many more there are", async () => {
+  test("are limited to the first 5 and the number of the others in the message", async () => {
     const cluster = new FakeCluster();
     const keys = [...Array(12).keys()].map(String);
     for (const key of keys) cluster.failures.set(`a[${key}]`, new Error(`no ${key}`));

@@ -17,8 +17,8 @@ function pair(a: readonly string[], b: readonly string[], rest: { a?: object; b?
   return [bulkOf("a", a, rest.a), bulkOf("b", b, { itemsDependOn: ["a"], ...rest.b })];
 }
 
-suite("items that need items", (test) => {
-  test("an item starts as soon as the one of its key is ready, whatever the others do", async () => {
+suite("itemsDependOn", (test) => {
+  test("starts an item as soon as the item of its key is ready, regardless of other items", async () => {
     const cluster = new FakeCluster();
     let open = (): void => {};
     const slow = new Promise<void>((resolve) => (open = resolve));
@@ -36,7 +36,7 @@ suite("items that need items", (test) => {
     before(cluster, "written a[slow]", "write b[slow]");
   });
 
-  test("an item waits for one that is not ready, failed, or not there", async () => {
+  test("waits for an item that is not ready, failed or missing", async () => {
     const cluster = new FakeCluster();
     cluster.failures.set("a[broken]", new Error("no"));
     const keys = ["good", "unready", "broken"];
@@ -55,7 +55,7 @@ suite("items that need items", (test) => {
     assert.equal(result.notReady, ["a", "b"]);
   });
 
-  test("waiting for an item takes no slot, neither of the workflow nor of the dependent", async () => {
+  test("uses no slot of the workflow or the dependent while an item waits", async () => {
     const keys = [...Array(20).keys()].map(String);
     const cluster = new FakeCluster();
     const bulk = { maxConcurrency: 1 };
@@ -69,7 +69,7 @@ suite("items that need items", (test) => {
     for (const key of keys) before(cluster, `removed b[${key}]`, `remove a[${key}]`);
   });
 
-  test("what is not wanted and needed by others is deleted in the end, after those that need it", async () => {
+  test("deletes an unwanted item last, after the items that depend on it", async () => {
     const cluster = new FakeCluster();
     let keys = ["x", "y"];
     const chain = ["a", "b", "c"].map((name, index, all) =>
@@ -87,7 +87,7 @@ suite("items that need items", (test) => {
     before(cluster, "written b[z]", "remove b[y]");
   });
 
-  test("an item that others still have is kept until they let go of it", async () => {
+  test("keeps an item until the items that depend on it are deleted", async () => {
     const cluster = new FakeCluster();
     for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
     const kept = await createWorkflow(pair([], ["x"]), cluster).reconcile();
@@ -100,7 +100,7 @@ suite("items that need items", (test) => {
     assert.equal(cluster.ids, []);
   });
 
-  test("nothing of a dependent that was not reached is taken for gone", async () => {
+  test("does not treat items of a dependent that was not reached as deleted", async () => {
     const cluster = new FakeCluster();
     for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
     const nodes = [{ name: "first", readyPostcondition: fails }, ...pair([], [], { b: { dependsOn: ["first"] } })];
@@ -110,7 +110,7 @@ suite("items that need items", (test) => {
     assert.equal(result.dependents["b"], { kind: "waiting", for: ["first"] });
   });
 
-  test("when a dependent must not exist, the items that need it go first, each by itself", async () => {
+  test("deletes dependent items one by one before those of an excluded dependent", async () => {
     const cluster = new FakeCluster();
     for (const name of ["a", "b"]) for (const item of ["x", "y"]) cluster.put(name, { item });
     const deletePostcondition = only("x");
@@ -121,7 +121,7 @@ suite("items that need items", (test) => {
     assert.equal(itemsOf(result, "a"), { x: "deleted", y: "waiting for b[y]" });
   });
 
-  test("what is inactive keeps no items", async () => {
+  test("does not wait for items of an inactive dependent", async () => {
     const cluster = new FakeCluster();
     for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
     const result = await createWorkflow(pair([], [], { b: { activationCondition: fails } }), cluster).reconcile();
@@ -129,7 +129,7 @@ suite("items that need items", (test) => {
     assert.ok(result.isReady);
   });
 
-  test("a dependent whose items cannot be known holds back those that need them", async () => {
+  test("blocks dependent items if desired() of their dependency fails", async () => {
     const desired = () => {
       throw new Error("no idea");
     };
@@ -138,7 +138,7 @@ suite("items that need items", (test) => {
     assert.equal([...result.errors.keys()], ["a"]);
   });
 
-  test("items may only need those of bulk dependents, and not in a circle", () => {
+  test("rejects single dependents and cycles", () => {
     const needs = { itemsDependOn: ["a"] };
     assert.throws(
       () => createWorkflow([{ name: "a" }, bulkOf("b", [], needs)]),

@@ -34,8 +34,8 @@ function checkOrder({ history }: FakeCluster, ...names: string[]): void {
   });
 }
 
-suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
-  test("a diamond is deleted from its end, past what cannot be deleted [WorkflowCleanupExecutorTest 1]", async () => {
+suite("workflow cleanup", (test) => {
+  test("deletes a diamond from its end and skips what it cannot delete [WorkflowCleanupExecutorTest 1]", async () => {
     const { cluster, result } = await cleanUp({
       d1: {},
       r1: { ...after("d1"), canRemove: false },
@@ -49,7 +49,7 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
     assert.ok(result.isReady);
   });
 
-  test("what a failed deletion depends on is not deleted [WorkflowCleanupExecutorTest 2]", async () => {
+  test("keeps the dependencies of a failed deletion [WorkflowCleanupExecutorTest 2]", async () => {
     const { cluster, result } = await cleanUp({ d1: {}, d2: after("d1"), d3: after("d2"), e: after("d2") }, ["e"]);
     assert.equal(cluster.removals.sort(), ["d3", "e"]);
     assert.equal([...result.errors.keys()], ["e"]);
@@ -57,7 +57,7 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
     assert.not(result.isReady, "what failed and what was not reached is not gone");
   });
 
-  test("what a delete postcondition keeps is not deleted [WorkflowCleanupExecutorTest 3]", async () => {
+  test("keeps the dependencies while a deletePostcondition is false [WorkflowCleanupExecutorTest 3]", async () => {
     const { cluster, result } = await cleanUp({ d1: {}, d2: { ...after("d1"), deletePostcondition: fails } });
     assert.equal(cluster.removals, ["d2"]);
     assert.equal(result.remaining, ["d2"]);
@@ -65,46 +65,46 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
     assert.not(result.isReady);
   });
 
-  test("a delete postcondition that holds lets go on [WorkflowCleanupExecutorTest 4]", async () => {
+  test("continues if a deletePostcondition is true [WorkflowCleanupExecutorTest 4]", async () => {
     const { cluster, result } = await cleanUp({ d1: {}, d2: { ...after("d1"), deletePostcondition: holds } });
     assert.equal(cluster.removals, ["d2", "d1"]);
     assert.equal(result.remaining, []);
     assert.ok(result.isReady);
   });
 
-  test("a delete postcondition in a diamond keeps its start [WorkflowCleanupExecutorTest 5]", async () => {
+  test("keeps the start of a diamond while a deletePostcondition is false [WorkflowCleanupExecutorTest 5]", async () => {
     const { cluster, result } = await cleanUp(diamond({ deletePostcondition: fails }));
     assert.equal(cluster.removals, ["d4", "d2", "d3"]);
     assert.equal(result.remaining, ["d3"]);
   });
 
-  test("what Kubernetes collects is not deleted [WorkflowCleanupExecutorTest 6]", async () => {
+  test("does not delete garbage-collected dependents [WorkflowCleanupExecutorTest 6]", async () => {
     const { cluster, result } = await cleanUp({ d1: { garbageCollected: true, activationCondition: holds } });
     assert.equal(cluster.history, []);
     assert.equal(result.dependents["d1"], { kind: "left" });
     assert.ok(result.isReady);
   });
 
-  test("what is active is deleted like the others [WorkflowCleanupExecutorTest 7]", async () => {
+  test("deletes dependents with a true activationCondition [WorkflowCleanupExecutorTest 7]", async () => {
     const { cluster } = await cleanUp(diamond({ activationCondition: holds }));
     assert.equal(cluster.removals.sort(), ["d1", "d2", "d3", "d4"]);
     checkOrder(cluster, "d4", "d3", "d1");
     checkOrder(cluster, "d4", "d2", "d1");
   });
 
-  test("the delete postcondition of what is active is asked [WorkflowCleanupExecutorTest 8]", async () => {
+  test("evaluates the deletePostcondition of active dependents [WorkflowCleanupExecutorTest 8]", async () => {
     const { cluster } = await cleanUp(diamond({ activationCondition: holds, deletePostcondition: fails }));
     assert.equal(cluster.removals, ["d4", "d2", "d3"]);
   });
 
-  test("deletes what is inactive like the others, as it may have been active before [WorkflowCleanupExecutorTest 9]", async () => {
+  test("deletes inactive dependents, which may have been active before [WorkflowCleanupExecutorTest 9]", async () => {
     const { cluster, result } = await cleanUp(diamond({ activationCondition: fails }));
     assert.equal(cluster.removals, ["d4", "d2", "d3", "d1"]);
     assert.is(result.dependents["d3"]?.kind, "deleted");
     assert.ok(result.isReady);
   });
 
-  test("asks the delete postcondition of what is inactive, too [WorkflowCleanupExecutorTest 10]", async () => {
+  test("evaluates the deletePostcondition of inactive dependents [WorkflowCleanupExecutorTest 10]", async () => {
     let calls = 0;
     const deletePostcondition = () => (calls++, false);
     const { cluster } = await cleanUp(diamond({ activationCondition: fails, deletePostcondition }));
@@ -112,7 +112,7 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
     assert.not(cluster.removals.includes("d1"));
   });
 
-  test("deletes a single inactive one without asking its condition [WorkflowCleanupExecutorTest 11]", async () => {
+  test("deletes a single inactive dependent without its activationCondition [WorkflowCleanupExecutorTest 11]", async () => {
     let calls = 0;
     const { cluster, result } = await cleanUp({ d1: { activationCondition: () => (calls++, false) } });
     assert.equal([cluster.removals, calls], [["d1"], 0]);
@@ -120,15 +120,15 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
   });
 });
 
-suite("JOSDK's tests of plans and results of workflows", (test) => {
-  test("the message of the error names all that failed [BaseWorkflowResultTest]", async () => {
+suite("workflow result and plan", (test) => {
+  test("names all failed dependents in the error message [BaseWorkflowResultTest]", async () => {
     const { result } = await cleanUp({ a: {}, b: {}, c: {} }, ["a", "c"]);
     assert.is(result.error?.message, 'the workflow failed: dependent "a": a is broken; dependent "c": c is broken');
     assert.equal([...(result.error?.byName.keys() ?? [])], ["a", "c"]);
     assert.is(result.error?.errors.length, 2);
   });
 
-  test("whatever is thrown is recorded, and nothing is left running [NodeExecutorTest]", async () => {
+  test("records any thrown value as the cause of the error of its dependent [NodeExecutorTest]", async () => {
     const cluster = new FakeCluster();
     const thrown = ["a string", undefined, new RangeError("out of range")];
     const desired = (index: number) => () => {
@@ -152,7 +152,7 @@ suite("JOSDK's tests of plans and results of workflows", (test) => {
     "several roots": { a: [], b: [], c: ["a"], d: ["b"] },
   } as const;
   for (const [shape, graph] of Object.entries(shapes))
-    test(`the plan of ${shape} has all nodes with their neighbours [ManagedWorkflowSupportTest, WorkflowTest]`, () => {
+    test(`contains the nodes of ${shape} with their neighbors [ManagedWorkflowSupportTest, WorkflowTest]`, () => {
       const entries: [string, readonly string[]][] = Object.entries(graph);
       const workflow = workflowOf(entries.map(([name, dependsOn]) => dependentOf(name, { dependsOn })));
       const nameOf = ({ definition }: PlanNode) => definition.name;
@@ -163,7 +163,7 @@ suite("JOSDK's tests of plans and results of workflows", (test) => {
       }
     });
 
-  test("a workflow without dependents is ready at once, and gone at once [ManagedWorkflowTest]", async () => {
+  test("is ready immediately without dependents, for reconcile and cleanup [ManagedWorkflowTest]", async () => {
     const { reconcile, cleanup } = createWorkflow([]);
     assert.ok((await reconcile()).isReady);
     assert.ok((await cleanup()).isReady);

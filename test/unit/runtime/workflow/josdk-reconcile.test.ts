@@ -24,17 +24,17 @@ const unmet = { reconcilePrecondition: fails };
 const broken = { throws: true };
 
 const SCENARIOS: readonly Scenario[] = [
-  { number: 1, title: "two roots are both reconciled", nodes: { a: {}, b: {} }, reconciled: ["a", "b"] },
+  { number: 1, title: "reconciles two roots", nodes: { a: {}, b: {} }, reconciled: ["a", "b"] },
   {
     number: 2,
-    title: "what depends on another comes after it",
+    title: "reconciles a dependent after its dependency",
     nodes: { a: {}, b: after("a") },
     reconciled: ["a", "b"],
     order: [["a", "b"]],
   },
   {
     number: 3,
-    title: "two that depend on one come after it",
+    title: "reconciles two dependents after their common dependency",
     nodes: { a: {}, b: after("a"), c: after("a") },
     reconciled: ["a", "b", "c"],
     order: [
@@ -44,7 +44,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 4,
-    title: "the end of a diamond is reconciled once, after both sides",
+    title: "reconciles the end of a diamond once, after both sides",
     nodes: { a: {}, b: after("a"), c: after("a"), d: after("b", "c") },
     reconciled: ["a", "b", "c", "d"],
     order: [
@@ -56,7 +56,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 6,
-    title: "what depends on a failed one is not reconciled",
+    title: "does not reconcile dependents of a failed one",
     nodes: { a: {}, e: { ...after("a"), ...broken }, b: after("e") },
     reconciled: ["a"],
     errors: ["e"],
@@ -64,7 +64,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 7,
-    title: "one branch fails and the other completes",
+    title: "completes a branch if another one fails",
     nodes: { a: {}, e: { ...after("a"), ...broken }, b: after("a"), c: after("b") },
     reconciled: ["a", "b", "c"],
     errors: ["e"],
@@ -72,7 +72,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 8,
-    title: "one of two that are needed fails, and what needs both is not reconciled",
+    title: "does not reconcile a dependent if one of its two dependencies fails",
     nodes: { a: {}, e: broken, b: after("a", "e") },
     reconciled: ["a"],
     errors: ["e"],
@@ -80,14 +80,14 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 10,
-    title: "of two that depend on one, the one without its precondition is deleted",
+    title: "deletes a dependent with a false precondition and reconciles its sibling",
     nodes: { a: {}, b: after("a"), d: { ...after("a"), ...unmet } },
     reconciled: ["a", "b"],
     deleted: ["d"],
   },
   {
     number: 11,
-    title: "all that depends on one without its precondition is deleted, from the end",
+    title: "deletes all dependents of one with a false precondition in reverse order",
     nodes: {
       a: {},
       b: { ...after("a"), ...unmet },
@@ -103,7 +103,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 12,
-    title: "what depends on a failed one and on one without its precondition is deleted",
+    title: "deletes a dependent of a failed one and one with a false precondition",
     nodes: { e: broken, d: unmet, d2: after("e", "d") },
     deleted: ["d", "d2"],
     order: [["d2", "d"]],
@@ -112,7 +112,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 13,
-    title: "what needs two of which one lacks its precondition is deleted, and the other reconciled",
+    title: "deletes a dependent if one of its two dependencies has a false precondition",
     nodes: { a: {}, b: unmet, d: after("a", "b") },
     reconciled: ["a"],
     deleted: ["d", "b"],
@@ -120,7 +120,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 14,
-    title: "a triangle is deleted from its end to the one without its precondition",
+    title: "deletes a triangle from its end to the one with the false precondition",
     nodes: { a: {}, d: { ...after("a"), ...unmet }, d2: after("a", "d") },
     reconciled: ["a"],
     deleted: ["d", "d2"],
@@ -128,7 +128,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 15,
-    title: "deletions go in reverse order along all branches",
+    title: "deletes in reverse order along all branches",
     nodes: { a: {}, d: { ...after("a"), ...unmet }, d2: after("d"), d3: after("d"), d4: after("d3") },
     reconciled: ["a"],
     deleted: ["d", "d2", "d3", "d4"],
@@ -140,7 +140,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 16,
-    title: "a delete postcondition that does not hold keeps the start of a diamond",
+    title: "keeps the start of a diamond while a deletePostcondition is false",
     nodes: {
       d: unmet,
       d2: after("d"),
@@ -156,7 +156,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 17,
-    title: "a deletion that fails keeps the start of a diamond",
+    title: "keeps the start of a diamond if a deletion fails",
     nodes: { d: unmet, d2: after("d"), e: { ...after("d"), ...broken }, d3: after("d2", "e") },
     deleted: ["d3", "d2", "e"],
     errors: ["e"],
@@ -164,61 +164,61 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 18,
-    title: "a ready postcondition that holds lets go on",
+    title: "continues if a readyPostcondition is true",
     nodes: { a: { readyPostcondition: holds }, b: after("a") },
     reconciled: ["a", "b"],
     order: [["a", "b"]],
   },
   {
     number: 19,
-    title: "a ready postcondition that does not hold holds back what depends on it",
+    title: "blocks dependents while a readyPostcondition is false",
     nodes: { a: { readyPostcondition: fails }, b: after("a") },
     reconciled: ["a"],
     notReady: ["a", "b"],
   },
   {
     number: 20,
-    title: "one of two that are needed is not ready",
+    title: "blocks a dependent if one of its two dependencies is not ready",
     nodes: { a: { readyPostcondition: fails }, b: {}, c: after("a", "b") },
     reconciled: ["a", "b"],
     notReady: ["a", "c"],
   },
   {
     number: 21,
-    title: "one side of a diamond is not ready, and the other is reconciled",
+    title: "blocks the end of a diamond if one side is not ready, and reconciles the other",
     nodes: { a: {}, b: { ...after("a"), readyPostcondition: fails }, c: after("a"), d: after("b", "c") },
     reconciled: ["a", "b", "c"],
     notReady: ["b", "d"],
   },
   {
     number: 22,
-    title: "a garbage-collected one without its precondition is deleted",
+    title: "deletes a garbage-collected dependent with a false precondition",
     nodes: { a: { garbageCollected: true, ...unmet } },
     deleted: ["a"],
   },
   {
     number: 23,
-    title: "a garbage-collected one is deleted with what it depends on",
+    title: "deletes a garbage-collected dependent before its deleted dependency",
     nodes: { a: unmet, b: { garbageCollected: true, ...after("a") } },
     deleted: ["a", "b"],
     order: [["b", "a"]],
   },
   {
     number: 24,
-    title: "an inactive one is not reconciled",
+    title: "does not reconcile an inactive dependent",
     nodes: { a: { activationCondition: fails }, b: {} },
     reconciled: ["b"],
   },
   {
     number: 25,
-    title: "what depends on an inactive one is not reconciled",
+    title: "deletes a dependent of an inactive one",
     nodes: { a: { activationCondition: fails }, b: {}, c: after("a") },
     reconciled: ["b"],
     deleted: ["c"],
   },
   {
     number: 28,
-    title: "what depends on an inactive one is deleted, and what is inactive is not",
+    title: "deletes dependents of inactive ones, but not the inactive ones",
     nodes: {
       a: { activationCondition: fails },
       d: after("a"),
@@ -230,7 +230,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 32,
-    title: "a single inactive one does not hang",
+    title: "finishes with a single inactive dependent",
     nodes: { a: { activationCondition: fails } },
   },
 ];
@@ -251,7 +251,7 @@ function counted(isMet: boolean) {
   return condition;
 }
 
-suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
+suite("workflow reconcile", (test) => {
   for (const { number, title, nodes, order = [], ...want } of SCENARIOS)
     test(`${title} [WorkflowReconcileExecutorTest ${number}]`, async () => {
       const { cluster, reconcile } = create(nodes);
@@ -275,7 +275,7 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
       );
     });
 
-  test("an error is in the result, and thrown when it is asked for [WorkflowReconcileExecutorTest 5]", async () => {
+  test("returns a WorkflowError with the error of each failed dependent [WorkflowReconcileExecutorTest 5]", async () => {
     const { reconcile } = create({ e: broken });
     const result = await reconcile();
     assert.equal([...result.errors.keys()], ["e"]);
@@ -284,7 +284,7 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
     assert.is(((result.error?.byName.get("e") as Error).cause as Error).message, "e is broken");
   });
 
-  test("the detail of a precondition can be read [WorkflowReconcileExecutorTest 9]", async () => {
+  test("returns the detail of a precondition [WorkflowReconcileExecutorTest 9]", async () => {
     const { cluster, reconcile } = create({
       a: { reconcilePrecondition: () => ({ isMet: false, detail: "too early" }) },
       b: { reconcilePrecondition: () => ({ isMet: true, detail: 1 }) },
@@ -296,7 +296,7 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
     assert.is(result.detailOf<string>("a", "reconcilePrecondition", { type: "string" }), "too early");
   });
 
-  test("neither precondition nor ready postcondition of an inactive one is asked [WorkflowReconcileExecutorTest 26, 27]", async () => {
+  test("evaluates no other condition of an inactive dependent [WorkflowReconcileExecutorTest 26, 27]", async () => {
     const [precondition, postcondition] = [counted(true), counted(false)];
     const { reconcile } = create({
       a: { activationCondition: fails, reconcilePrecondition: precondition, readyPostcondition: postcondition },
@@ -306,7 +306,7 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
     assert.is(precondition.calls + postcondition.calls, 0);
   });
 
-  test("the activation condition of what is deleted is asked once [WorkflowReconcileExecutorTest 29]", async () => {
+  test("evaluates the activationCondition of a deleted dependent once [WorkflowReconcileExecutorTest 29]", async () => {
     const activation = counted(true);
     const { cluster, reconcile } = create({ a: { activationCondition: activation, ...unmet }, b: after("a") });
     await reconcile();
@@ -314,25 +314,25 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
     assert.is(activation.calls, 1);
   });
 
-  test("an inactive one below an unmet precondition is not watched [WorkflowReconcileExecutorTest 30]", async () => {
+  test("deactivates an inactive dependent of one with a false precondition [WorkflowReconcileExecutorTest 30]", async () => {
     const { cluster, reconcile } = create({ a: unmet, b: { ...after("a"), activationCondition: fails } });
     await reconcile();
     assert.equal(cluster.history, ["deactivate b for home/one", "remove a", "removed a"]);
   });
 
-  test("an inactive one below an active one is not watched [WorkflowReconcileExecutorTest 31]", async () => {
+  test("deactivates an inactive dependent of an active one [WorkflowReconcileExecutorTest 31]", async () => {
     const { cluster, reconcile } = create({ a: {}, b: { ...after("a"), activationCondition: fails } });
     await reconcile();
     assert.equal(cluster.history, ["write a", "written a", "deactivate b for home/one"]);
   });
 
-  test("the detail of a ready postcondition can be read [WorkflowReconcileExecutorTest 33]", async () => {
+  test("returns the detail of a readyPostcondition [WorkflowReconcileExecutorTest 33]", async () => {
     const { reconcile } = create({ a: { readyPostcondition: () => ({ isMet: false, detail: 42 }) } });
     const result = await reconcile();
     assert.is(result.detailOf<number>("a", "readyPostcondition", { type: "number" }), 42);
   });
 
-  test("a detail that is something else than expected says so [WorkflowReconcileExecutorTest 34]", async () => {
+  test("throws an error for a detail of an unexpected type [WorkflowReconcileExecutorTest 34]", async () => {
     const { reconcile } = create({ a: { readyPostcondition: () => ({ isMet: false, detail: 42 }) } });
     const result = await reconcile();
     assert.throws(
@@ -341,7 +341,7 @@ suite("JOSDK's WorkflowReconcileExecutorTest", (test) => {
     );
   });
 
-  test("a condition without a detail has none [WorkflowReconcileExecutorTest 35]", async () => {
+  test("returns undefined for a condition without a detail [WorkflowReconcileExecutorTest 35]", async () => {
     const { reconcile } = create({ a: { readyPostcondition: holds } });
     assert.is((await reconcile()).detailOf("a", "readyPostcondition"), undefined);
   });

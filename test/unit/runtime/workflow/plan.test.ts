@@ -124,8 +124,8 @@ const startIn = (plan: Plan, state: NodeState): Step[] => plan.map((node) => ({ 
 const pendAll = (plan: Plan) => startIn(plan, { kind: "pending" });
 const condemnAll = (plan: Plan, because: string) => startIn(plan, { kind: "condemned", because });
 
-suite("plan", (test) => {
-  test("two dependents of one name are refused", () => {
+suite("workflow plan", (test) => {
+  test("rejects two dependents of the same name", () => {
     const definition = workflowOf([dependentOf("web"), dependentOf("web")]);
     assert.is(
       messageOf(() => planned(definition)),
@@ -133,7 +133,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("an unknown name is refused with both names", () => {
+  test("rejects an unknown dependency with both names", () => {
     const definition = workflowOf([dependentOf("web", { dependsOn: ["databse"] })]);
     assert.is(
       messageOf(() => planned(definition)),
@@ -141,7 +141,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a cycle is refused with its whole path, and nothing that only leads to it", () => {
+  test("rejects a cycle with its path, without nodes that only lead to it", () => {
     const definition = workflowOf([
       dependentOf("entry", { dependsOn: ["a"] }),
       dependentOf("a", { dependsOn: ["b"] }),
@@ -159,7 +159,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a graph with one more edge against its order has a cycle that is reported as it stands", () => {
+  test("reports a cycle along existing edges for any graph with a back edge", () => {
     fc.assert(
       fc.property(graphs, fc.nat(7), fc.nat(7), (graph, from, to) => {
         const plan = planOf(graph);
@@ -176,7 +176,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a plan has every node after those that it needs, and keeps an order in which that is so", () => {
+  test("orders every node after its dependencies, stably", () => {
     fc.assert(
       fc.property(graphs, (graph) => {
         const plan = planOf(graph);
@@ -193,7 +193,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a dependency that is named twice counts once", () => {
+  test("ignores a duplicate dependency", () => {
     const plan = planned(workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a", "a"] })]));
     const [a, b] = pendAll(plan) as [Step, Step];
     assert.is(endsOf(a.node.neededBy, "required").length, 1);
@@ -202,7 +202,7 @@ suite("plan", (test) => {
     assert.is(nextSteps([a, b]).reconcile.length, 1);
   });
 
-  test("in every run a node starts after all that it depends on is ready, and everything that may start does", () => {
+  test("starts every node as soon as all its dependencies are ready, and not before", () => {
     fc.assert(
       fc.property(graphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (graph, outcomes, stream) => {
         const plan = planOf(graph);
@@ -225,7 +225,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("without failures a run ends with every node reconciled exactly once", () => {
+  test("reconciles every node exactly once if nothing fails", () => {
     fc.assert(
       fc.property(graphs, picks, (graph, stream) => {
         const plan = planOf(graph);
@@ -238,7 +238,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("what must not exist takes with it all that depends on it, and nothing else", () => {
+  test("excludes all dependents of an excluded node, and no others", () => {
     fc.assert(
       fc.property(graphs, fc.nat(7), fc.boolean(), (graph, node, isActive) => {
         fc.pre(node < graph.length);
@@ -254,7 +254,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("nothing is deleted before all that depends on it is gone", () => {
+  test("deletes a node only after all its dependents are deleted", () => {
     fc.assert(
       fc.property(graphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (graph, outcomes, stream) => {
         const plan = planOf(graph);
@@ -277,7 +277,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a cleanup deletes everything, in exactly the reverse order of the graph", () => {
+  test("deletes all nodes in reverse order in a cleanup", () => {
     fc.assert(
       fc.property(graphs, picks, (graph, stream) => {
         const plan = planOf(graph);
@@ -294,7 +294,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("over optional edges a node starts after what is wanted is ready, and what is not wanted goes after it", () => {
+  test("orders nodes with optional edges by readiness, and deletes excluded dependencies afterwards", () => {
     fc.assert(
       fc.property(mixedGraphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (plan, outcomes, stream) => {
         const { states, history } = simulate(pendAll(plan), (index) => outcomes[index]!, pickerOf(stream));
@@ -317,7 +317,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("what must not exist leaves what depends on it optionally alone", () => {
+  test("keeps optional dependents of an excluded node", () => {
     fc.assert(
       fc.property(mixedGraphs, fc.nat(7), fc.boolean(), (plan, node, isActive) => {
         fc.pre(node < plan.length);
@@ -331,7 +331,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a cleanup deletes in the reverse order of all edges, optional ones too", () => {
+  test("deletes in reverse order of optional edges in a cleanup", () => {
     fc.assert(
       fc.property(mixedGraphs, picks, (plan, stream) => {
         const { states, history } = simulate(condemnAll(plan, "over"), () => "ready", pickerOf(stream));
@@ -343,7 +343,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a cycle with an optional edge is refused", () => {
+  test("rejects a cycle with an optional edge", () => {
     const definition = workflowOf([
       dependentOf("a", { dependsOn: [{ name: "b", optional: true }] }),
       dependentOf("b", { dependsOn: ["a"] }),
@@ -354,7 +354,7 @@ suite("plan", (test) => {
     );
   });
 
-  test("a dependency that is stated both ways is required", () => {
+  test("treats a dependency that is both optional and required as required", () => {
     const plan = planned(
       workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: [{ name: "a", optional: true }, "a"] })]),
     );
@@ -363,7 +363,7 @@ suite("plan", (test) => {
     assert.is(b!.needs.length, 1);
   });
 
-  test("a failed node holds back what depends on it, and names itself", () => {
+  test("blocks the dependents of a failed node and names it as the blocker", () => {
     const plan = planned(
       workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a"] }), dependentOf("c", { dependsOn: ["b"] })]),
     );

@@ -103,7 +103,7 @@ async function reconcile(dependents: readonly KubernetesDependent[]) {
 }
 
 suite("workflow run", (test) => {
-  test("a dependent is written with its namespace and its link to the primary", async () => {
+  test("writes a dependent with its namespace and its link to the primary", async () => {
     const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { deletion: "ordered" })]);
     const owned = cache.get("home/a")!.object.metadata;
     assert.equal(owned.ownerReferences, [
@@ -130,7 +130,7 @@ suite("workflow run", (test) => {
     });
   });
 
-  test("a dependent that is not ready holds back only what depends on it", async () => {
+  test("blocks only the dependents of one that is not ready", async () => {
     const { result, history } = await reconcile([
       dependentOf("slow", { readyPostcondition: fails }),
       dependentOf("after", { dependsOn: ["slow"] }),
@@ -146,7 +146,7 @@ suite("workflow run", (test) => {
   });
 
   for (const name of ["desired", "activationCondition", "reconcilePrecondition", "readyPostcondition"] as const)
-    test(`a ${name} that throws fails its own dependent, and the others go on`, async () => {
+    test(`fails only the dependent whose ${name} throws, and continues with the others`, async () => {
       const { result } = await reconcile([
         dependentOf("broken", { [name]: throws }),
         dependentOf("after", { dependsOn: ["broken"] }),
@@ -158,7 +158,7 @@ suite("workflow run", (test) => {
       assert.equal(result.dependents["other"], { kind: "created", isReady: true });
     });
 
-  test("a desired that returns nothing useful fails with what is wrong", async () => {
+  test("fails with the reason if desired() returns an invalid object", async () => {
     const { result } = await reconcile([
       dependentOf("nothing", { desired: (() => undefined) as never }),
       dependentOf("nameless", { desired: () => ({ metadata: {} }) }),
@@ -172,7 +172,7 @@ suite("workflow run", (test) => {
     assert.match(messages[3]!, 'lacks the labels that its labelSelector "app=web" asks for');
   });
 
-  test("a false precondition deletes the dependent after all that depends on it", async () => {
+  test("deletes a dependent with a false reconcilePrecondition after its dependents", async () => {
     const chain = (precondition: Condition<unknown, unknown>) => [
       dependentOf("a"),
       dependentOf("b", { dependsOn: ["a"], reconcilePrecondition: precondition }),
@@ -193,7 +193,7 @@ suite("workflow run", (test) => {
     assert.ok(result.isReady, "what must not exist and does not is as it should be");
   });
 
-  test("an inactive dependent is neither written nor deleted, and what depends on it is deleted", async () => {
+  test("neither writes nor deletes an inactive dependent, but deletes its dependents", async () => {
     const definitions = (activationCondition: Condition<unknown, unknown>) => [
       dependentOf("a", { activationCondition }),
       dependentOf("b", { dependsOn: ["a"] }),
@@ -209,7 +209,7 @@ suite("workflow run", (test) => {
     });
   });
 
-  test("in a reconcile of a primary that is being deleted, an activationCondition is evaluated", async () => {
+  test("evaluates activationCondition for a primary that is being deleted", async () => {
     const definitions = (activationCondition: Condition<unknown, unknown>) => [
       dependentOf("a", { activationCondition, desired: throws }),
       dependentOf("b", { activationCondition: fails }),
@@ -224,7 +224,7 @@ suite("workflow run", (test) => {
     assert.equal(history, ["deactivate", "deactivate"]);
   });
 
-  test("whatever the graph and the conditions: desired() of what is garbage-collected is called only after its conditions let that primary pass", async () => {
+  test("calls desired() of garbage-collected dependents only after their conditions were met, in any graph", async () => {
     const answers = fc.array(fc.boolean(), { minLength: 8, maxLength: 8 });
     const turns = fc.array(fc.nat(6), { minLength: 1, maxLength: 10 });
     const property = fc.asyncProperty(
@@ -264,7 +264,7 @@ suite("workflow run", (test) => {
     await fc.assert(property, { numRuns: 200 });
   });
 
-  test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
+  test("deletes in reverse order in a cleanup, except for garbage-collected dependents", async () => {
     const run = createRun([
       dependentOf("a", { deletion: "ordered" }),
       dependentOf("b", { dependsOn: ["a"] }),
@@ -279,7 +279,7 @@ suite("workflow run", (test) => {
     assert.ok(result.isReady);
   });
 
-  test("a delete postcondition keeps what the dependent depends on", async () => {
+  test("keeps dependencies in a cleanup while a deletePostcondition is false", async () => {
     let isGone = false;
     const run = createRun([
       dependentOf("a", { deletion: "ordered" }),
@@ -297,7 +297,7 @@ suite("workflow run", (test) => {
     assert.ok(run.history.includes("deleted a"));
   });
 
-  test("in a cleanup the delete postcondition of what Kubernetes collects is not asked", async () => {
+  test("does not evaluate deletePostcondition of garbage-collected dependents in a cleanup", async () => {
     const asked: string[] = [];
     const postconditionOf = (name: string) => () => {
       asked.push(name);
@@ -314,7 +314,7 @@ suite("workflow run", (test) => {
     assert.ok(result.isReady);
   });
 
-  test("the built-in conditions read what is live", async () => {
+  test("passes the live object to the built-in conditions", async () => {
     const { result } = await reconcile([
       dependentOf("a", { readyPostcondition: ready }),
       dependentOf("b", { readyPostcondition: deleted }),
@@ -324,7 +324,7 @@ suite("workflow run", (test) => {
     assert.equal(result.dependents["b"], { kind: "created", isReady: false, conditions: conditions(false) });
   });
 
-  test("a later dependent sees what an earlier one wrote in the same run, frozen", async () => {
+  test("passes the frozen result of an earlier dependent to a later one in the same run", async () => {
     let seen: KubernetesObject | undefined;
     const read = ({ secondary }: { secondary: { first?: KubernetesObject } }) => {
       seen = secondary.first;
@@ -335,7 +335,7 @@ suite("workflow run", (test) => {
     assert.ok(Object.isFrozen(seen?.metadata));
   });
 
-  test("each function is called at most once in a run", async () => {
+  test("calls each function at most once", async () => {
     const calls = new Map<string, number>();
     const counted =
       <Result>(what: string, result: Result) =>
@@ -355,7 +355,7 @@ suite("workflow run", (test) => {
     assert.ok([...calls.values()].every((count) => count === 1));
   });
 
-  test("nothing is kept from one run for the next: each asks everything again, and goes by the answers of now", async () => {
+  test("evaluates everything again in the next run", async () => {
     let isWanted = false;
     const asked: string[] = [];
     const asks = (name: string, answer: () => boolean) => () => {
@@ -380,7 +380,7 @@ suite("workflow run", (test) => {
     );
   });
 
-  test("whatever the graph, the conditions and the timing: order is kept, and errors stay where they are", async () => {
+  test("keeps the order and isolates errors for any graph, conditions and timing", async () => {
     const kinds = fc.constantFrom("ready", "ready", "ready", "notReady", "throws", "unwanted");
     const fates = fc.array(kinds, { minLength: 8, maxLength: 8 });
     const pauses = fc.array(fc.nat(6), { minLength: 1, maxLength: 10 });

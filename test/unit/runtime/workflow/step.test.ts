@@ -21,8 +21,8 @@ function messagesOf(errors: ReadonlyMap<string, unknown>): string[] {
   return [...errors.values()].map((error) => (error as Error).message);
 }
 
-suite("the time of a step", (test) => {
-  test("a step that takes too long fails with what it waited for, and the others go on", async () => {
+suite("step timeout", (test) => {
+  test("fails a step with what it waited for, and continues with the others", async () => {
     const { open, passed } = gate<object>();
     let signal: AbortSignal | undefined;
     const slow = {
@@ -49,7 +49,7 @@ suite("the time of a step", (test) => {
     assert.equal(cluster.writes, ["other"], "what comes too late is not written");
   });
 
-  test("a step that is over in time leaves no timer, and none begins while it waits for a place", async () => {
+  test("leaves no timer after a step and starts none while a step waits for a slot", async () => {
     const { open, passed } = gate<object>();
     const first = { name: "first", desired: () => passed };
     const cluster = new FakeCluster();
@@ -63,7 +63,7 @@ suite("the time of a step", (test) => {
     assert.is(cluster.clock.nextDueAt, undefined);
   });
 
-  test("a step that hangs gives its place to others when its time is over", async () => {
+  test("frees the slot of a hanging step", async () => {
     const hanging = { name: "hanging", timeoutMs: 10, desired: () => new Promise(() => {}) };
     const cluster = new FakeCluster();
     const { reconcile } = createWorkflow([hanging, { name: "other" }], cluster, { maxConcurrency: 1 });
@@ -76,7 +76,7 @@ suite("the time of a step", (test) => {
     assert.equal([...result.errors.keys()], ["hanging"]);
   });
 
-  test("the signal of a step is aborted with that of the reconcile, and the run rejects with its reason", async () => {
+  test("aborts a step with the signal of the reconcile, and rejects the run with its reason", async () => {
     const controller = new AbortController();
     let signal: AbortSignal | undefined;
     const waiting = {
@@ -99,7 +99,7 @@ suite("the time of a step", (test) => {
     assert.is(cluster.clock.nextDueAt, undefined);
   });
 
-  test("each item of a bulk dependent has the time for itself", async () => {
+  test("applies to each item of a bulk dependent separately", async () => {
     const { open, passed } = gate<boolean>();
     const readyPostcondition = ({ item }: { item?: string }) => (item === "slow" ? passed : true);
     const { cluster, reconcile } = createWorkflow([
@@ -116,7 +116,7 @@ suite("the time of a step", (test) => {
   });
 });
 
-suite("the retries of a step", (test) => {
+suite("step retries", (test) => {
   /** A dependent whose `desired` fails as often as there are errors. */
   function failing(errors: readonly unknown[], rest: Partial<FakeDependent> = {}) {
     const left = [...errors];
@@ -141,7 +141,7 @@ suite("the retries of a step", (test) => {
     return { ...workflow, result: await result };
   }
 
-  test("a step that fails is tried again after growing waits, within one run", async () => {
+  test("repeat a failing step with growing intervals within one run", async () => {
     const retry = { maxRetries: 3, maxIntervalMs: 2_000 };
     const { dependent, calls } = failing([new Error("1"), new Error("2"), new Error("3")], { retry });
     const { result } = await run([dependent], [1_000, 1_500, 2_000]);
@@ -149,7 +149,7 @@ suite("the retries of a step", (test) => {
     assert.ok(result.isReady);
   });
 
-  test("the last attempt's error is that of the dependent", async () => {
+  test("report the error of the last attempt", async () => {
     const { dependent } = failing([new Error("1"), new Error("2")], {
       retry: { maxRetries: 1, initialIntervalMs: 5 },
     });
@@ -158,14 +158,14 @@ suite("the retries of a step", (test) => {
   });
 
   for (const error of [new TerminalError("never"), new RetryAfterError("later", 60_000)])
-    test(`a ${error.name} is not tried again within a run`, async () => {
+    test(`do not repeat a step after a ${error.name}`, async () => {
       const { dependent, calls } = failing([error], { retry: { maxRetries: 2 } });
       const { result } = await run([dependent], []);
       assert.is(calls.desired, 1);
       assert.is((result.errors.get("a") as Error).cause, error);
     });
 
-  test("what succeeded is not done again", async () => {
+  test("do not repeat what succeeded", async () => {
     const calls: string[] = [];
     const counted =
       <Result>(name: string, result: Result) =>
@@ -189,7 +189,7 @@ suite("the retries of a step", (test) => {
     assert.equal(workflow.cluster.writes, ["a", "a"]);
   });
 
-  test("a step that waits for its next attempt takes no place from others", async () => {
+  test("free the slot while a step waits for its next attempt", async () => {
     const { dependent } = failing([new Error("1")], { retry: { maxRetries: 1 } });
     const cluster = new FakeCluster();
     const workflow = createWorkflow([dependent, { name: "b" }], cluster, { maxConcurrency: 1 });
@@ -200,7 +200,7 @@ suite("the retries of a step", (test) => {
     assert.ok((await result).isReady);
   });
 
-  test("the time of a step includes its retries", async () => {
+  test("are limited by the timeout of the step", async () => {
     const { dependent } = failing([new Error("1"), new Error("2")], { retry: { maxRetries: 8 }, timeoutMs: 1_200 });
     const workflow = createWorkflow([dependent]);
     const result = workflow.reconcile();
@@ -211,7 +211,7 @@ suite("the retries of a step", (test) => {
     assert.match(messagesOf((await result).errors)[0]!, "it took longer than the 1200 ms that it may take");
   });
 
-  test("numbers that cannot work are refused with the name of the dependent", () => {
+  test("are rejected with invalid numbers, as are timeouts and maxConcurrency", () => {
     const wrong: [Partial<FakeDependent>, string][] = [
       [{ timeoutMs: 0 }, 'dependent "a" has 0 for timeoutMs; it needs 1 or more'],
       [{ timeoutMs: NaN }, "has NaN for timeoutMs"],
@@ -225,8 +225,8 @@ suite("the retries of a step", (test) => {
   });
 });
 
-suite("the slots of steps", (test) => {
-  test("all runs of a workflow share its slots", async () => {
+suite("step slots", (test) => {
+  test("are shared by all runs of a workflow", async () => {
     const names = [...Array(30).keys()].map((index) => `n${index}`);
     const cluster = new FakeCluster();
     cluster.pauses = [3, 1, 4];
@@ -239,7 +239,7 @@ suite("the slots of steps", (test) => {
     assert.is(cluster.mostAtOnce, 7);
   });
 
-  test("a fan-out of 100 is written 50 at once, unless the workflow says otherwise", async () => {
+  test("limit a fan-out of 100 to 50 concurrent writes by default", async () => {
     for (const [maxConcurrency, wanted] of [
       [undefined, 50],
       [1000, 100],
@@ -258,7 +258,7 @@ suite("the slots of steps", (test) => {
     }
   });
 
-  test("a chain of ten and a grid of ten by ten converge in one run, with one write each", async () => {
+  test("let a chain of 10 and a grid of 10×10 converge in one run, with one write per dependent", async () => {
     const chain = [...Array(10).keys()].map((index) => ({
       name: `c${index}`,
       dependsOn: index === 0 ? [] : [`c${index - 1}`],

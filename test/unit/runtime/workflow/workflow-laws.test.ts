@@ -233,9 +233,9 @@ async function cleanUp(stage: Stage, { pauses }: Round): Promise<void> {
   assert.equal(stage.cluster.ids, []);
 }
 
-suite("laws of workflows", (test) => {
+suite("workflow invariants", (test) => {
   test(
-    "whatever happens, order and limits are kept, and the end is that of a model",
+    "keep order and limits in any sequence of runs, and converge to the model",
     async () => {
       const property = fc.asyncProperty(plays, async (each) => {
         const stage = new Stage(each);

@@ -35,9 +35,9 @@ function createMatcher(part: WritePart) {
   return { cache, watched, matcher, application, applicationOf, stored, matches };
 }
 
-suite("apply matcher", (test) => {
+suite("ApplyMatcher", (test) => {
   for (const part of ["object", "status"] as const) {
-    test(`${part}: what the server made of what was sent last is known again, also after changes of others`, () => {
+    test(`${part}: matches the learned server-side mutation, also after foreign changes`, () => {
       const { matcher, application, stored, matches } = createMatcher(part);
       const answer = stored("1");
       assert.not(matches(answer));
@@ -47,7 +47,7 @@ suite("apply matcher", (test) => {
       assert.not(matches(stored("3", "other")));
     });
 
-    test(`${part}: it is learnt of what was sent alone, and forgotten when the server stores what is sent`, () => {
+    test(`${part}: learns a mutation for the applied content only, and forgets it if the content is stored as applied`, () => {
       const { matcher, application, applicationOf, stored, matches } = createMatcher(part);
       matcher.learn(application, stored("1"));
       assert.not(matcher.matches(applicationOf({ text: "other" }), stored("1")));
@@ -55,7 +55,7 @@ suite("apply matcher", (test) => {
       assert.not(matches(stored("3")));
     });
 
-    test(`${part}: what was learnt of an object goes with it`, () => {
+    test(`${part}: forgets the learned mutation when the object is deleted`, () => {
       const { watched, matcher, application, stored, matches } = createMatcher(part);
       const answer = stored("1");
       watched.observe(answer);
@@ -66,7 +66,7 @@ suite("apply matcher", (test) => {
     });
   }
 
-  test("what is desired is compared as the JSON that it becomes, at every depth", () => {
+  test("compares the desired object by its JSON at every depth", () => {
     const { matcher, applicationOf, stored } = createMatcher("object");
     const kept = new (class {
       readonly text = "TEXT";
@@ -85,7 +85,7 @@ suite("apply matcher", (test) => {
     );
   });
 
-  test("a date does not match an empty object that it takes the place of", () => {
+  test("does not match a Date with an empty object or a missing field", () => {
     const { cache, matcher, applicationOf, stored } = createMatcher("object");
     const loose: ResourceDefinition = { ...definition, schema: { type: "object", properties: { spec: {} } } };
     const target = { definition: loose, cache };
@@ -97,7 +97,7 @@ suite("apply matcher", (test) => {
     assert.not(matcher.matches(applicationOf({ text: new Date(0) }), dropped), "nor nothing");
   });
 
-  test("in a kind without a schema, values alone tell that somebody changed what was sent", () => {
+  test("logs changed values of a kind without a schema, but no added fields", () => {
     const { cache, matcher, applicationOf, stored } = createMatcher("object");
     const target = { definition: { ...definition, schema: {} }, cache };
     const told: object[] = [];
@@ -119,7 +119,7 @@ suite("apply matcher", (test) => {
     assert.equal(told, [{ dependent: undefined, paths: ["spec.text.name"] }]);
   });
 
-  test("what is learnt of the object and of its status is kept apart", () => {
+  test("learns mutations of the object and its status separately", () => {
     const { cache, matcher, application, stored, matches } = createMatcher("object");
     const answer = stored("1");
     matcher.learn(application, answer);

@@ -64,8 +64,8 @@ const stored = (
   ...fields,
 });
 
-suite("writer", (test) => {
-  test("what the server stores otherwise is applied once, until it or what is desired changes", async () => {
+suite("Writer", (test) => {
+  test("applies an object with a server-side mutation once, until the live or desired object changes", async () => {
     const fields = { fieldManager: "us", subresource: "", apiVersion: "v1", fieldsV1: '{"f:data":{"f:text":{}}}' };
     const owned = [fields];
     const { writer, cache, applied } = createWriter(() => stored("2", { data: { text: "NORMAL" } }, { owned }));
@@ -85,7 +85,7 @@ suite("writer", (test) => {
     assert.is((await apply("other", foreign)).kind, "updated");
   });
 
-  test("a status that the server stores otherwise is applied once, too", async () => {
+  test("applies a status with a server-side mutation once", async () => {
     const fields = { apiVersion: "example.com/v1", fieldsV1: '{"f:status":{"f:at":{}}}' };
     const owned = [{ fieldManager: "us", subresource: "status", ...fields }];
     const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { owned });
@@ -104,7 +104,7 @@ suite("writer", (test) => {
 
   const ways = ["server-side apply", "PUT", "a status"] as const;
   for (const way of ways)
-    test(`what is stored otherwise is told once, and sent again after ten minutes, by ${way}`, async () => {
+    test(`warns once about a server-side mutation and reapplies after 10 minutes: ${way}`, async () => {
       const [part, subresource] = way === "a status" ? (["status", "status"] as const) : (["data", ""] as const);
       const fieldsV1 = JSON.stringify({ [`f:${part}`]: { "f:at": {} } });
       const owned = [
@@ -161,7 +161,7 @@ suite("writer", (test) => {
       assert.is(warnings.length, 1, warnings.join("\n"));
     });
 
-  test("the uid goes with a status, so that nothing is made anew", async () => {
+  test("includes the uid in a status apply of a kind without the status subresource", async () => {
     const { sender, cache, applied } = createWriter(() => stored("2", {}, {}));
     const operations = new KindOperations<Page>(
       { definition: { ...page, hasStatusSubresource: false }, cache },
@@ -171,7 +171,7 @@ suite("writer", (test) => {
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
   });
 
-  test("changes of others are told after a failed write, too", async () => {
+  test("emits foreign changes after a failed write", async () => {
     const { writer, cache, watched } = createWriter(() => {
       watched.observe(stored("5", { data: { text: "theirs" } }, {}));
       throw new ApiError(500, { message: "no" });

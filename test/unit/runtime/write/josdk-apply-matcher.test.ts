@@ -95,15 +95,15 @@ const configMap = (data: JsonObject, metadata: JsonObject = {}): JsonResource =>
 });
 const secret = (data: JsonObject): JsonResource => ({ ...configMap(data), kind: "Secret" });
 
-suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
-  test("1: a field that is not owned is not as desired, whatever live has there", () => {
+suite("ApplyMatcher (SSABasedGenericKubernetesResourceMatcherTest)", (test) => {
+  test("does not match a field that is not owned, regardless of its live value [1]", () => {
     const desired = workload("StatefulSet", [nginx({ image: "nginx:2" })]);
     const fields = workloadFields([{ name: "nginx" }]);
     assert.not(matches(desired, stored(workload("StatefulSet", [nginx()]), fields)));
     assert.not(matches(desired, stored(desired, fields)), "even if the value is the same: an apply takes it over");
   });
 
-  test("2: what was not applied by this manager does not match", () => {
+  test("does not match an object that another field manager applied [2]", () => {
     const live = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } });
     assert.ok(matches(configMap({ a: "1" }), live));
     assert.not(matches(configMap({ a: "1" }), { object: live.object }));
@@ -111,43 +111,43 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(configMap({ a: "1" }), { object: live.object, owned: others }));
   });
 
-  test("what was applied in another version of the kind is applied once in this one [JOSDK 5.6, detectApiVersionChange]", () => {
+  test("does not match an object applied in another apiVersion (detectApiVersionChange) [JOSDK 5.6]", () => {
     const live = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } });
     const before = live.owned!.map((owned) => ({ ...owned, apiVersion: "v1beta1" }));
     assert.not(matches(configMap({ a: "1" }), { object: live.object, owned: before }));
     assert.ok(matches(configMap({ a: "1" }), live));
   });
 
-  test("3: of two entries of one manager the one of the object counts, and that of the status has its own", () => {
+  test("uses the managed fields of the object, not those of the status [3]", () => {
     const [owned] = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } }).owned!;
     const entry = { object: configMap({ a: "1" }), owned: [{ ...owned!, subresource: "status" }, owned!] };
     assert.equal(ownedBy(entry, FIELD_MANAGER), owned);
     assert.ok(matches(configMap({ a: "1" }), entry));
   });
 
-  test("4, 5: a secret is compared by its data, and no value of it is told", () => {
+  test("compares a Secret by its data without leaking values [4, 5]", () => {
     const live = stored(secret({ password: "czNjcmV0" }), { "f:data": { "f:password": {} } });
     assert.ok(matches(secret({ password: "czNjcmV0" }), live));
     const found = differencesOf(secret({ password: "b3RoZXI=" }), live);
     assert.equal(found, [{ path: "data.password", reason: "differs" }]);
   });
 
-  test("6: what others added does not count", () => {
+  test("ignores fields that other managers added [6]", () => {
     const live = stored(configMap({ a: "1", theirs: "x" }, { labels: { theirs: "x" } }), { "f:data": { "f:a": {} } });
     assert.ok(matches(configMap({ a: "1" }), live));
   });
 
-  test("7: an item of a list that is owned and not there does not match", () => {
+  test("does not match if an owned list item is missing [7]", () => {
     const { desired, live } = pair([nginx(), nginx({ name: "side" })], [nginx()]);
     assert.equal(differencesOf(desired, live), [{ path: "spec.template.spec.containers[1]", reason: "is missing" }]);
   });
 
-  test("8: an item that is there twice is compared, not an error", () => {
+  test("compares a duplicate list item without an error [8]", () => {
     const { desired, live } = pair([nginx()], [nginx(), nginx({ image: "other" })]);
     assert.not(matches(desired, live));
   });
 
-  test("9: an item that is owned without its fields is owned as a whole", () => {
+  test("compares a list item that is owned as a whole completely [9]", () => {
     const reference = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "1-2", controller: true };
     const fields = { "f:metadata": { "f:ownerReferences": { 'k:{"uid":"1-2"}': {} } }, "f:data": { "f:a": {} } };
     const live = stored(configMap({ a: "1" }, { ownerReferences: [reference] }), fields);
@@ -156,7 +156,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(configMap({ a: "1" }, { ownerReferences: [{ ...reference, uid: "3-4" }] }), live));
   });
 
-  test("10: a list that is owned as a whole is compared as a whole", () => {
+  test("compares an atomic list as a whole [10]", () => {
     const role = (verbs: string[]): JsonResource => ({
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "Role",
@@ -169,20 +169,20 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(role(["list", "get"]), live));
   });
 
-  test("11: several containers match, in their order, also with one of others between them", () => {
+  test("matches containers in their order, also with a foreign one in between [11]", () => {
     const containers = [nginx(), nginx({ name: "side" })];
     const { desired, live } = pair(containers, [nginx(), { name: "theirs" }, nginx({ name: "side" })]);
     assert.ok(matches(desired, live));
     assert.not(matches(workload("Deployment", [...containers].reverse()), live));
   });
 
-  test("12, 13: another value does not match, whoever changed it", () => {
+  test("does not match a different value, regardless of who changed it [12, 13]", () => {
     const { desired, live } = pair([nginx()]);
     assert.not(matches(workload("Deployment", [nginx({ image: "nginx:2" })]), live));
     assert.not(matches(desired, pair([nginx()], [nginx({ image: "nginx:2" })]).live));
   });
 
-  test("14: a label that is desired and not there does not match", () => {
+  test("does not match a missing desired label [14]", () => {
     const live = stored(configMap({ a: "1" }, { labels: { a: "x" } }), {
       "f:data": { "f:a": {} },
       "f:metadata": { "f:labels": { "f:a": {} } },
@@ -191,7 +191,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(configMap({ a: "1" }, { labels: { a: "x", b: "y" } }), live));
   });
 
-  test("15: finalizers are told apart by their value, and those of others do not count", () => {
+  test("compares finalizers by value and ignores foreign ones [15]", () => {
     const fields = { "f:metadata": { "f:finalizers": { 'v:"a/b"': {} } }, "f:data": { "f:a": {} } };
     const live = stored(configMap({ a: "1" }, { finalizers: ["x/y", "a/b"] }), fields);
     assert.ok(matches(configMap({ a: "1" }, { finalizers: ["a/b"] }), live));
@@ -212,13 +212,13 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     workload("StatefulSet", [nginx()], { volumeClaimTemplates });
   const liveClaims = stored(withClaims(filled), workloadFields([nginx()], { "f:volumeClaimTemplates": ALL }));
 
-  test("16, 17, 18: a volume claim template matches without what the server fills in, and with it", () => {
+  test("matches a volumeClaimTemplate with and without server defaults [16, 17, 18]", () => {
     assert.ok(matches(withClaims(claim()), liveClaims));
     assert.ok(matches(withClaims(claim({ status: { phase: "Pending" } })), liveClaims));
     assert.ok(matches(withClaims(claim({}, { volumeMode: "Filesystem" })), liveClaims));
   });
 
-  test("19, 20, 21, 22: one that is added, or has another size, status or volume mode, does not match", () => {
+  test("does not match an additional volumeClaimTemplate, or another size, status or volumeMode [19, 20, 21, 22]", () => {
     assert.not(matches(withClaims(claim(), claim({ metadata: { name: "more" } })), liveClaims));
     assert.not(matches(withClaims(claim({}, { resources: { requests: { storage: "2Gi" } } })), liveClaims));
     assert.not(matches(withClaims(claim({ status: { phase: "Bound" } })), liveClaims));
@@ -230,7 +230,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     ["27, 28", "ReplicaSet"],
     ["30, 31", "DaemonSet"],
   ] as const)
-    test(`${number}: the same amounts in other words match in a ${kind}, other amounts do not`, () => {
+    test(`matches equal quantities in another notation in a ${kind}, but no other quantities [${number}]`, () => {
       const live = pair([withAmounts("2", "1Gi")], [withAmounts("2", "1Gi")], kind).live;
       assert.ok(matches(workload(kind, [withAmounts("2000m", "1024Mi")]), live));
       assert.not(matches(workload(kind, [withAmounts("2001m", "1024Mi")]), live));
@@ -242,7 +242,7 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     ["29", "DaemonSet", "ReplicaSet"],
     ["32", "ReplicaSet", "DaemonSet"],
   ] as const)
-    test(`${number}: what is live is of the kind that is desired: a ${one} is never looked for among ${other}s`, () => {
+    test(`reports that a ${one} does not exist if a cache of ${other}s has no live object [${number}]`, () => {
       const watched = builtinDefinition("apps/v1", other);
       const cache = new ResourceView(watched);
       cache.attach(new ResourceCache());
@@ -253,14 +253,14 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
       assert.equal(found, [{ path: "", reason: "does not exist" }]);
     });
 
-  test("34: managed fields that cannot be read are an error that names what is wrong with them", () => {
+  test("throws an error for an unknown path element in managed fields [34]", () => {
     assert.throws(
       () => parseOwnedFields('{"f:spec":{"x:replicas":{}}}'),
       /unknown path element "x:replicas" in managed fields/,
     );
   });
 
-  test("35, 36: the order of the fields of an object does not count, that of a list does", () => {
+  test("ignores the order of fields, but not of list items [35, 36]", () => {
     const live = stored(configMap({ a: "1", b: "2" }), { "f:data": { "f:b": {}, "f:a": {} } });
     assert.ok(matches(configMap({ b: "2", a: "1" }), live));
     const args = pair([nginx({ args: ["a", "b"] })]).live;
@@ -269,13 +269,13 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
   });
 });
 
-suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
+suite("ApplyMatcher on pod templates (PodTemplateSpecSanitizerTest)", (test) => {
   const same = (desired: JsonObject[], live: JsonObject[]) => {
     const given = pair(desired, live);
     return matches(given.desired, given.live);
   };
 
-  test("1, 2: a template, or its spec, that is not there does not match", () => {
+  test("does not match a missing template or template spec [1, 2]", () => {
     const { desired, live } = pair([nginx()]);
     for (const template of [undefined, null, {}, { metadata: { labels: { app: "a" } } }]) {
       const object = structuredClone(live.object);
@@ -286,29 +286,29 @@ suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
     }
   });
 
-  test("3, 4: another number of containers, or another name, does not match", () => {
+  test("does not match another number of containers or another name, but ignores injected ones [3, 4]", () => {
     assert.not(same([nginx(), nginx({ name: "b" })], [nginx()]));
     assert.not(same([nginx()], [nginx({ name: "b" })]));
     assert.ok(same([nginx()], [nginx(), nginx({ name: "injected" })]), "one that others added does not count");
   });
 
-  test("5, 6: resources that are not there do not match, nor do other names of resources", () => {
+  test("does not match missing resources or resource names, but ignores added ones [5, 6]", () => {
     assert.not(same([withAmounts("1")], [nginx()]));
     assert.ok(same([nginx()], [withAmounts("1")]), "those that others added do not count");
     assert.not(same([withAmounts("1")], [nginx({ resources: { requests: { cpu: "1" } } })]));
   });
 
-  test("7: the same amount in the same words matches", () => {
+  test("matches equal quantities [7]", () => {
     assert.ok(same([withAmounts("2", "4Gi")], [withAmounts("2", "4Gi")]));
   });
 
-  test("8: other amounts do not match", () => {
+  test("does not match other quantities [8]", () => {
     assert.not(same([withAmounts("2", "4Gi")], [withAmounts("4", "4Gi")]));
     const storage = { "ephemeral-storage": "4Gi" };
     assert.not(same([withAmounts("2", "4Gi", storage)], [withAmounts("2", "4Gi", { "ephemeral-storage": "2Gi" })]));
   });
 
-  test("14: the same amounts in other words match", () => {
+  test("matches equal quantities in another notation [14]", () => {
     assert.ok(same([withAmounts("2000m", "4096Mi")], [withAmounts("2", "4Gi")]));
     const [mega, giga] = [{ "ephemeral-storage": "4096Mi" }, { "ephemeral-storage": "4Gi" }];
     assert.ok(same([withAmounts("2000m", "4096Mi", mega)], [withAmounts("2", "4Gi", giga)]));
@@ -316,22 +316,22 @@ suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
 
   const env = (...values: JsonObject[]) => nginx({ env: values });
 
-  test("12, 15: an empty value of an environment variable matches none, and an empty one", () => {
+  test("matches an empty environment variable with a missing and an empty value [12, 15]", () => {
     assert.ok(same([env({ name: "A", value: "" })], [env({ name: "A" })]));
     assert.ok(same([env({ name: "A", value: "" })], [env({ name: "A", value: "" })]));
   });
 
-  test("10, 11, 13: another value, or another name, of an environment variable does not match", () => {
+  test("does not match another value or name of an environment variable [10, 11, 13]", () => {
     assert.not(same([env({ name: "A", value: "x" })], [env({ name: "A" })]));
     assert.not(same([env({ name: "A", value: "" })], [env({ name: "A", value: "x" })]));
     assert.not(same([env({ name: "A", value: "x" })], [env({ name: "B", value: "x" })]));
   });
 
-  test("9: an environment that is empty matches none", () => {
+  test("matches an empty env with a missing one [9]", () => {
     assert.ok(same([nginx({ env: [] })], [nginx()]));
   });
 
-  test("init containers are compared as containers are", () => {
+  test("compares init containers as containers", () => {
     const desired = workload("Deployment", [nginx()]);
     const withInit = (cpu: string): JsonResource => {
       const object = structuredClone(desired);

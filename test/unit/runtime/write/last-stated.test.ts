@@ -33,8 +33,8 @@ function withAdditions(live: JsonValue, added: JsonValue): JsonValue {
   return { ...added, ...(Object.fromEntries(members) as JsonObject) };
 }
 
-suite("the annotation of a PUT", (test) => {
-  test("differs if the generic matcher accepts an object that is made from another desired one", () => {
+suite("annotation of a PUT", (test) => {
+  test("changes whenever the generic matcher alone would accept another desired object", () => {
     let pairs = 0;
     fc.assert(
       fc.property(content, content, content, fc.boolean(), (before, next, added, isNear) => {
@@ -60,7 +60,7 @@ suite("the annotation of a PUT", (test) => {
     return Object.fromEntries(members) as JsonObject;
   }
 
-  test("is the same in whatever order members stand, and whatever a value outside of a list is", () => {
+  test("ignores the order of fields and values outside of lists", () => {
     assert.is(statementOf({ a: 1, b: { c: "x", d: 2 } }), statementOf({ b: { d: 3, c: "y" }, a: "z" }));
     assert.is(statementOf({ a: [{ b: 1, c: 2 }] }), statementOf({ a: [{ c: 2, b: 1 }] }));
     assert.not.equal(statementOf({ a: [1] }), statementOf({ a: [2] }));

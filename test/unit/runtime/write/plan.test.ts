@@ -9,8 +9,8 @@ const definition = customDefinition(widgetCrd);
 const target = { definition, cache: new ResourceView(definition) };
 const lock = { op: "replace", path: "/metadata/resourceVersion", value: "7" };
 
-suite("plans", (test) => {
-  test("a patch of a list that holds null, at any depth, tests the version in place of the list", () => {
+suite("jsonPatchOf", (test) => {
+  test("tests resourceVersion instead of a list that contains null at any depth", () => {
     for (const list of [[null, 1], [1, null], [{ b: [null] }], [[null]]]) {
       const change = { op: "replace", path: "/status/list", value: [2] } as const;
       const before = { ...given, status: { list } };
@@ -19,7 +19,7 @@ suite("plans", (test) => {
     }
   });
 
-  test("a patch of any other list tests that list, and locks nothing", () => {
+  test("tests any other list and not resourceVersion", () => {
     for (const list of [[1], ["null", ",null"], [{ a: null }], [[]]]) {
       const before = { ...given, status: { list } };
       const plan = jsonPatchOf(target, before, () => ({ ...before, status: { list: [2] } }), "status");

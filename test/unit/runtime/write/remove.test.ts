@@ -23,8 +23,8 @@ function objectOf(metadata: JsonObject, content: JsonObject = {}): JsonResource 
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", uid: "u", ...metadata }, ...content };
 }
 
-suite("untying", (test) => {
-  test("takes away the link and nothing else, whatever stands beside it", () => {
+suite("release of an object", (test) => {
+  test("removes the link and keeps all other metadata", () => {
     const object = objectOf({
       labels: { theirs: "x", "gen-operator.dev/controller": "page" },
       annotations: { theirs: "x", ...link },
@@ -38,7 +38,7 @@ suite("untying", (test) => {
     );
   });
 
-  test("does not fit an object that somebody changed there meanwhile", () => {
+  test("fails if the link was changed concurrently", () => {
     const tied = { annotations: link, ownerReferences: [owner("1"), owner("2")] };
     const object = objectOf(tied);
     const operations = untyingOperations(object, "1");
@@ -56,12 +56,12 @@ suite("untying", (test) => {
     }
   });
 
-  test("has nothing to do where nothing ties", () => {
+  test("returns no operations for an object without a link", () => {
     assert.equal(untyingOperations(objectOf({ annotations: { theirs: "x" }, ownerReferences: [owner("2")] }), "1"), []);
   });
 });
 
-suite("what a PUT sends", (test) => {
+suite("PUT body", (test) => {
   const live = objectOf(
     {
       resourceVersion: "7",
@@ -72,7 +72,7 @@ suite("what a PUT sends", (test) => {
     { data: { old: "x" }, immutable: true, status: { at: "x" } },
   );
 
-  test("is the metadata of live with what is desired, and every other field as desired", () => {
+  test("merges the live metadata with the desired one, and has all other fields as desired", () => {
     const desired = {
       metadata: { name: "a", labels: { both: "new" }, finalizers: ["a", "b"], ownerReferences: [owner("2", true)] },
       data: { new: "x" },
@@ -90,7 +90,7 @@ suite("what a PUT sends", (test) => {
     });
   });
 
-  test("has the new owner in place of a deleted one of its name", () => {
+  test("replaces the owner reference of a deleted owner of the same name", () => {
     const before = { ...owner("0", true), name: "one" };
     const after = { ...owner("1", true), name: "one" };
     const others = [owner("2"), { ...before, uid: "3", apiVersion: "other.example.com/v1", controller: false }];
@@ -103,7 +103,7 @@ suite("what a PUT sends", (test) => {
     assert.equal(metadata.ownerReferences, [...others, after]);
   });
 
-  test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
+  test("keeps a status without a subresource, and all content if only metadata is desired", () => {
     const status = { at: "x" };
     const desired: ObjectBody & { data: object } = { metadata: { name: "a" }, data: {} };
     const ofStatus = replacementOf(live, desired, { hasStatusSubresource: false });
@@ -117,27 +117,37 @@ suite("adoption", (test) => {
   const desired = { name: "a", namespace: "home", ownerReferences: [owner("1", true)] };
   const refused: [title: string, metadata: JsonObject, policy: "adopt" | "refuse", message: RegExp][] = [
     [
-      "nothing without the policy",
+      "an object without existing: adopt",
       {},
       "refuse",
       /already exists and is not owned by this primary; .* set existing: adopt/,
     ],
     [
-      "nothing that is being deleted, which ends by itself",
+      "an object that is being deleted without existing: adopt",
       { deletionTimestamp: "x" },
       "refuse",
       /it is being deleted: wait for that/,
     ],
-    ["what another controller owns", { ownerReferences: [owner("2", true)] }, "adopt", /it is owned by X "2"/],
-    ["what another primary has", { annotations: link }, "adopt", /it is owned by Page.example.com "home\/one"/],
-    ["what is being deleted", { deletionTimestamp: "x" }, "adopt", /cannot be adopted: it is being deleted/],
+    [
+      "an object that another controller owns",
+      { ownerReferences: [owner("2", true)] },
+      "adopt",
+      /it is owned by X "2"/,
+    ],
+    ["an object of another primary", { annotations: link }, "adopt", /it is owned by Page.example.com "home\/one"/],
+    [
+      "an object that is being deleted with existing: adopt",
+      { deletionTimestamp: "x" },
+      "adopt",
+      /cannot be adopted: it is being deleted/,
+    ],
   ];
   for (const [title, metadata, policy, message] of refused)
-    test(`does not take ${title}`, () => {
+    test(`rejects ${title}`, () => {
       assert.throws(() => checkAdoption(desired, objectOf(metadata), policy), message);
     });
 
-  test("looks again at what is being deleted, of which nobody would tell, without using up an attempt", () => {
+  test("retries after 10 s without counting an attempt if the object is being deleted", () => {
     const live = objectOf({ deletionTimestamp: "x" });
     for (const policy of ["adopt", "refuse"] as const)
       try {
@@ -149,7 +159,7 @@ suite("adoption", (test) => {
       }
   });
 
-  test("takes what is free, or owned by somebody who does not control it", () => {
+  test("accepts an object without owner, or with an owner that is not its controller", () => {
     for (const metadata of [{}, { ownerReferences: [owner("2")] }, { ownerReferences: [owner("1", true)] }])
       assert.is(checkAdoption(desired, objectOf(metadata), "adopt"), undefined);
   });

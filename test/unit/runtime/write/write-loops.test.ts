@@ -5,7 +5,7 @@ import { createView } from "../../../support/runtime/resource-view.js";
 import { pageCrd } from "../../../integration/runtime/page.js";
 import { assert, suite } from "../../../support/suite.js";
 
-suite("writes that are told apart", (test) => {
+suite("observedOf", (test) => {
   const { definition: withSubresource } = classOf(customDefinition(pageCrd));
   const { view: cache } = createView();
   const pageOf = (generation: number) => ({
@@ -22,7 +22,7 @@ suite("writes that are told apart", (test) => {
     return observedOf({ ...write, before: { object: primary }, cause }, "content", `${generation}`);
   };
 
-  test("a status follows from the generation of its primary, but for one whose write makes the next generation", () => {
+  test("uses the generation as input of a status write, unless that write increments it", () => {
     for (const followsEvent of [false, true]) {
       assert.is.not(observed(true, 1, followsEvent).input, observed(true, 2, followsEvent).input);
       assert.is(observed(false, 1, followsEvent).input, observed(false, 2, followsEvent).input);

@@ -223,41 +223,41 @@ function add(title: string, one: Partial<Case>): void {
   scenarios.push({ seed: scenarios.length + 1, title, case: { ...none, commands: [], ...one } });
 }
 const readsSecret = { secret: "garbageCollected", external: "secret" } as const;
-add("deletes an external resource with the Secret that went before", {
+add("deletes an external resource with a Secret that was deleted before", {
   ...readsSecret,
   commands: ["the service is down", "delete page", "delete secret", "the service is up"],
 });
-add("deletes an external resource with the Secret that a foreground deletion takes away", {
+add("deletes an external resource with a Secret that foreground deletion has deleted", {
   ...readsSecret,
   commands: ["the service is down", "delete page in the foreground", "the Secret goes", "the service is up"],
 });
-add("deletes an external resource with the Secret that went with the namespace", {
+add("deletes an external resource with a Secret that was deleted with the namespace", {
   ...readsSecret,
   commands: ["the service is down", "delete namespace", "the Secret goes", "the service is up"],
 });
-add("deletes an external resource with a Secret that was held, after a restart", {
+add("deletes an external resource with a Secret held by heldForCleanup after a restart", {
   ...{ ...readsSecret, isHeld: true },
   commands: ["stop the operator", "delete page", "delete secret", "start the operator"],
 });
-add("recreates a held Secret that is deleted while its page lives", {
+add("recreates a Secret with heldForCleanup that is deleted while its primary exists", {
   ...{ ...readsSecret, isHeld: true },
   commands: ["delete secret", "delete page"],
 });
-add("deletes an external resource with the referenced object that went before", {
+add("deletes an external resource with a referenced object that was deleted before", {
   external: "input",
   commands: ["the service is down", "delete page", "delete input", "the service is up"],
 });
-add("lets a page go whose external resource another client deleted before a restart", {
+add("removes the finalizer if another client deleted the external resource before a restart", {
   external: "nothing",
   commands: ["stop the operator", "another client deletes the resources", "delete page", "start the operator"],
 });
-add("deletes all resources that belong to the page", {
+add("deletes all external resources of the primary", {
   external: "nothing",
   commands: ["a second resource appears", "delete page"],
 });
 for (const condition of ["activationCondition", "reconcilePrecondition", "deletePostcondition"] as const)
   for (const child of ["home", "elsewhere"] as const) {
-    add(`deletes an ordered object although the input of its ${condition} is gone (${child})`, {
+    add(`deletes an ordered object although the input of its ${condition} was deleted (${child})`, {
       ...{ child, condition },
       commands: ["delete input", "delete page"],
     });
@@ -271,41 +271,41 @@ add("deletes an ordered object although its activationCondition became false bef
   ...{ child: "elsewhere", condition: "activationCondition" },
   commands: ["input turns false", "stop the operator", "delete page", "start the operator"],
 });
-add("deletes an ordered object of an activationCondition without its input after a restart", {
+add("deletes an ordered object although the input of its activationCondition was deleted before a restart", {
   ...{ child: "elsewhere", condition: "activationCondition" },
   commands: ["stop the operator", "delete page", "delete input", "start the operator"],
 });
-add("deletes everything with the namespace", {
+add("deletes all objects and resources with the namespace", {
   ...{ secret: "ordered", child: "elsewhere", condition: "activationCondition", external: "secret" },
   commands: ["the service is down", "delete namespace", "the Secret goes", "the service is up"],
 });
-add("deletes an ordered object of a deletePostcondition without its input after a restart", {
+add("deletes an ordered object although the input of its deletePostcondition was deleted before a restart", {
   ...{ child: "elsewhere", condition: "deletePostcondition" },
   commands: ["stop the operator", "delete page", "delete input", "start the operator"],
 });
 for (const child of ["home", "elsewhere"] as const) {
-  add(`deletes an ordered object without its label, whose desired() reads an input that is gone (${child})`, {
+  add(`deletes an unlabelled ordered object although the input of desired() was deleted before a restart (${child})`, {
     ...{ child, isComputed: true },
     commands: ["stop the operator", "labels are removed", "delete input", "delete page", "start the operator"],
   });
-  add(`deletes an ordered object that lost its label after the input of desired() was gone (${child})`, {
+  add(`deletes an ordered object that lost its label after the input of desired() was deleted (${child})`, {
     ...{ child, isComputed: true },
     commands: ["delete input", "labels are removed", "delete page"],
   });
-  add(`deletes an item that lost its label and is not stated any more (${child})`, {
+  add(`deletes an unlabelled item that desired() no longer returns (${child})`, {
     ...{ child, isItem: true },
     commands: ["stop the operator", "labels are removed", "the page names no item", "start the operator"],
   });
 }
-add("deletes an item that lost its label while its page was deleted", {
+add("deletes an unlabelled item of a primary that was deleted while the operator was stopped", {
   ...{ child: "home", isItem: true },
   commands: ["stop the operator", "labels are removed", "the page names no item", "delete page", "start the operator"],
 });
-add("takes the finalizer off a page that wants nothing that the operator has to delete", {
+add("removes the finalizer of a primary without ordered objects", {
   ...{ child: "elsewhere", condition: "reconcilePrecondition" },
   commands: ["input turns false"],
 });
-add("works with a finalizer without a slash", { child: "elsewhere", finalizer: "deletion", commands: ["delete page"] });
+add("supports a finalizer without a slash", { child: "elsewhere", finalizer: "deletion", commands: ["delete page"] });
 
 // A resource that others create belongs to a page that has the dependent, and lives.
 function hasOwnerOfResources({ external, commands }: Case): boolean {
@@ -337,12 +337,12 @@ const cases: fc.Arbitrary<Case> = fc
 
 declareLaw<Case>({
   name: "cleanup",
-  title: "a cleanup of which inputs are gone",
+  title: "cleanup with deleted inputs",
   open: scenesOf({ simulate: ["garbage-collection", "namespaces"] }),
   scenarios,
   play,
   explored: {
-    title: "ends, and leaves nothing behind, whatever goes before it",
+    title: "completes and leaves nothing behind for random deletions and restarts",
     cases: isBroken("cleanup") ? undefined : cases,
   },
 });

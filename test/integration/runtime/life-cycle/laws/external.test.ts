@@ -106,31 +106,35 @@ function add(title: string, how: readonly (keyof typeof FOUND)[], commands: read
   for (const found of how)
     scenarios.push({
       seed: scenarios.length + 1,
-      title: `has one resource ${title} (${found})`,
+      title: `exists once ${title} (${found})`,
       case: { ...FOUND[found], commands },
     });
 }
-add("although reads are late", ["single", "kept", "kept in the status", "items kept"], [LATE, "create page"]);
-add("although a read finds nothing", ["single", "kept", "items kept"], ["create page", "a read finds nothing"]);
-add("although reads find nothing twice", ["single"], ["create page", "a read finds nothing", "a read finds nothing"]);
-add("although an update shows late", ["single", "items kept"], ["create page", LATE, "edit page", "reads catch up"]);
+add("although reads are stale", ["single", "kept", "kept in the status", "items kept"], [LATE, "create page"]);
+add("although a read returns nothing", ["single", "kept", "items kept"], ["create page", "a read finds nothing"]);
+add("although two reads return nothing", ["single"], ["create page", "a read finds nothing", "a read finds nothing"]);
 add(
-  "after a restart before reads show it",
+  "although an update is visible late",
+  ["single", "items kept"],
+  ["create page", LATE, "edit page", "reads catch up"],
+);
+add(
+  "after a restart before reads return it",
   ["single", "kept", "items kept"],
   [LATE, "create page", "restart the operator", "reads catch up"],
 );
 add(
-  "and none of a page that is deleted before reads show it",
+  "and is deleted with its primary before reads return it",
   ["single", "kept", "items kept"],
   [LATE, "create page", "delete page"],
 );
 add(
-  "and none of a page that is deleted after a read found nothing",
+  "and is deleted with its primary after a read returned nothing",
   ["single", "kept"],
   ["create page", "a read finds nothing", "delete page"],
 );
 add(
-  "and none of an item that is taken away before reads show it",
+  "and is deleted with its item before reads return it",
   ["items kept"],
   ["create page", LATE, "add an item", "take an item away", "reads catch up"],
 );
@@ -144,12 +148,12 @@ const cases: fc.Arbitrary<Case> = fc
 
 declareLaw<Case>({
   name: "external",
-  title: "a resource of a service whose answers are late",
+  title: "external resource with eventually consistent reads",
   open: scenesOf(),
   scenarios,
   play,
   explored: {
-    title: "is there once for each page or item, and not after it",
+    title: "exists once for each primary or item, and not after its deletion",
     cases: isBroken("external") ? undefined : cases,
   },
 });

@@ -103,7 +103,7 @@ async function play(scene: Scene, one: Case): Promise<void> {
 
 const sequences: { readonly [when: string]: readonly Command[] } = {
   "while the operator runs": ["create page", "the tenant writes the id", "edit page", "delete page"],
-  "while it is stopped": [
+  "while the operator is stopped": [
     ...[
       "create page",
       "stop the operator",
@@ -113,7 +113,7 @@ const sequences: { readonly [when: string]: readonly Command[] } = {
       "delete page",
     ],
   ] as Command[],
-  "before it sees the page": [
+  "before the operator sees the primary": [
     ...[
       "stop the operator",
       "create page",
@@ -136,7 +136,7 @@ const scenarios = Object.entries(sequences)
     [false, true].flatMap((isCopied) =>
       KEPT.map((kept) => {
         const facts = [kept.isBulk ? "an item" : "single", kept.state, isCopied ? "copied" : "the id alone"];
-        const title = `gives no right to the resource of another tenant ${when} (${facts.join(", ")})`;
+        const title = `gives no access to the resource of another tenant ${when} (${facts.join(", ")})`;
         return { title, case: { ...kept, isCopied, commands } };
       }),
     ),
@@ -153,12 +153,12 @@ const cases: fc.Arbitrary<Case> = fc
 
 declareLaw<Case>({
   name: "ids",
-  title: "an id that a tenant writes",
+  title: "forged external id",
   open: scenesOf(),
   scenarios,
   play,
   explored: {
-    title: "gives no right to the resource of another tenant, whenever it is written",
+    title: "gives no access to the resource of another tenant for random sequences of writes and restarts",
     cases: isBroken("ids") ? undefined : cases,
   },
 });

@@ -69,7 +69,7 @@ export function declareLaw<Case>(law: Law<Case>): void {
     if (isListed) console.log(`known to be broken: ${name} ${seed}: ${problems.join("; ")}`);
   });
   suite(title, (test) => {
-    test(`lists no scenario in known-broken.txt that "${name}" does not have`, () => {
+    test(`has no obsolete "${name}" entries in known-broken.txt`, () => {
       const known = new Set(law.scenarios.map(({ seed }) => `${name} ${seed}`));
       const unknown = listed.filter((line) => line.startsWith(`${name} `) && !known.has(line));
       if (unknown.length > 0) throw new Error(unknown.join(", "));

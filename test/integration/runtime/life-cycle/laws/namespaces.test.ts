@@ -237,33 +237,33 @@ function add(
     }
 }
 add(
-  "does not keep the others from being served at the start",
+  "does not block other namespaces at startup",
   ["everything", "Page", "Secret", "ConfigMap"],
   [...([HIDE, "start the operator", "create the pages", "edit the pages"] as const)],
 );
 add(
-  "does not keep the others from being served later",
+  "does not block other namespaces at runtime",
   ["everything", "Page", "Secret", "ConfigMap"],
   [...(["start the operator", "create the pages", HIDE, "edit the pages", SHOW, "edit the pages"] as const)],
 );
 add(
-  "is not taken for empty after a restart",
+  "is not treated as empty after a restart",
   ["everything", "Secret", "ConfigMap"],
   [...([...RESTARTED_BLIND, "edit the pages", SHOW] as const)],
 );
 add(
-  "keeps the page that is deleted meanwhile until its objects are known",
+  "keeps the finalizer of a deleted primary until its objects can be read",
   ["Secret"],
   [...([...RESTARTED_BLIND, "delete the other page", SHOW] as const)],
 );
 add(
-  "may be that of an event source that the cluster does not serve",
+  "does not block the operator if the kind of an event source is not served",
   ["everything"],
   ["start the operator", "create the pages", "edit the pages"],
   { hasMissingKind: true },
 );
 add(
-  "does not keep the others from being served when they are added",
+  "does not block other namespaces when it is added",
   ["everything", "Secret"],
   [HIDE, "start the operator", "watch both namespaces", "create the pages"],
   { startsElsewhere: true },
@@ -281,7 +281,7 @@ const cases: fc.Arbitrary<Case> = fc
 
 declareLaw<Case>({
   name: "namespaces",
-  title: "a namespace that cannot be read",
+  title: "unreadable namespace",
   open: scenesOf(),
   scenarios,
   play,
@@ -289,7 +289,7 @@ declareLaw<Case>({
   // A watch that fails is tried again after a pause that grows.
   ...(isRealApiServer && { patienceMs: 40_000 }),
   explored: {
-    title: "holds up nothing else, and is not taken for empty, whenever it comes and goes",
+    title: "blocks no other namespace and is never treated as empty for random failures and restarts",
     cases: isBroken("namespaces") ? undefined : cases,
   },
 });

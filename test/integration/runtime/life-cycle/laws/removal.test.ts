@@ -152,40 +152,44 @@ async function play(scene: Scene, one: Case): Promise<void> {
 }
 
 const sequences: { readonly [title: string]: readonly Command[] } = {
-  "at once": ["state fewer"],
-  "while the operator is stopped": ["stop the operator", "state fewer", "start the operator"],
-  "beside what other clients added": ["another client adds members", "state others"],
+  "by the running operator": ["state fewer"],
+  "after a restart, if desired() changed while the operator was stopped": [
+    "stop the operator",
+    "state fewer",
+    "start the operator",
+  ],
+  "beside members added by another client": ["another client adds members", "state others"],
   "although another client changed it": ["another client changes members", "state others"],
   "after the managed fields were lost": ["the managed fields are lost", "state fewer"],
-  "after the managed fields were lost while the operator is stopped": [
+  "after the managed fields were lost while the operator was stopped": [
     ...["stop the operator", "the managed fields are lost", "state fewer", "start the operator"],
   ] as Command[],
-  "of a controller with a new name": ["rename the controller", "state fewer"],
-  "of a controller that gets a new name meanwhile": ["stop the operator", "state fewer", "rename the controller"],
-  "written in the other way": ["write in the other way", "state fewer"],
-  "when nothing is stated any more": ["state none"],
-  "without what another client set before a switch of the way": [
+  "after a rename of the controller": ["rename the controller", "state fewer"],
+  "together with a rename of the controller": ["stop the operator", "state fewer", "rename the controller"],
+  "after a switch between apply and PUT": ["write in the other way", "state fewer"],
+  "when desired() returns no members": ["state none"],
+  "except members that another client set before a switch between apply and PUT": [
     ...["state none", "stop the operator", "another client changes members", "start the operator"],
     ...["write in the other way"],
   ] as Command[],
-  "without what another client set before and after a switch of the way": [
+  "except members that another client set before and after a switch between apply and PUT": [
     ...["state none", "stop the operator", "another client changes members", "start the operator"],
     ...["write in the other way", "another client changes members", "stop the operator", "start the operator"],
   ] as Command[],
-  "where another client set it before and after a switch of the way, and is stated again": [
+  "except members that another client set around a switch, one of which is desired again": [
     ...["state none", "stop the operator", "another client changes members", "start the operator"],
     ...["write in the other way", "another client changes members", "state fewer"],
   ] as Command[],
-  "but for what another client set while the operator was stopped": [
+  "except members that another client set while the operator was stopped": [
     ...["stop the operator", "another client changes members", "state none", "start the operator"],
   ] as Command[],
-  "although another client set it while the operator was stopped, once it is written again": [
+  "including members another client set while the operator was stopped, once they are written again": [
     ...["stop the operator", "another client changes members", "start the operator", "state none"],
   ] as Command[],
 };
 const scenarios = Object.entries(sequences)
   .flatMap(([title, commands]) =>
-    (["apply", "put"] as const).map((way) => ({ title: `goes ${title} (${way})`, case: { way, commands } })),
+    (["apply", "put"] as const).map((way) => ({ title: `is removed ${title} (${way})`, case: { way, commands } })),
   )
   .map((scenario, index): Scenario<Case> => ({ ...scenario, seed: index + 1 }));
 
@@ -196,9 +200,12 @@ const cases: fc.Arbitrary<Case> = fc.record({
 
 declareLaw<Case>({
   name: "removal",
-  title: "what is stated no more",
+  title: "member that is no longer desired",
   open: scenesOf(),
   scenarios,
   play,
-  explored: { title: "goes, whatever happens meanwhile", cases: isBroken("removal") ? undefined : cases },
+  explored: {
+    title: "is removed for random writes of other clients, restarts and renames",
+    cases: isBroken("removal") ? undefined : cases,
+  },
 });

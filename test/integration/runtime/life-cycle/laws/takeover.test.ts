@@ -254,70 +254,76 @@ const made = ["create page", "another client sets password and replicas"] as con
 const sequences: { readonly [title: string]: readonly Command[] } = {
   "whose label is removed": [...made, "labels are removed", "edit page"],
   "whose annotations are removed": [...made, "annotations are removed", "edit page"],
-  "whose owners are removed": [...made, "owners are removed", "edit page"],
-  "whose label is removed while it is stopped": [
+  "whose owner references are removed": [...made, "owners are removed", "edit page"],
+  "whose label is removed while the operator is stopped": [
     ...made,
     "stop the operator",
     "labels are removed",
     "start the operator",
   ],
-  "whose annotations are removed while it is stopped": [
+  "whose annotations are removed while the operator is stopped": [
     ...[...made, "stop the operator", "annotations are removed", "start the operator", "edit page"],
   ] as Command[],
-  "whose links are removed one by one while it is stopped": [
+  "whose links are removed one by one while the operator is stopped": [
     ...[...made, "stop the operator", "labels are removed", "owners are removed", "annotations are removed"],
     ...["start the operator", "edit page"],
   ] as Command[],
-  "whose annotations are removed before its controller gets a new name": [
+  "whose annotations are removed before its controller is renamed": [
     ...[...made, "stop the operator", "annotations are removed", "rename the controller", "edit page"],
   ] as Command[],
-  "of a controller with a new name": [...made, "rename the controller", "edit page"],
-  "that existed before its page": ["another client makes the objects", "create page", "edit page"],
-  "that changes while the watch is behind": [
+  "of a renamed controller": [...made, "rename the controller", "edit page"],
+  "that existed before its primary": ["another client makes the objects", "create page", "edit page"],
+  "that changes while the watch is delayed": [
     ...["create page", "watches fall behind", "another client sets password and replicas", "edit page"],
     "watches catch up",
   ] as Command[],
-  "that another client makes while the watch is behind": [
+  "that another client creates while the watch is delayed": [
     ...["watches fall behind", "another client makes the objects", "create page", "watches catch up"],
   ] as Command[],
-  "that is as created, whose links are removed": ["create page", "all links are removed", "edit page"],
+  "that is unchanged since its creation and loses its links": ["create page", "all links are removed", "edit page"],
   "whose links are removed while the operator runs": [...made, "all links are removed", "edit page"],
-  "without any link": [...made, "stop the operator", "all links are removed", "start the operator", "edit page"],
+  "whose links are removed while the operator is stopped": [
+    ...made,
+    "stop the operator",
+    "all links are removed",
+    "start the operator",
+    "edit page",
+  ],
 };
 
 const scenarios: Scenario<Case>[] = [];
 function add(sequence: keyof typeof sequences, ways: readonly Case["way"][], rest: Partial<Case> = {}): void {
   for (const way of ways) {
     const { deletion = "garbageCollected", existing = "adopt" } = rest;
-    const title = `keeps what an object has ${sequence} (${[way, ...Object.values(rest)].join(", ")})`;
+    const title = `keeps the live values of an object ${sequence} (${[way, ...Object.values(rest)].join(", ")})`;
     const one = { way, deletion, existing, commands: sequences[sequence]! };
     scenarios.push({ seed: scenarios.length + 1, title, case: one });
   }
 }
 add("whose label is removed", ["apply", "put", "bulk", "ownUpdate"], { existing: "refuse" });
 add("whose label is removed", ["apply"], { deletion: "ordered" });
-add("whose label is removed while it is stopped", ["apply", "put", "createOnly"], { existing: "refuse" });
-add("of a controller with a new name", ["apply", "put", "bulk"], { existing: "refuse" });
-add("that existed before its page", ["apply", "put", "bulk", "ownUpdate", "createOnly"]);
-add("that existed before its page", ["apply"], { existing: "refuse" });
-add("that changes while the watch is behind", ["apply", "put"]);
-add("that another client makes while the watch is behind", ["apply"]);
-add("without any link", ["apply", "put", "createOnly", "bulk"]);
+add("whose label is removed while the operator is stopped", ["apply", "put", "createOnly"], { existing: "refuse" });
+add("of a renamed controller", ["apply", "put", "bulk"], { existing: "refuse" });
+add("that existed before its primary", ["apply", "put", "bulk", "ownUpdate", "createOnly"]);
+add("that existed before its primary", ["apply"], { existing: "refuse" });
+add("that changes while the watch is delayed", ["apply", "put"]);
+add("that another client creates while the watch is delayed", ["apply"]);
+add("whose links are removed while the operator is stopped", ["apply", "put", "createOnly", "bulk"]);
 add("whose annotations are removed", ["apply", "ownUpdate", "createOnly", "put"]);
 add("whose annotations are removed", ["apply", "bulk"], { deletion: "ordered" });
 add("whose annotations are removed", ["put", "apply", "bulk"], { deletion: "ordered", existing: "refuse" });
-add("whose annotations are removed while it is stopped", ["put", "apply", "bulk", "ownUpdate"], {
+add("whose annotations are removed while the operator is stopped", ["put", "apply", "bulk", "ownUpdate"], {
   ...{ deletion: "ordered", existing: "refuse" },
 });
-add("whose links are removed one by one while it is stopped", ["apply", "put", "ownUpdate"], {
+add("whose links are removed one by one while the operator is stopped", ["apply", "put", "ownUpdate"], {
   ...{ deletion: "ordered", existing: "refuse" },
 });
-add("whose annotations are removed before its controller gets a new name", ["apply", "put", "bulk"], {
+add("whose annotations are removed before its controller is renamed", ["apply", "put", "bulk"], {
   existing: "refuse",
 });
-add("whose owners are removed", ["apply", "createOnly"], { existing: "refuse" });
+add("whose owner references are removed", ["apply", "createOnly"], { existing: "refuse" });
 add("whose links are removed while the operator runs", ["createOnly", "ownUpdate"]);
-add("that is as created, whose links are removed", ["createOnly"]);
+add("that is unchanged since its creation and loses its links", ["createOnly"]);
 
 const FAULTS: readonly Command[] = ["watches fall behind", "watches catch up"];
 const cases: fc.Arbitrary<Case> = fc.record({
@@ -331,13 +337,13 @@ const cases: fc.Arbitrary<Case> = fc.record({
 
 declareLaw<Case>({
   name: "takeover",
-  title: "a write to an object that the operator has not seen",
+  title: "write to an unobserved object",
   open: scenesOf(),
   scenarios,
   play,
   needsFaults: ({ commands }) => commands.some((command) => FAULTS.includes(command)),
   explored: {
-    title: "keeps what an object has, whatever hides it from the operator",
+    title: "keeps the live values of an object for random removals of links, renames and delayed watches",
     cases: isBroken("takeover") ? undefined : cases,
   },
 });

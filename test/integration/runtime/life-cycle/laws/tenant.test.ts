@@ -277,9 +277,9 @@ function add(
   rest: Omit<Case, "dependent" | "commands">,
 ) {
   const titles = {
-    after: "shows, writes and deletes no object with a forged link",
-    before: "is not held up by an object that was there before",
-    often: "does not reconcile for the edits of an object with a forged link",
+    after: "is neither passed to functions nor written or deleted",
+    before: "does not block the primary if it existed before",
+    often: "does not trigger reconciles when it is edited",
   };
   for (const dependent of dependents) {
     const facts = [dependent, rest.from, `${rest.uid === "none" ? "no" : `a ${rest.uid}`} uid`];
@@ -327,12 +327,12 @@ const cases: fc.Arbitrary<Case> = fc
 
 declareLaw<Case>({
   name: "tenant",
-  title: "an object with a forged link",
+  title: "object with a forged link",
   open: scenesOf(),
   scenarios,
   play,
   explored: {
-    title: "is neither shown, nor written, nor deleted, nor waited for, whatever a tenant writes",
+    title: "is not passed to functions, written, deleted or waited for, for random writes of a tenant",
     cases: isBroken("tenant") ? undefined : cases,
   },
 });

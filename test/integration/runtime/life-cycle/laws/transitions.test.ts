@@ -83,16 +83,26 @@ const CONTAINER = "spec.template.spec.containers.0";
 const recreate = deploymentOf(podOf(), { strategy: { type: "Recreate" } });
 const TRANSITIONS: readonly Transition[] = [
   {
-    ...{ title: "a strategy in place of the default", kind: "Deployment", before: deploymentOf(), after: recreate },
+    ...{
+      title: "strategy Recreate instead of the default",
+      kind: "Deployment",
+      before: deploymentOf(),
+      after: recreate,
+    },
     expected: { path: "spec.strategy", value: { type: "Recreate" } },
   },
   {
-    ...{ title: "a strategy in place of the default", kind: "Deployment", before: deploymentOf(), after: recreate },
+    ...{
+      title: "strategy Recreate instead of the default",
+      kind: "Deployment",
+      before: deploymentOf(),
+      after: recreate,
+    },
     ...{ way: "put", expected: { path: "spec.strategy", value: { type: "Recreate" } } },
   },
   {
     ...{
-      title: "a strategy whose other members another client set",
+      title: "strategy Recreate after another client set rollingUpdate",
       kind: "Deployment",
       before: recreate,
       after: recreate,
@@ -101,18 +111,18 @@ const TRANSITIONS: readonly Transition[] = [
     expected: { path: "spec.strategy", value: { type: "Recreate" } },
   },
   {
-    ...{ title: "an update strategy in place of the default", kind: "StatefulSet", before: setOf() },
+    ...{ title: "updateStrategy OnDelete instead of the default", kind: "StatefulSet", before: setOf() },
     after: setOf({ updateStrategy: { type: "OnDelete" } }),
     expected: { path: "spec.updateStrategy", value: { type: "OnDelete" } },
   },
   {
-    ...{ title: "valueFrom where another client set a value", kind: "Deployment", before: deploymentOf() },
+    ...{ title: "valueFrom after another client set value", kind: "Deployment", before: deploymentOf() },
     others: container({ env: [{ name: "X", value: "theirs" }] }),
     after: deploymentOf(podOf({}, { env: [{ name: "X", valueFrom: fieldRef }] })),
     expected: { path: `${CONTAINER}.env`, value: [{ name: "X", valueFrom: fieldRef }] },
   },
   {
-    ...{ title: "a volume's source where another client set another one", kind: "Deployment", before: deploymentOf() },
+    ...{ title: "a volume source after another client set another source", kind: "Deployment", before: deploymentOf() },
     others: { spec: { template: { spec: { volumes: [{ name: "v", emptyDir: {} }] } } } },
     after: deploymentOf(podOf({ volumes: [{ name: "v", configMap: { name: "c", defaultMode: 420 } }] })),
     expected: {
@@ -121,44 +131,48 @@ const TRANSITIONS: readonly Transition[] = [
     },
   },
   {
-    ...{ title: "an empty source where another client set another one", kind: "Deployment", way: "put" },
+    ...{ title: "an empty volume source after another client set another source", kind: "Deployment", way: "put" },
     before: deploymentOf(podOf({ volumes: [{ name: "v", emptyDir: {} }] })),
     others: { spec: { template: { spec: { volumes: [{ name: "v", configMap: { name: "c", defaultMode: 420 } }] } } } },
     after: deploymentOf(podOf({ volumes: [{ name: "v", emptyDir: {} }] })),
     expected: { path: "spec.template.spec.volumes", value: [{ name: "v", emptyDir: {} }] },
   },
   {
-    ...{ title: "a probe's handler where another client set another one", kind: "Deployment", before: deploymentOf() },
+    ...{
+      title: "a probe handler after another client set another handler",
+      kind: "Deployment",
+      before: deploymentOf(),
+    },
     others: container({ livenessProbe: { httpGet: { port: 80 } } }),
     after: deploymentOf(podOf({}, { livenessProbe: { exec: { command: ["true"] } } })),
     expected: { path: `${CONTAINER}.livenessProbe.httpGet`, value: undefined },
   },
   {
-    ...{ title: "the one of a custom resource that another client swapped", kind: "Choice" },
+    ...{ title: "a union member of a custom resource after another client set the other member", kind: "Choice" },
     ...{ before: { spec: { a: "ours" } }, others: { spec: { a: null, b: "theirs" } }, after: { spec: { a: "ours" } } },
     expected: { path: "spec", value: { a: "ours" } },
   },
   ...(["apply", "put"] as const).flatMap((way): Transition[] => [
     {
-      ...{ title: "a Pod without the privilege that it had", kind: "Deployment", way },
+      ...{ title: "a Pod without hostNetwork", kind: "Deployment", way },
       before: deploymentOf(podOf({ hostNetwork: true })),
       after: deploymentOf(),
       expected: { path: "spec.template.spec.hostNetwork", value: undefined },
     },
     {
-      ...{ title: "a Pod without the account that it had", kind: "Deployment", way },
+      ...{ title: "a Pod without serviceAccountName", kind: "Deployment", way },
       before: deploymentOf(podOf({ serviceAccountName: "powerful" })),
       after: deploymentOf(),
       expected: { path: "spec.template.spec.serviceAccountName", value: undefined },
     },
     {
-      ...{ title: "a container that is not privileged any more", kind: "Deployment", way },
+      ...{ title: "a container without privileged", kind: "Deployment", way },
       before: deploymentOf(podOf({}, { securityContext: { privileged: true } })),
       after: deploymentOf(),
       expected: { path: `${CONTAINER}.securityContext.privileged`, value: undefined },
     },
     {
-      ...{ title: "replicas that were released to an autoscaler", kind: "Deployment", way },
+      ...{ title: "replicas released to an autoscaler", kind: "Deployment", way },
       ...{ before: deploymentOf(podOf(), { replicas: 3 }), after: deploymentOf() },
       // The version of the operator that hands them over states them no more.
       optionsAfter: { released: ["spec.replicas"] },
@@ -326,16 +340,16 @@ async function installOnce({ server }: Scene): Promise<void> {
 
 declareLaw<Transition>({
   name: "transitions",
-  title: "a write that switches to",
+  title: "union switch",
   open: scenesOf(),
   scenarios: TRANSITIONS.map((transition, index): Scenario<Transition> => ({
     seed: index + 1,
-    title: `${transition.title} succeeds (${transition.way ?? "apply"})`,
+    title: `to ${transition.title} succeeds (${transition.way ?? "apply"})`,
     case: transition,
   })),
   play,
   explored: {
-    title: "any form of a union succeeds, whatever was stated before and another client set meanwhile",
+    title: "to any form succeeds for random previous forms and writes of other clients",
     cases: isBroken("transitions") ? undefined : cases,
   },
 });

@@ -55,10 +55,12 @@ async function checkEnd(world: World): Promise<void> {
   if (problems.length > 0) throw new Error(problems.join("\n"));
 }
 
-suite("an operator, left alone,", (test) => {
+suite("operator model", (test) => {
   for (const hasFinalizer of [false, true])
     test(
-      hasFinalizer ? "has tidied up what it had to" : "has made and seen the last state of everything",
+      hasFinalizer
+        ? "deletes everything it has to clean up after random events"
+        : "reconciles the last state of all primaries after random events",
       async () => {
         const runLane = (lane: number) =>
           fc.assert(

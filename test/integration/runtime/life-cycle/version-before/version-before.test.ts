@@ -101,8 +101,8 @@ const relinked = [`${CONFIG_MAPS}/PAGE-ordered`, `${CONFIG_MAPS}/PAGE-orphan`, `
 
 const accountsOf = ({ accounts }: Left): Accounts => new Map(accounts.map((each) => [each.id, { ...each }]));
 
-suite("the objects of the version before", (test) => {
-  test("are written only for the uid of a link, for the record of a PUT and for the proof of an id, each once", async () => {
+suite("upgrade from the previous version", (test) => {
+  test("writes objects once for the uid of links, the record of a PUT and the proof of an id", async () => {
     await using admin = await startTestApiServer({ crds: [pageCrd] });
     await restore(admin);
     const accounts = accountsOf(left);
@@ -128,7 +128,7 @@ suite("the objects of the version before", (test) => {
   });
 
   test(
-    "are served by the version before again after a rollback, and by the present one after that",
+    "lets the previous version reconcile after a rollback, and the present one again afterwards",
     async () => {
       await using admin = await startTestApiServer({ crds: [pageCrd] });
       await restore(admin);
@@ -164,7 +164,7 @@ suite("the objects of the version before", (test) => {
     { timeoutMs: 180_000 },
   );
 
-  test("are written once for a link by the version before, where the present one created them", async () => {
+  test("lets the previous version write each linked object once after a rollback", async () => {
     await using admin = await startTestApiServer({ crds: [pageCrd] });
     for (const name of [NAMESPACE, OTHER_NAMESPACE])
       await apiRequestOrThrow(admin, "POST /api/v1/namespaces", { body: { metadata: { name } } });
@@ -181,7 +181,7 @@ suite("the objects of the version before", (test) => {
   });
 
   test(
-    "keep the status of their reconciler and their conditions, whichever version runs, and nothing is written twice",
+    "keeps the status of the reconciler and the conditions in both directions, without repeated writes",
     async () => {
       await using admin = await startTestApiServer({ crds: [pageCrd] });
       await restore(admin);

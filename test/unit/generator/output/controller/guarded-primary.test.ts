@@ -152,11 +152,11 @@ async function emit(folder: string): Promise<OutputFile[]> {
 
 const pascal = (name: string) => `${name[0]!.toUpperCase()}${name.slice(1)}`;
 
-suite("what the conditions of a dependent guarantee its desired()", (declareTest) => {
+suite("type of the primary in desired()", (declareTest) => {
   // Compilers take seconds, more so when other tests run beside them.
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
-  test("is a part of the type of the primary where they are always evaluated before", async () => {
+  test("includes the fields that always-evaluated conditions prove", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const textOf = (path: string) => emitted.find((file) => file.path === path)!.content.replace(/\s+/g, " ");
@@ -176,7 +176,7 @@ suite("what the conditions of a dependent guarantee its desired()", (declareTest
     }
   });
 
-  test("needs no assertion in the code of the user, and is not believed elsewhere", async () => {
+  test("compiles without assertions where a condition proves a field, and with an error elsewhere", async () => {
     await using folder = await createTemporaryFolder();
     const emitted = await emit(folder.path);
     const head = (type: string) => `import type { ${type} } from "../../generated/shop/types.js";\n`;

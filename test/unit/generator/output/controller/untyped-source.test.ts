@@ -72,10 +72,10 @@ async function generate(folder: string) {
   return { model: model!, emitted, flat, locate };
 }
 
-suite("an event source of a kind without a class", (declareTest) => {
+suite("event source of an untyped kind", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
 
-  test("is wired by the facts of the spec, and compiles with its stubs", async () => {
+  test("is wired as in the spec, gets list and watch rights, and compiles with its stubs", async () => {
     await using folder = await createTemporaryFolder();
     const { model, emitted, flat } = await generate(folder.path);
     const controller = flat("src/generated/shop/controller.ts");
@@ -105,7 +105,7 @@ suite("an event source of a kind without a class", (declareTest) => {
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
   });
 
-  test("has what is kept in its type, and nothing else", async () => {
+  test("has only the cached fields in its type", async () => {
     await using folder = await createTemporaryFolder();
     const { emitted } = await generate(folder.path);
     const reconciler = [
@@ -127,7 +127,7 @@ suite("an event source of a kind without a class", (declareTest) => {
     );
   });
 
-  test("is advised to keep the fields that code reads", async () => {
+  test("is suggested to cache the fields that code reads, unless code looks it up", async () => {
     await using folder = await createTemporaryFolder();
     const { model, locate } = await generate(folder.path);
     const adviceFor = (body: string) => {

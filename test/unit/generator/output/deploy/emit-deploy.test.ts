@@ -26,8 +26,8 @@ function kindOf(kind: string): ResourceModel {
   return { ...thingOf({ type: "object" }, { crd }), kind, plural, group: "example.com" };
 }
 
-suite("the manifests that the graph decides", (test) => {
-  test("bring the CRDs of primaries and of kept state, and leave those of dependents to their operators", () => {
+suite("emitDeploy", (test) => {
+  test("emits the CRDs of primaries and of kinds that store state, but not of other dependents", () => {
     const [shop, certificate, lease] = [kindOf("Shop"), kindOf("Certificate"), kindOf("Lease")];
     const database = externalOf("database", { kind: "inbound" });
     const state = { kind: "resource", resource: lease, path: ["spec", "id"] } as const;
@@ -57,7 +57,7 @@ suite("the manifests that the graph decides", (test) => {
     ]);
   });
 
-  test("keep the CRDs among the resources of a project without a kustomization for them, and drop them for one that has it", () => {
+  test("lists the CRDs as resources unless the project has a kustomization for them", () => {
     const nothing = { eventSources: [], filters: {}, settings: {} };
     const controller = { name: "shop", primary: kindOf("Shop"), dependents: [], ...nothing, specFile: "workflow.yaml" };
     const model = { packageName: "operator", resources: [], controllers: [controller] };
@@ -73,7 +73,7 @@ suite("the manifests that the graph decides", (test) => {
       assert.equal(resourcesIn("deploy/generated/crds/", hasCrdsFolder), ["shops.example.com.yaml"]);
   });
 
-  test("mark CRDs so that neither Argo CD nor Flux prunes them, and keep what the user states about it", () => {
+  test("annotates CRDs against pruning by Argo CD and Flux, and keeps annotations of the user", () => {
     const annotationsOf = (annotations?: object) => {
       const crd = { kind: "CustomResourceDefinition", metadata: { name: "shops.example.com", annotations } };
       const primary = { ...kindOf("Shop"), crd };
@@ -91,7 +91,7 @@ suite("the manifests that the graph decides", (test) => {
     assert.equal(annotationsOf({ [flux]: "enabled" }), { [argo]: "Prune=false,Delete=false", [flux]: "enabled" });
   });
 
-  test("guard the kinds that carry labels and annotations of the runtime, and what these are copied from", () => {
+  test("protects the kinds with labels and annotations of the runtime by an admission policy", () => {
     const nothing = { eventSources: [], filters: {} };
     const settings = { formerNames: ["store"] };
     const kindAt = (group: string, kind: string) => ({ ...kindOf(kind), group });

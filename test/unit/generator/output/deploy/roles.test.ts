@@ -44,24 +44,24 @@ function verbsFor(controller: ControllerModel, resource = "configmaps"): { reado
 
 const dependent = (rest: Partial<KubernetesDependentModel>) => ({ ...dependentOf("config", configMap), ...rest });
 
-suite("the rights of an operator", (test) => {
+suite("role of an operator", (test) => {
   const cases: readonly [string, Partial<KubernetesDependentModel>, string][] = [
     ["is managed", {}, "get list watch create patch delete"],
-    ["is only read", { mode: "readOnly" }, "list watch"],
-    ["is only created", { mode: "createOnly" }, "get list watch create patch delete"],
+    ["is readOnly", { mode: "readOnly" }, "list watch"],
+    ["is createOnly", { mode: "createOnly" }, "get list watch create patch delete"],
     ["is orphaned", { deletion: "orphan" }, "get list watch create patch"],
     ["is never deleted", { operations: { delete: false } }, "get list watch create patch"],
     ["is never created", { operations: { create: false } }, "get list watch patch delete"],
     ["is neither created nor updated", { operations: { create: false, update: false } }, "get list watch delete"],
-    ["is written by POST and PUT", { serverSideApply: false }, "get list watch create update patch delete"],
-    ["takes its objects from an event source", { eventSource: "all" }, "get create patch delete"],
+    ["is written with serverSideApply: false", { serverSideApply: false }, "get list watch create update patch delete"],
+    ["uses an event source", { eventSource: "all" }, "get create patch delete"],
   ];
   for (const [what, rest, verbs] of cases)
-    test(`a dependent that ${what} needs ${verbs}`, () => {
+    test(`grants ${verbs} for a dependent that ${what}`, () => {
       assert.equal(verbsFor(controllerOf([dependent(rest)])), { [EVERYWHERE]: verbs });
     });
 
-  test("hold in the namespaces that are watched, and everywhere for what is in none", () => {
+  test("grants access per watched namespace, and cluster-wide for cluster-scoped kinds", () => {
     const dependents = [
       dependent({}),
       dependent({ name: "fixed", namespace: "home" }),
@@ -76,7 +76,7 @@ suite("the rights of an operator", (test) => {
     ]);
   });
 
-  test("to read what a primary names hold where that may be, and for the one object whose name is constant", () => {
+  test("grants reading a referenced object where it may be, and by name if its name is constant", () => {
     const position = { file: "workflow.yaml", line: 1, column: 1 };
     const stated = { kind: "when", expression: "primary.spec.name", names: ["primary"], position } as const;
     const constant = { kind: "constant", text: "shared" } as const;
@@ -90,7 +90,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(rightsOf({ name: constant, namespace: constant }), ["list watch, shared, shared"]);
   });
 
-  test("to write a status, and to be named as an owner, are there only where that happens", () => {
+  test("grants writing the status and finalizers subresources only where needed", () => {
     const parts = (controller: ControllerModel) =>
       controllerGrants(controller).flatMap(({ resource }) => (resource.startsWith("things/") ? resource : []));
     assert.equal(parts(controllerOf([dependent({})])), ["things/status", "things/finalizers"]);
@@ -98,7 +98,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(parts(controllerOf([], {}, { ...thing, hasStatusSubresource: false })), []);
   });
 
-  test("of what is kept of external resources are about the objects that keep it", () => {
+  test("grants access to the objects that store external ids", () => {
     const external = externalOf("account", { kind: "poll", intervalMs: 1 });
     const keptIn = (state: NonNullable<typeof external.external.state>) =>
       controllerOf([{ ...external, external: { ...external.external, state } }]);
@@ -108,7 +108,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(verbsFor(keptIn({ kind: "status", path: ["id"] })), {});
   });
 
-  test("to hold an object for a cleanup are there for what is only read, too", () => {
+  test("grants get and patch for heldForCleanup, also for readOnly dependents", () => {
     const constant = { kind: "constant", text: "shared" } as const;
     const held = (given: Partial<KubernetesDependentModel>) =>
       controllerGrants(controllerOf([dependent({ heldForCleanup: true, ...given })]))
@@ -121,7 +121,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(held({ namespace: "home" }), ["configmaps, get patch, home"]);
   });
 
-  test("of the key that proves kept ids are in the namespace of the operator, and about that Secret alone", () => {
+  test("grants access to the proof key of external ids in the operator's namespace only", () => {
     const external = externalOf("account", { kind: "poll", intervalMs: 1 });
     const grantsOf = (state: typeof external.external.state) =>
       controllerGrants(controllerOf([{ ...external, external: { ...external.external, ...(state && { state }) } }]))
@@ -134,7 +134,7 @@ suite("the rights of an operator", (test) => {
     ]);
   });
 
-  test("of the key that proves links are there where an object may be outside of the namespace of its primary", () => {
+  test("grants access to the proof key of links only if desired() may choose the namespace", () => {
     const key = ["create, OWN", "get patch, OWN, gen-operator-proof-key"];
     const rightsOf = (controller: ControllerModel) =>
       controllerGrants(controller)
@@ -159,7 +159,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(rightsOf(controllerOf([dependent({ namespace: "home" })], {}, scoped)), []);
   });
 
-  test("name the objects where a selector names one", () => {
+  test("is restricted to the name that a fieldSelector selects", () => {
     const source = {
       kind: "informer",
       name: "settings",
@@ -176,7 +176,7 @@ suite("the rights of an operator", (test) => {
     assert.equal(namesOf("metadata.name!=main"), undefined);
   });
 
-  test("in another cluster are in a file of their own", () => {
+  test("is in a separate file for another cluster", () => {
     const controller = controllerOf([dependent({ cluster: "other", deletion: "ordered" })]);
     const files = emitDeploy({ packageName: "operator", resources: [], controllers: [controller] });
     const textOf = (path: string) => files.find((file) => file.path === path)?.content ?? "";
@@ -212,7 +212,7 @@ suite("the rights of an operator", (test) => {
   );
   type Request = (typeof requests)[number];
 
-  test("allow as rules exactly what was granted, and state it once", () => {
+  test("allows exactly what was granted, without redundant rules", () => {
     const isGranted = (all: readonly Grant[], { group, resource, verb, place, name }: Request) =>
       all.some(
         (each) =>

@@ -46,11 +46,11 @@ const kill = (at: number) => async (folder: string) => {
   assert.is(signal, "SIGKILL", stderr);
 };
 
-suite("writes that are cut off", (test) => {
+suite("interrupted write", (test) => {
   // One project for every write, on a disk that others use, too.
   const slowly = (title: string, body: () => Promise<void>) => test(title, body, { timeoutMs: 120_000 });
 
-  slowly("the next run leaves what an undisturbed run leaves, wherever a crash was", async () => {
+  slowly("is completed by the next run after a crash at any operation", async () => {
     for (const before of [[], OLD]) {
       const wanted = await writeUndisturbed(before.length > 0 ? before : NEW, NEW);
       const last = await countOperations(before);
@@ -63,7 +63,7 @@ suite("writes that are cut off", (test) => {
     }
   });
 
-  test.thorough("if the change is taken back after a crash, only stubs stay of it", async () => {
+  test.thorough("leaves only stubs if the next run reverts the change after a crash", async () => {
     const wanted = await writeUndisturbed(OLD);
     const stub = NEW.find(({ path }) => path === "src/added/stub.ts");
     const last = await countOperations(OLD);
@@ -78,7 +78,7 @@ suite("writes that are cut off", (test) => {
     }
   });
 
-  test.thorough("a check after a crash fails until the next run", async () => {
+  test.thorough("fails a check after a crash until the next run", async () => {
     const last = await countOperations(OLD);
     for (let at = 1; at <= last; at += 1) {
       await using folder = await cutOff(OLD, crash(at));
@@ -87,7 +87,7 @@ suite("writes that are cut off", (test) => {
   });
 
   test.thorough(
-    "the same holds for a process that is killed",
+    "is completed by the next run after SIGKILL at any operation",
     async () => {
       const wanted = await writeUndisturbed(OLD, NEW);
       const last = await countOperations(OLD);
@@ -100,7 +100,7 @@ suite("writes that are cut off", (test) => {
     { timeoutMs: 120_000 },
   );
 
-  slowly("a full disk leaves no part of a file and no temporary file, and the error names the file", async () => {
+  slowly("leaves no partial files on a full disk, and names the file in the error", async () => {
     const wanted = await writeUndisturbed(OLD, NEW);
     const last = await countOperations(OLD);
     const fail = () => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
@@ -126,7 +126,7 @@ suite("writes that are cut off", (test) => {
     }
   });
 
-  test("a limit of the size of files leaves no empty stub", async () => {
+  test("leaves no empty stub at a file size limit", async () => {
     await using folder = await createTemporaryFolder();
     const script =
       `import { writeFiles } from ${JSON.stringify(import.meta.resolve("#generator/write/write-files.js"))};` +
@@ -140,7 +140,7 @@ suite("writes that are cut off", (test) => {
     assert.equal(await readdir(join(folder.path, "src")), []);
   });
 
-  test("a stub that appears while files are written stays as it is", async () => {
+  test("keeps a stub that another process creates meanwhile", async () => {
     await using folder = await createTemporaryFolder();
     const theirs = { ...NEW.find(({ owner }) => owner === "user")!, content: "theirs" };
     const operations = {
@@ -154,7 +154,7 @@ suite("writes that are cut off", (test) => {
     assert.is((await snapshot(folder.path))[theirs.path], "theirs");
   });
 
-  test("a file that is replaced keeps its mode", async () => {
+  test("keeps the mode of a replaced file", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, OLD, write);
     const file = join(folder.path, "src/generated/index.ts");
@@ -163,7 +163,7 @@ suite("writes that are cut off", (test) => {
     assert.is((await stat(file)).mode & 0o777, 0o640);
   });
 
-  test("a temporary file of a process that runs stays", async () => {
+  test("keeps the temporary file of a running process", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, NEW, write);
     await using other = await createTemporaryFolder();

@@ -21,8 +21,8 @@ async function readDependents(folder: string): Promise<readonly string[]> {
   return (readManifest(text).dependents ?? []).map(({ name }) => name);
 }
 
-suite("the memory of a manifest", (test) => {
-  test("what is rendered is read back, kinds without a schema too", () => {
+suite("manifest of generated files", (test) => {
+  test("is read back as written, including untyped kinds", () => {
     const untyped = { apiVersion: "a.io/v1", kind: "Thing", plural: "things", scope: "Cluster" } as const;
     const dependents: RememberedDependent[] = [
       { controller: "page", name: "a", resource: untyped, cluster: "edge", deletion: "orphan", isReadOnly: true },
@@ -33,13 +33,13 @@ suite("the memory of a manifest", (test) => {
     assert.is(readManifest(renderManifest(manifestOf(OLD, { dependents: undefined }))).dependents, undefined);
   });
 
-  test("a manifest that somebody formatted is read as before", () => {
+  test("is read the same after reformatting", () => {
     const text = renderManifest(manifestOf(OLD, { dependents: [CACHE, WEB] }));
     const spread = JSON.stringify(JSON.parse(text), undefined, 4);
     assert.equal(readManifest(spread), readManifest(text));
   });
 
-  test("of two branches that are not merged, all dependents are remembered", () => {
+  test("contains the dependents of both sides of a merge conflict", () => {
     const text = renderManifest(manifestOf(OLD, { dependents: [WEB] })).replace(
       /^ +"page\/web".*\n/m,
       (line) => `<<<<<<< ours\n${line}=======\n    "page/cache": {"resource":"v1/ConfigMap"},\n${line}>>>>>>> theirs\n`,
@@ -49,7 +49,7 @@ suite("the memory of a manifest", (test) => {
     assert.equal([...names].sort(), ["cache", "web"]);
   });
 
-  test("a line that somebody damaged is passed over, and the others are read", () => {
+  test("skips a damaged line and keeps the others", () => {
     const text = renderManifest(manifestOf(OLD, { dependents: [CACHE, WEB] })).replace(
       '{ "resource": "v1/ConfigMap" }',
       '{ "resource":',
@@ -60,7 +60,7 @@ suite("the memory of a manifest", (test) => {
     );
   });
 
-  test("after a crash at any moment, no dependent of the last run is forgotten", async () => {
+  test("keeps the dependents of the last run after a crash at any operation", async () => {
     let crashes = 0;
     for (let at = 1; ; at += 1) {
       await using folder = await createTemporaryFolder();
@@ -84,14 +84,14 @@ suite("the memory of a manifest", (test) => {
     assert.ok(crashes > 10);
   });
 
-  test("files that know of no dependents leave what is remembered", async () => {
+  test("keeps its dependents if files are written without any", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, OLD, { check: false, dependents: [WEB] });
     await writeFiles(folder.path, NEW, { check: false });
     assert.equal(await readDependents(folder.path), ["web"]);
   });
 
-  test("a check fails if the manifest remembers something else, and changes nothing", async () => {
+  test("is reported as stale by a check with other dependents, and not changed", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, OLD, { check: false, dependents: [WEB] });
     const { stale } = await writeFiles(folder.path, OLD, { check: true, dependents: [CACHE] });

@@ -4,8 +4,8 @@ import { PlainFolders } from "#generator/write/present-files.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { createTemporaryFolder } from "../../../../support/temporary-folder.js";
 
-suite("plain folders", (test) => {
-  test("have files, and nothing that a link, a folder or a path outside stands for", async () => {
+suite("PlainFolders", (test) => {
+  test("reads files, but no links, folders, and paths outside of the root", async () => {
     await using outside = await createTemporaryFolder();
     await using folder = await createTemporaryFolder();
     const root = folder.path;
@@ -22,7 +22,7 @@ suite("plain folders", (test) => {
       assert.is(folders.read(path), undefined, path);
   });
 
-  test("are free where there is nothing, not even a link that leads nowhere", async () => {
+  test("reports a path as free if nothing is there, not even a dangling link", async () => {
     await using folder = await createTemporaryFolder();
     const root = folder.path;
     await mkdir(join(root, "src/inner"), { recursive: true });

@@ -16,10 +16,7 @@ const PATHS = [...FILES.map(({ path }) => path), "src/generated/.gen-operator.js
 const INSTEAD: { readonly [name: string]: readonly [create: (path: string) => Promise<unknown>, message: RegExp] } = {
   "a named pipe": [async (path) => spawnSync("mkfifo", [path]), /it is not a regular file/],
   "a folder": [(path) => mkdir(path), /a folder has this name/],
-  "a symbolic link that leads nowhere": [
-    (path) => symlink("nowhere", path),
-    /it is a symbolic link that leads nowhere/,
-  ],
+  "a dangling symbolic link": [(path) => symlink("nowhere", path), /it is a symbolic link that leads nowhere/],
   "a symbolic link to itself": [(path) => symlink(path, path), /it is a symbolic link that leads nowhere/],
   "a symbolic link to a device": [(path) => symlink("/dev/zero", path), /it is outside the project/],
 };
@@ -30,9 +27,9 @@ async function createProject(path: string): Promise<TemporaryFolder> {
   return folder;
 }
 
-suite("what is in place of a file", (test) => {
+suite("obstructed file", (test) => {
   for (const [name, [create, message]] of Object.entries(INSTEAD))
-    test(`${name} is an error that names the path, and nothing is written`, async () => {
+    test(`rejects ${name} with its path, and writes nothing`, async () => {
       for (const path of PATHS) {
         await using folder = await createProject(path);
         await create(join(folder.path, path));
@@ -49,7 +46,7 @@ suite("what is in place of a file", (test) => {
       }
     });
 
-  test("a file in place of a folder is an error that names both", async () => {
+  test("rejects a file in place of a folder with both paths", async () => {
     await using folder = await createProject("src/x");
     await writeFile(join(folder.path, "src/thing"), "");
     await assert.rejects(
@@ -58,7 +55,7 @@ suite("what is in place of a file", (test) => {
     );
   });
 
-  test("a link that leads nowhere in place of a folder is an error, and stays", async () => {
+  test("rejects a dangling link in place of a folder, and keeps it", async () => {
     await using folder = await createProject("src/x");
     await symlink("../nowhere", join(folder.path, "src/thing"));
     await assert.rejects(
@@ -68,7 +65,7 @@ suite("what is in place of a file", (test) => {
     assert.is(await readlink(join(folder.path, "src/thing")), "../nowhere");
   });
 
-  test("a pipe in place of a file that is no longer generated stays, and nothing waits for it", async () => {
+  test("keeps a named pipe in place of a file that is no longer generated, without blocking", async () => {
     await using folder = await createProject("src/generated/x");
     const manifest = { generatedFiles: ["src/generated/old.ts", "src/generated/older.ts"], stubs: ["src/old.ts"] };
     await writeFile(join(folder.path, "src/generated/.gen-operator.json"), JSON.stringify(manifest));
@@ -77,7 +74,7 @@ suite("what is in place of a file", (test) => {
     assert.equal([deleted, unused], [[], []]);
   });
 
-  const title = "a folder that cannot be written to is an error that names the file";
+  const title = "names the file if its folder cannot be written";
   if (process.getuid?.() === 0) test.skip(title, "root may write anywhere");
   else
     test(title, async () => {

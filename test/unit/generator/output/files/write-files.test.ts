@@ -13,8 +13,8 @@ const generated = (path: string, text = ""): OutputFile => ({
 const stub = (path: string, content = "stub"): OutputFile => ({ path, owner: "user", content });
 const write = { check: false };
 
-suite("write files", (test) => {
-  test("a second run writes nothing", async () => {
+suite("writeFiles", (test) => {
+  test("writes nothing in a second run", async () => {
     await using folder = await createTemporaryFolder();
     const files = [generated("src/generated/a.ts"), stub("src/main.ts")];
     assert.equal((await writeFiles(folder.path, files, write)).created, ["src/generated/a.ts", "src/main.ts"]);
@@ -28,7 +28,7 @@ suite("write files", (test) => {
     assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [".gen-operator.json", "a.ts"]);
   });
 
-  test("a file of the user is never touched", async () => {
+  test("keeps an existing user file", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [stub("src/main.ts", "theirs")], write);
     const report = await writeFiles(folder.path, [stub("src/main.ts", "ours")], write);
@@ -36,7 +36,7 @@ suite("write files", (test) => {
     assert.is(await readFile(join(folder.path, "src/main.ts"), "utf8"), "theirs");
   });
 
-  test("a file without our header is not overwritten, and then nothing is written", async () => {
+  test("rejects a file without the generated header and writes nothing", async () => {
     await using folder = await createTemporaryFolder();
     await mkdir(join(folder.path, "src/generated"), { recursive: true });
     await writeFile(join(folder.path, "src/generated/b.ts"), "mine");
@@ -46,7 +46,7 @@ suite("write files", (test) => {
     assert.is(await readFile(join(folder.path, "src/generated/b.ts"), "utf8"), "mine");
   });
 
-  test("what is no longer generated is deleted, with the folders that it leaves empty", async () => {
+  test("deletes files that are no longer generated, and empty folders", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [generated("src/generated/a.ts"), generated("src/generated/old/deep/b.ts")], write);
     const report = await writeFiles(folder.path, [generated("src/generated/a.ts")], write);
@@ -54,7 +54,7 @@ suite("write files", (test) => {
     assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [".gen-operator.json", "a.ts"]);
   });
 
-  test("a stub that nothing needs any more stays, and is named once", async () => {
+  test("keeps a stub that is no longer needed, and reports it once", async () => {
     await using folder = await createTemporaryFolder();
     const [first, second] = [stub("src/page/a.ts"), stub("src/page/b.ts")];
     await writeFiles(folder.path, [generated("src/generated/a.ts"), first, second], write);
@@ -65,14 +65,14 @@ suite("write files", (test) => {
     assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, []);
   });
 
-  test("a test, and another stub that no generated code imports, is never called unused", async () => {
+  test("does not report tests and other stubs without generated importers as unused", async () => {
     await using folder = await createTemporaryFolder();
     const stubs = [stub("test/page.test.ts"), stub("src/main.ts")];
     await writeFiles(folder.path, [generated("src/generated/a.ts"), ...stubs], write);
     assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts")], write)).unused, []);
   });
 
-  test("writing files of the user alone deletes no generated file", async () => {
+  test("deletes no generated file when only user files are written", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [generated("src/generated/a.ts"), stub("src/a.ts")], write);
     const { deleted, unused } = await writeFiles(folder.path, [stub("workflow.yaml")], write);
@@ -80,7 +80,7 @@ suite("write files", (test) => {
     assert.ok(await readFile(join(folder.path, "src/generated/a.ts"), "utf8"));
   });
 
-  test("a left over file that the user made their own stays, and so does one that the manifest does not list", async () => {
+  test("keeps stale files that the user changed or that the manifest does not list", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [generated("src/generated/a.ts"), generated("src/generated/b.ts")], write);
     await writeFile(join(folder.path, "src/generated/b.ts"), "// mine now\n");
@@ -96,13 +96,13 @@ suite("write files", (test) => {
   });
 
   for (const path of ["../outside.ts", "/tmp/outside.ts", "src/../../outside.ts", "a//b.ts", "a\\b.ts", ""])
-    test(`"${path}" is refused`, async () => {
+    test(`rejects the path "${path}"`, async () => {
       await using folder = await createTemporaryFolder();
       await assert.rejects(writeFiles(folder.path, [generated(path)], write), /outside the project/);
       assert.equal(await readdir(folder.path), []);
     });
 
-  test("a symbolic link does not lead outside", async () => {
+  test("rejects a symbolic link that leads outside of the project", async () => {
     await using folder = await createTemporaryFolder();
     await using other = await createTemporaryFolder();
     await symlink(other.path, join(folder.path, "src"));
@@ -110,7 +110,7 @@ suite("write files", (test) => {
     assert.equal(await readdir(other.path), []);
   });
 
-  test("a manifest that somebody edited deletes nothing outside", async () => {
+  test("deletes nothing outside of the project for an edited manifest", async () => {
     await using folder = await createTemporaryFolder();
     await using other = await createTemporaryFolder();
     const victim = join(other.path, "victim.ts");
@@ -125,7 +125,7 @@ suite("write files", (test) => {
     assert.equal(await readdir(other.path), ["victim.ts"]);
   });
 
-  test("a check writes nothing and passes over stubs", async () => {
+  test("writes nothing in a check, and ignores missing stubs", async () => {
     await using folder = await createTemporaryFolder();
     const report = await writeFiles(folder.path, [generated("src/generated/a.ts"), stub("src/main.ts")], {
       check: true,

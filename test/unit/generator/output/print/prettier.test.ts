@@ -2,10 +2,10 @@ import { format } from "prettier";
 import { listSamples } from "../../../../support/projects/samples.js";
 import { assert, suite } from "../../../../support/suite.js";
 
-suite("generated code of the samples", (test) => {
+suite("generated code of samples", (test) => {
   for (const { name, generate } of listSamples())
     test(
-      `of ${name} stays as it is when prettier formats it`,
+      `is formatted as prettier does: ${name}`,
       async () => {
         const files = (await generate()).filter(({ owner, path }) => owner === "generator" && path.endsWith(".ts"));
         assert.ok(files.length > 0);

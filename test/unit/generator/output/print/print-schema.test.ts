@@ -49,8 +49,8 @@ const schemasOf = (fields: fc.Arbitrary<string>): fc.Arbitrary<Schema> =>
 
 const plain = (schema: Schema) => JSON.parse(JSON.stringify(schema)) as Schema;
 
-suite("printed schema", (test) => {
-  test("evaluates to the schema, whatever its fields are called", () => {
+suite("printSchema", (test) => {
+  test("evaluates to the schema for any field names", () => {
     fc.assert(
       fc.property(schemasOf(names), (given) => {
         const schema = plain(given);
@@ -61,7 +61,7 @@ suite("printed schema", (test) => {
     );
   });
 
-  test("stays as it is when prettier formats it", async () => {
+  test("prints in prettier's layout", async () => {
     await fc.assert(
       // Which other names need quotes, prettier decides by the parser.
       fc.asyncProperty(schemasOf(fc.constantFrom("a", "b", "class", "undefined", "x-y")), async (given) => {
@@ -72,7 +72,7 @@ suite("printed schema", (test) => {
     );
   });
 
-  test("has what is in it several times once, by the name of its first field", () => {
+  test("prints repeated parts once, named after their first field", () => {
     const port = { type: "object", properties: { name: text, port: { type: "integer", minimum: 1 } } } as const;
     const list = { type: "array", items: port } as const;
     const schema = plain({ type: "object", properties: { ports: list, more: list, class: text, other: text } });
@@ -86,7 +86,7 @@ suite("printed schema", (test) => {
     assert.is(printed[2], last);
   });
 
-  test("refers to the definitions of a built-in kind by their constants", () => {
+  test("references the definitions of a built-in kind by constants", () => {
     assert.is(
       printSchemaAlone("podSchema", { type: "object" }, ["PodSpec", "Volume"]),
       'export const podSchema: Schema = { type: "object", definitions: { PodSpec, Volume } };',

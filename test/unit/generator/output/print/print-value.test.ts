@@ -7,7 +7,7 @@ import { assert, suite } from "../../../../support/suite.js";
 const evaluate = (text: string): unknown =>
   new Function(`return (${text.replace(/([}\]]) as never\b/g, "$1")});`)() as unknown;
 
-suite("printed value", (test) => {
+suite("printValue", (test) => {
   test("evaluates to the value", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
@@ -19,20 +19,20 @@ suite("printed value", (test) => {
     );
   });
 
-  test("keeps a name called __proto__", () => {
+  test("keeps a key __proto__", () => {
     const value = JSON.parse('{"__proto__":{"type":"string"},"a-b":1}') as object;
     assert.is(printLine(value), '{ ["__proto__"]: { type: "string" }, "a-b": 1 }');
     assert.ok(Object.hasOwn(evaluate(printValue(value)) as object, "__proto__"));
   });
 
-  test("tells the compiler not to take a field for a member of every object", () => {
+  test("casts fields that shadow Object members to never", () => {
     assert.is(
       printLine({ constructor: { type: "string" }, valueOf: 1 }),
       '{ constructor: { type: "string" } as never, valueOf: 1 }',
     );
   });
 
-  test("has the layout that prettier gives it", async () => {
+  test("prints in prettier's layout", async () => {
     const value = {
       short: ["a", "b"],
       text: "x".repeat(150),
@@ -43,7 +43,7 @@ suite("printed value", (test) => {
     assert.is(await format(text, { parser: "babel-ts", printWidth: 120 }), text);
   });
 
-  test("separators that end a line in JavaScript are escaped", () => {
+  test("escapes U+2028 and U+2029", () => {
     assert.is(printLine("a\u2028b\u2029c"), '"a\\u2028b\\u2029c"');
   });
 });

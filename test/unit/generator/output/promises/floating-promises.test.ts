@@ -74,7 +74,7 @@ const ACCEPTED = [
   "const arrow = () => remove();",
 ];
 
-suite("floating promises", (test) => {
+suite("findFloatingPromises", (test) => {
   const files = [
     { path: "src/helpers.ts", content: HELPERS },
     ...[...REPORTED, ...ACCEPTED].map((statement, index) => ({
@@ -104,7 +104,7 @@ ${statement}
   for (const [index, statement] of ACCEPTED.entries())
     test(`accepts ${statement}`, () => assert.is(isReported(REPORTED.length + index), false), { timeoutMs: 60_000 });
 
-  test("need no types in a file whose statements only declare, return, await or assign", () => {
+  test("skips files whose statements only declare, return, await, or assign", () => {
     const mayDrop = (content: string) => mayDropPromise({ path: "a.ts", content });
     assert.is(mayDrop("export const desired = async ({ primary }) => ({ a: await primary.a() });"), false);
     assert.is(mayDrop("export const create = async () => { await a(); b = c(); d++; void e(); return f(); };"), false);
@@ -112,12 +112,12 @@ ${statement}
   });
 });
 
-suite("the rule floating-promise", (declareTest) => {
+suite("rule floating-promise", (declareTest) => {
   const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
   const floating = (diagnostics: readonly Diagnostic[]) =>
     diagnostics.filter(({ rule }) => rule === "floating-promise").map(({ position }) => formatPosition(position!));
 
-  test("is about the files that generated code reaches, with what they contain and import", async () => {
+  test("checks the files that generated code imports, directly or not", async () => {
     const { diagnostics, report } = await generate({ project: FIXTURE, check: true });
     assert.is(report, undefined);
     const places = floating(diagnostics);
@@ -129,7 +129,7 @@ suite("the rule floating-promise", (declareTest) => {
     );
   });
 
-  test("is checked again after a change of the code, of tsconfig.json or of what is installed", async () => {
+  test("is checked again after a change of code, tsconfig.json, or installed packages", async () => {
     await using folder = await createTemporaryFolder();
     const project = folder.path;
     const at = (path: string) => join(project, path);
@@ -183,7 +183,7 @@ suite("the rule floating-promise", (declareTest) => {
     assert.equal(floating((await generate({ project })).diagnostics), []);
   });
 
-  test("is accepted by the dependent, and an acceptance of nothing is a warning", async () => {
+  test("can be accepted in the dependent, with a warning if the acceptance is unused", async () => {
     await using folder = await createTemporaryFolder();
     await cp(FIXTURE, folder.path, { recursive: true });
     const file = join(folder.path, "src/webpage/dependents/secret.ts");

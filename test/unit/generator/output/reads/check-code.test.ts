@@ -35,7 +35,7 @@ function check(
   });
 }
 
-suite("reads of other dependents", (test) => {
+suite("rule unordered-read", (test) => {
   const a = dependentOf("a", configMap);
   const b = dependentOf("b", configMap);
   const last = dependentOf("last", configMap, ["b"]);
@@ -51,7 +51,7 @@ suite("reads of other dependents", (test) => {
     ["({ primary }) => primary.a", []],
   ];
   for (const [body, expected] of bodies)
-    test(`${body} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+    test(`${expected.length > 0 ? "warns about" : "accepts"} ${body}`, () => {
       assert.equal(check({ "dependents/b.ts": `export const desired = ${body};` }, [a, b, last]), expected);
     });
 
@@ -71,19 +71,19 @@ suite("reads of other dependents", (test) => {
     ["context.secondary(Secret)", [b], []],
   ];
   for (const [call, dependents, expected] of byClass)
-    test(`${call} beside ${dependents.map(({ name }) => name).join()} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+    test(`${expected.length > 0 ? "warns about" : "accepts"} ${call} beside ${dependents.map(({ name }) => name).join()}`, () => {
       const text = `import { ConfigMap, Secret } from "../../generated/index.js";\nexport const desired = ({ context }) => ${call};`;
       assert.equal(check({ "dependents/b.ts": text }, dependents), expected);
     });
 
-  test("what a dependent waits for, as a whole or item by item, may be read", () => {
+  test("accepts reads of dependencies, including itemsDependOn", () => {
     const text = "export const desired = ({ secondary }) => secondary.a;";
     assert.equal(check({ "dependents/b.ts": text }, [a, dependentOf("b", configMap, ["a"])]), []);
     const items = { ...b, bulk: {}, itemsDependOn: ["a"], follows: ["a"] };
     assert.equal(check({ "dependents/b.ts": text }, [{ ...a, bulk: {} }, items]), []);
   });
 
-  test("expressions, conditions and the functions of what is external are read, too", () => {
+  test("checks expressions, conditions, and functions of external dependents", () => {
     const when: ConditionModel = {
       kind: "when",
       expression: "secondary.a !== undefined",
@@ -108,7 +108,7 @@ suite("reads of other dependents", (test) => {
   });
 });
 
-suite("details of conditions", (test) => {
+suite("rule unread-detail", (test) => {
   const dependents = [{ ...dependentOf("a", configMap), conditions: { readyPostcondition: isFilled } }];
   const unread = ["warning unread-detail src/thing/conditions.ts:1"];
   const condition = "export const isFilled = () => ({ isMet: true, detail: 5 });";
@@ -138,7 +138,7 @@ suite("details of conditions", (test) => {
     ["async ({ context }) => (await context.workflow.reconcile()).isReady", unread],
   ];
   for (const [body, expected] of reads)
-    test(`${body} ${expected.length > 0 ? "leaves it unread" : "reads it"}`, () => {
+    test(`${expected.length > 0 ? "warns about an unread detail with" : "accepts the read in"} ${body}`, () => {
       const files = {
         "conditions.ts": condition,
         "reconciler.ts": `export const reconciler = { reconcile: ${body} };`,
@@ -154,7 +154,7 @@ suite("details of conditions", (test) => {
     ["() => { const inner = () => ({ detail: 5 }); return inner() !== undefined; }", []],
   ];
   for (const [body, expected] of conditions)
-    test(`${body} finds ${expected.length > 0 ? "something" : "nothing"}`, () => {
+    test(`${expected.length > 0 ? "warns about the unread detail of" : "accepts a condition without detail:"} ${body}`, () => {
       const files = {
         "conditions.ts": `export const isFilled = ${body};`,
         "reconciler.ts": "export const reconciler = {};",
@@ -162,12 +162,12 @@ suite("details of conditions", (test) => {
       assert.equal(check(files, dependents), expected);
     });
 
-  test("status conditions count as readers of every detail", () => {
+  test("accepts all details with statusConditions: managed", () => {
     assert.equal(check({ "conditions.ts": condition }, dependents, { settings: { statusConditions: "managed" } }), []);
   });
 });
 
-suite("objects of one name", (test) => {
+suite("rule same-object", (test) => {
   const named = (name: string, more = "") =>
     `export const desired = ({ primary }) => ({ metadata: { name: ${name}${more} } });`;
   const own = "primary.metadata.name";
@@ -212,11 +212,11 @@ suite("objects of one name", (test) => {
     ],
   ];
   for (const [first, second, expected] of names)
-    test(`${second} beside ${first} is ${expected[0] ?? "accepted"}`, () => {
+    test(`reports ${expected[0] ?? "nothing"} for ${second} beside ${first}`, () => {
       assert.equal(check({ "dependents/a.ts": first, "dependents/b.ts": second }, [a, b]), expected);
     });
 
-  test("two dependents with conditions may take turns; one that is always there has its object to itself", () => {
+  test("accepts two dependents with conditions, but not one beside an unconditional one", () => {
     const files = { "dependents/a.ts": named(own), "dependents/b.ts": named(own) };
     const turning = [a, b].map((each) => ({ ...each, conditions: { reconcilePrecondition: isFilled } }));
     assert.equal(check(files, turning), []);
@@ -224,7 +224,7 @@ suite("objects of one name", (test) => {
     assert.equal(check(files, [{ ...a, conditions: { readyPostcondition: isFilled } }, turning[1]!]), found);
   });
 
-  test("dependents of other kinds, clusters or namespaces have other objects", () => {
+  test("accepts the same name in another kind, cluster, or namespace, and in bulk dependents", () => {
     const files = { "dependents/a.ts": named(own), "dependents/b.ts": named(own) };
     for (const other of [
       { ...b, resource: secret },
@@ -256,13 +256,13 @@ suite("objects of one name", (test) => {
     [stated('"other"'), { ...apart, eventSource: "all" }, ["home"], []],
   ];
   for (const [text, dependent, watched, expected] of namespaces)
-    test(`${text} of ${dependent === b ? "an owned one" : "one of its own"} is ${expected.join() || "accepted"} where ${watched?.join() ?? "all"} is watched`, () => {
+    test(`reports ${expected.join() || "nothing"} for ${text} in ${dependent === b ? "an owned" : "an ordered"} dependent with ${watched?.join() ?? "all"} watched`, () => {
       const settings = watched === undefined ? {} : { namespaces: watched };
       assert.equal(check({ "dependents/b.ts": text }, [dependent], { settings }), expected);
     });
 });
 
-suite("reconcilers of explicit workflows", (test) => {
+suite("rule uninvoked-workflow", (test) => {
   const explicit = { workflow: { invocation: "explicit" } } as const;
   const uninvoked = ["warning uninvoked-workflow src/thing/reconciler.ts:1"];
   const bodies: readonly (readonly [body: string, expected: readonly string[]])[] = [
@@ -279,20 +279,20 @@ suite("reconcilers of explicit workflows", (test) => {
   ];
   const helper = "const helper = (context) => context.workflow.reconcile();";
   for (const [body, expected] of bodies)
-    test(`${body} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+    test(`${expected.length > 0 ? "warns about" : "accepts"} ${body}`, () => {
       const files = { "reconciler.ts": `export const reconciler = { reconcile: ${body} }; ${helper}` };
       assert.equal(check(files, [dependentOf("a", configMap)], explicit), expected);
       assert.equal(check(files, [dependentOf("a", configMap)]), []);
     });
 
-  test("a reconciler that is made elsewhere, or that is not there, is not judged", () => {
+  test("ignores a reconciler that is created elsewhere or missing", () => {
     const made = { "reconciler.ts": 'import { make } from "elsewhere"; export const reconciler = make();' };
     assert.equal(check(made, [dependentOf("a", configMap)], explicit), []);
     assert.equal(check({}, [dependentOf("a", configMap)], explicit), []);
   });
 });
 
-suite("namespaces that the primary chooses", (test) => {
+suite("rule foreign-namespace", (test) => {
   const copy = { ...dependentOf("a", configMap), deletion: "ordered" as const };
   const warned = (line: number) => [`warning foreign-namespace src/thing/dependents/a.ts:${line}`];
   const head =
@@ -353,7 +353,7 @@ suite("namespaces that the primary chooses", (test) => {
     ['Object.fromEntries(["a", "b"].map((namespace) => [namespace, { metadata: { namespace } }]))', false],
   ];
   for (const [body, isWarned] of bodies)
-    test(`${body} is ${isWarned ? "warned of" : "accepted"}`, () => {
+    test(`${isWarned ? "warns about" : "accepts"} ${body}`, () => {
       const files = { "dependents/a.ts": `${head}export const desired = ${body};`, "tools.ts": tools };
       const found = check(files, [copy]);
       assert.equal(
@@ -362,13 +362,13 @@ suite("namespaces that the primary chooses", (test) => {
       );
     });
   for (const [body, isWarned] of bulk)
-    test(`items ${body} are ${isWarned ? "warned of" : "accepted"}`, () => {
+    test(`${isWarned ? "warns about" : "accepts"} items ${body}`, () => {
       const files = { "dependents/a.ts": `${head}export const desired = ({ primary }) => ${body};`, "tools.ts": tools };
       const place = body.includes("itemOf") ? ["warning foreign-namespace src/thing/tools.ts:2"] : warned(4);
       assert.equal(check(files, [{ ...copy, bulk: {} }]), isWarned ? place : []);
     });
 
-  test("an object that the primary owns is in its namespace", () => {
+  test("accepts an owned object, which is in the namespace of the primary", () => {
     const files = { "dependents/a.ts": `export const desired = ${single("primary.spec.html.trim()")};` };
     assert.equal(check(files, [dependentOf("a", configMap)]), []);
   });

@@ -32,7 +32,7 @@ function find(files: Files, dependents: readonly DependentModel[] = [a], rest: P
 const inputsIn = (files: Files, dependents?: readonly DependentModel[], rest?: Partial<ControllerModel>) =>
   find(files, dependents, rest)?.inputs ?? [];
 
-suite("inputs in the user's code", (test) => {
+suite("findInputs", (test) => {
   const bodies: readonly (readonly [body: string, expected: readonly string[]])[] = [
     // Nothing of it makes no new generation.
     ["({ primary }) => ({ metadata: { name: primary.metadata.name }, data: primary.spec })", []],
@@ -81,14 +81,14 @@ suite("inputs in the user's code", (test) => {
     'export const TIER = "example.com/tier";\nexport function tierOf({ metadata }) { return metadata.labels?.[TIER]; }\n' +
     "export const tools = { tierOf: (thing) => thing.metadata.annotations?.tier };";
   for (const [body, expected] of bodies)
-    test(`${body} reads ${expected.join(" and ") || "none"}`, () => {
+    test(`returns ${expected.join(" and ") || "none"} for ${body}`, () => {
       assert.equal(
         inputsIn({ "dependents/a.ts": `${head}export const desired = ${body};`, "tools.ts": tools }),
         expected,
       );
     });
 
-  test("where code cannot be followed, the note says so and where", () => {
+  test("returns a note with the position of code that cannot be followed", () => {
     const text = 'import { helper } from "library";\nexport const desired = ({ primary }) => helper(primary);';
     assert.is(
       find({ "dependents/a.ts": text })?.note,
@@ -101,7 +101,7 @@ suite("inputs in the user's code", (test) => {
     );
   });
 
-  test("expressions of conditions and references, functions of conditions and the reconciler are read, too", () => {
+  test("covers expressions, references, condition functions, and the reconciler", () => {
     const when = (expression: string, names: readonly "primary"[] = ["primary"]) =>
       ({ kind: "when", expression, names, position }) as const;
     const inWhen = { ...a, conditions: { reconcilePrecondition: when("primary.metadata.labels?.on === 'true'") } };
@@ -121,7 +121,7 @@ suite("inputs in the user's code", (test) => {
     assert.equal(inputsIn({ "reconciler.ts": "export const reconciler = create();" }, []), ALL);
   });
 
-  test("follows again of a dependent of mode once, alone and in bulk", () => {
+  test("covers the again expression of a dependent with mode: once, also in bulk", () => {
     const again = {
       kind: "when",
       expression: 'primary.metadata.annotations?.["run"]',
@@ -135,7 +135,7 @@ suite("inputs in the user's code", (test) => {
     assert.equal(inputsIn({}, [{ ...once, again: { ...again, expression: "String(primary.metadata)" } }]), ALL);
   });
 
-  test("follows isOwn of an external dependent that shares its event source", () => {
+  test("covers isOwn of an external dependent that shares its event source", () => {
     const record = externalOf("a", { kind: "eventSource", name: "records" });
     const shared = { ...record, external: { ...record.external, isSelected: true as const } };
     const file = (isOwn: string) => ({ "dependents/a.ts": `export const external = { isOwn: ${isOwn} };` });
@@ -147,7 +147,7 @@ suite("inputs in the user's code", (test) => {
     assert.equal(inputsIn(own, [record]), []);
   });
 
-  test("what event sources name by the primary is an input", () => {
+  test("covers primaryToSecondary of event sources", () => {
     const source = {
       kind: "informer" as const,
       name: "nodes",
@@ -163,13 +163,13 @@ suite("inputs in the user's code", (test) => {
     ]);
   });
 
-  test("a controller that reconciles after every change needs no inputs", () => {
+  test("returns none for a controller that reconciles on every change", () => {
     const files = { "dependents/a.ts": "export const desired = ({ primary }) => primary.metadata.labels;" };
     for (const settings of [{ generationAware: false }, { defaultFilters: false }] as const)
       assert.equal(inputsIn(files, [a], { settings }), []);
   });
 
-  test("a stub that is still to be written, or a member that is left out, reads nothing", () => {
+  test("returns none for missing stubs and functions", () => {
     assert.equal(inputsIn({}), []);
     assert.equal(inputsIn({ "dependents/a.ts": "export const other = ({ primary }) => primary.metadata.labels;" }), []);
   });

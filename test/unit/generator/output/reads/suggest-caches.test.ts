@@ -131,8 +131,8 @@ const BODIES: readonly (readonly [body: string, kept: string])[] = [
   ["return secondary.pods.map((pod: PodsResource) => pod.status?.phase);", PHASE],
 ];
 
-suite("suggested caches", (test) => {
-  test("an event source keeps everything for a dependent that takes its objects from it", () => {
+suite("suggested cache", (test) => {
+  test("is full for an event source that a dependent uses", () => {
     const dependent = { ...dependentOf("own", pod), eventSource: "pods" };
     const { cache, reason } = suggest({}, { dependents: [dependent] });
     assert.is(cache, undefined);
@@ -140,11 +140,11 @@ suite("suggested caches", (test) => {
   });
 
   for (const [body, kept] of BODIES)
-    test(`${kept} for: ${body || "nothing"}`, () => {
+    test(`is ${kept} for: ${body || "nothing"}`, () => {
       assert.is(keptFor(body), kept);
     });
 
-  test("a function of the project is followed by its name, also into another file and into itself", () => {
+  test("follows functions of the project, also in other files and recursive ones", () => {
     const helper = "function phaseOf(pod, depth) { return depth > 0 ? phaseOf(pod, depth - 1) : pod.status.phase; }";
     assert.is(keptFor("return secondary.pods.map((pod) => phaseOf(pod, 3));", helper), PHASE);
     assert.is(keptFor("return secondary.pods.map(phaseOf);", "const phaseOf = (pod) => pod.status.phase;"), PHASE);
@@ -160,13 +160,13 @@ suite("suggested caches", (test) => {
     assert.is(describe(suggest(alone)), "full");
   });
 
-  test("a parameter after `this` is the first argument", () => {
+  test("takes the parameter after this as the first argument", () => {
     const text =
       "export const reconciler = { reconcile(this: R, { secondary }) { return secondary.pods[0].status.phase; } };";
     assert.is(describe(suggest({ "thing/reconciler.ts": text })), PHASE);
   });
 
-  test("every function of the reconciler counts, and one that cannot be looked into counts for everything", () => {
+  test("covers every function of the reconciler, and is full for one that cannot be followed", () => {
     const cleanup =
       "export const reconciler = { reconcile() {}, cleanup: ({ secondary: { pods } }) => pods[0].spec.nodeName };";
     assert.is(describe(suggest({ "thing/reconciler.ts": cleanup })), "spec.nodeName");
@@ -181,7 +181,7 @@ suite("suggested caches", (test) => {
       assert.is(describe(suggest({ "thing/reconciler.ts": text })), "full", text);
   });
 
-  test("a lookup by class is a read of the sources of that class, unless another is named", () => {
+  test("covers lookups by class, unless they name another source", () => {
     const importing =
       "import { Pod } from '@gen-operator/kinds/core/v1'; import { ConfigMap } from '../generated/index.js';";
     const cases = [
@@ -205,7 +205,7 @@ suite("suggested caches", (test) => {
     assert.is(keptFor("return context.secondaries(Workload).map((pod) => pod.spec);", renamed), "full");
   });
 
-  test("the functions of an external dependent count, also the one that fetches before anything else", () => {
+  test("covers the functions of an external dependent, including fetch", () => {
     const keptOf = (kind: "poll" | "perPrimaryPoll" | "inbound", functions: { readonly [name: string]: string }) => {
       const all = { desired: "() => ({})", create: "(desired) => desired", fetch: "() => []", ...functions };
       const members = Object.entries(all).map(([name, body]) => `${name}: ${body}`);
@@ -228,7 +228,7 @@ suite("suggested caches", (test) => {
     assert.is(keptOf("poll", { fetch: "(context) => list(context)" }), "metadata");
   });
 
-  test("conditions, desired, filters and mappings count, in the spec and in functions", () => {
+  test("covers conditions, desired, filters, and mappings, in the spec and in functions", () => {
     const conditions = {
       reconcilePrecondition: expressionOf("secondary.pods.some((p) => p.spec?.nodeName)", ["secondary"]),
     };
@@ -251,7 +251,7 @@ suite("suggested caches", (test) => {
     assert.is(describe(suggest(files, { eventSources })), `spec.hostname spec.nodeName spec.priority ${PHASE}`);
   });
 
-  test("the reason says where the fields are read", () => {
+  test("has a reason with the position of the reads", () => {
     const text =
       "export const reconciler = {\n  reconcile: ({ secondary }) => use(\n    secondary.pods[0].status.phase),\n};\n";
     assert.is(suggest({ "thing/reconciler.ts": text }).reason, "read in src/thing/reconciler.ts:3");
@@ -260,7 +260,7 @@ suite("suggested caches", (test) => {
     assert.is(suggest({ "thing/reconciler.ts": whole }).reason, "used as a whole in src/thing/reconciler.ts:3:5");
   });
 
-  test("what a function reads that names objects of another event source is kept", () => {
+  test("covers primaryToSecondary of another event source", () => {
     const users: InformerModel = {
       ...{ kind: "informer", name: "users", resource: configMap, mapping: { kind: "primaryToSecondary" } },
       ...{ filters: {}, cache: { kind: "full" }, primaryToSecondary: { kind: "function", name: "usersOf" } },

@@ -67,20 +67,20 @@ const UNSAFE = [
   "return (() => context)();",
 ];
 
-suite("suggested selectors", (test) => {
+suite("suggested selector", (test) => {
   for (const body of SAFE)
-    test(`the label is asked for with: ${body || "nothing"}`, () => {
+    test(`requires the label of the mapping for: ${body || "nothing"}`, () => {
       assert.equal(suggest(body), ONLY);
     });
 
   for (const body of UNSAFE)
-    test(`nothing is suggested with: ${body}`, () => {
+    test(`is omitted with a reason for: ${body}`, () => {
       const found = suggest(body);
       const reason = found?.kind === "none" ? found.reason : undefined;
       assert.match(reason ?? "", /^objects without it may be looked up in src\/thing\/reconciler\.ts:2:\d+$/);
     });
 
-  test("the selector of the spec is kept, and extended if it does not require the label", () => {
+  test("keeps the labelSelector of the spec, and extends it if it does not require the label", () => {
     const selectorFor = (labelSelector: string) => suggest("", { labelSelector });
     for (const stated of ["tier in (a, b)", "app=web", `!${KEY}-x`, `${KEY}!=a`, `${KEY} notin (a)`, `${KEY}-more`])
       assert.equal(selectorFor(stated), { kind: "selector", labelSelector: `${stated},${KEY}` });
@@ -88,7 +88,7 @@ suite("suggested selectors", (test) => {
       assert.equal(selectorFor(stated), { kind: "stated" }, stated);
   });
 
-  test("no selector is suggested where other objects may be wanted, and the reason is told", () => {
+  test("is omitted with a reason if other objects may be needed", () => {
     const isWanted = { kind: "function", name: "isWanted" } as const;
     const cases: readonly (readonly [rest: Partial<InformerModel>, reason: string])[] = [
       [{ primaryToSecondary: { kind: "function", name: "podsOf" } }, "primaryToSecondary may name objects without it"],
@@ -100,7 +100,7 @@ suite("suggested selectors", (test) => {
     for (const [rest, reason] of cases) assert.equal(suggest("", rest), { kind: "none", reason });
   });
 
-  test("a filter for updates, and mappings that ask for no label, change nothing", () => {
+  test("is not affected by update filters, and is undefined for mappings without labels", () => {
     assert.equal(suggest("", { filters: { onUpdate: { kind: "function", name: "isMoved" } } }), ONLY);
     for (const mapping of [{ kind: "annotation", keys: { name: KEY } }, { kind: "ownerReference" }] as const)
       assert.is(suggest("", { mapping }), undefined);

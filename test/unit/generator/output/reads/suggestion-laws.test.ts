@@ -56,9 +56,9 @@ const TEXTS_OF_LISTS = [
   "out.push(`${[secondary.pods[0].status]}`);",
 ];
 
-suite("suggestions for random code", (test) => {
+suite("suggested cache for random code", (test) => {
   test(
-    "the code reads the same of the objects that a suggestion keeps as of whole ones",
+    "contains everything that the code reads",
     () => {
       let reduced = 0;
       fc.assert(

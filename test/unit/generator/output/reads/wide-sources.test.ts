@@ -8,8 +8,8 @@ const notesFor = (source: Partial<InformerModel>) => {
   return wideSourceNotes({ controllers: [{ name: "page", eventSources } as unknown as ControllerModel] });
 };
 
-suite("an event source that keeps all objects of a built-in kind", (test) => {
-  test("is noted with what narrows it", () => {
+suite("wideSourceNotes", (test) => {
+  test("suggests options for an event source that caches all objects of a built-in kind", () => {
     assert.equal(notesFor({}), [
       'controller "page" keeps every Pod that event source "pods" may see, whole: set labelSelector, fieldSelector or cache; gen-operator suggest caches finds out what your code reads',
     ]);
@@ -18,10 +18,10 @@ suite("an event source that keeps all objects of a built-in kind", (test) => {
   for (const [what, narrowed] of Object.entries<Partial<InformerModel>>({
     "a label selector": { labelSelector: "app" },
     "a field selector": { fieldSelector: "spec.nodeName=a" },
-    "a bound": { maxCachedObjects: 100 },
-    "metadata alone": { cache: { kind: "metadata" } },
-    "some fields": { cache: { kind: "paths", paths: ["status.phase"] } },
+    maxCachedObjects: { maxCachedObjects: 100 },
+    "metadata only": { cache: { kind: "metadata" } },
+    "cache paths": { cache: { kind: "paths", paths: ["status.phase"] } },
     "a custom resource": { resource: { kind: "Page", isCustom: true } as ResourceModel },
   }))
-    test(`is not noted with ${what}`, () => assert.equal(notesFor(narrowed), []));
+    test(`ignores an event source with ${what}`, () => assert.equal(notesFor(narrowed), []));
 });

@@ -27,24 +27,24 @@ async function check(missing: readonly string[], rest: Partial<ControllerModel> 
   );
 }
 
-suite("missing stubs", (test) => {
+suite("missing stub", (test) => {
   const config = "src/thing/dependents/config.ts";
   const reconciler = "src/thing/reconciler.ts";
 
-  test("only those are missed that generated code imports", async () => {
+  test("is reported only if generated code imports it", async () => {
     assert.equal(await check([]), []);
     assert.equal(await check(["src/main.ts", "test/thing.test.ts"]), []);
     assert.equal(await check([config]), [`error missing-stub ${config}`]);
   });
 
-  test("code that is moved there is no stub that is written", async () => {
+  test("has a hint that generate moves the code if it exists elsewhere", async () => {
     const model = { packageName: "operator", resources: [], controllers: [] };
     const files = [{ path: config, owner: "user", content: "" }] as const;
     const [found] = checkMissingStubs(model, files, () => ({}), new Set([config]));
     assert.is(found?.hint, "gen-operator generate moves your code there");
   });
 
-  test("a reconciler is missed if nothing happens without one", async () => {
+  test("is reported for the reconciler if the controller does nothing without it", async () => {
     assert.equal(await check([reconciler]), []);
     assert.equal(await check([reconciler], { dependents: [] }), [`error missing-stub ${reconciler}`]);
     assert.equal(await check([reconciler], explicit), [

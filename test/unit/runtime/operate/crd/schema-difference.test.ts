@@ -45,149 +45,159 @@ const item = object({ name: text, image: text });
 
 const cases: readonly Case[] = [
   {
-    title: "a field that is missing is one",
+    title: "reports a missing field",
     compiled: object({ a: text, b: object({ c: text }) }),
     found: object({ b: object({}) }),
     differences: ["it.a: string / no such field", "it.b.c: string / no such field"],
   },
   {
-    title: "an object that is missing is one, and its fields are not named",
+    title: "reports a missing object without its fields",
     compiled: object({ a: item }),
     found: object({}),
     differences: ["it.a: object / no such field"],
   },
   {
-    title: "a field in the items of a list is named with []",
+    title: "uses [] for the items of a list in a path",
     compiled: object({ containers: list(item) }),
     found: object({ containers: list(object({ name: text })) }),
     differences: ["it.containers[].image: string / no such field"],
   },
   {
-    title: "the values of a map are named with .*",
+    title: "uses .* for the values of a map in a path",
     compiled: { type: "object", additionalProperties: list(text) },
     found: { type: "object", additionalProperties: list({ type: "integer" }) },
     differences: ["it.*[]: string / integer"],
   },
   {
-    title: "a name that is no word is quoted in the path",
+    title: "quotes a name with special characters in a path",
     compiled: object({ "example.com/a": text }),
     found: object({}),
     differences: ['it["example.com/a"]: string / no such field'],
   },
-  { title: "a field that only the cluster has is none", compiled: object({}), found: item, differences: [] },
-  { title: "a field that is kept without being declared is none", compiled: item, found: open, differences: [] },
+  { title: "ignores a field that only the cluster has", compiled: object({}), found: item, differences: [] },
   {
-    title: "a field below one that the cluster declares is one, also where unknown fields are kept above",
+    title: "ignores an undeclared field if unknown fields are preserved",
+    compiled: item,
+    found: open,
+    differences: [],
+  },
+  {
+    title: "reports a missing field below a declared one, also if unknown fields are preserved above",
     compiled: object({ a: item }),
     found: { ...open, properties: { a: object({ name: text }) } },
     differences: ["it.a.image: string / no such field"],
   },
-  { title: "a field that is a key of a map is none", compiled: item, found: labels, differences: [] },
+  { title: "ignores a field that is a valid key of a map", compiled: item, found: labels, differences: [] },
   {
-    title: "a field that is a key of a map of another type is one",
+    title: "reports a field that is a key of a map of another type",
     compiled: item,
     found: { type: "object", additionalProperties: { type: "integer" } },
     differences: ["it.name: string / integer", "it.image: string / integer"],
   },
   {
-    title: "a map of any keys where the cluster has declared ones is one",
+    title: "reports a map if the cluster has declared fields instead",
     compiled: labels,
     found: object({ a: text }),
     differences: ["it.*: string / no such field"],
   },
   {
-    title: "unknown fields that the cluster drops are one",
+    title: "reports unknown fields that the cluster drops",
     compiled: open,
     found: object({ a: text }),
     differences: ["it: unknown fields kept / unknown fields dropped"],
   },
   {
-    title: "a scalar of another type is one",
+    title: "reports a scalar of another type",
     compiled: text,
     found: port,
     differences: ["it: string / int-or-string"],
   },
   {
-    title: "an integer or string of one type in the cluster is one",
+    title: "reports an int-or-string that is an integer in the cluster",
     compiled: port,
     found: { type: "integer" },
     differences: ["it: int-or-string / integer"],
   },
   {
-    title: "an integer or string is the same in either spelling",
+    title: "treats both spellings of int-or-string as equal",
     compiled: port,
     found: { type: "string", format: "int-or-string" },
     differences: [],
   },
   {
-    title: "another type is named alone, whatever is below it",
+    title: "reports only the type if it differs, and no fields below it",
     compiled: item,
     found: list(text),
     differences: ["it: object / array"],
   },
-  { title: "a type where the cluster has any value is none", compiled: text, found: anything, differences: [] },
   {
-    title: "any value where the cluster has a type is one",
+    title: "ignores a typed field that may have any value in the cluster",
+    compiled: text,
+    found: anything,
+    differences: [],
+  },
+  {
+    title: "reports a field of any value that is typed in the cluster",
     compiled: anything,
     found: item,
     differences: ["it: any value / object"],
   },
   {
-    title: "null that the cluster refuses is one",
+    title: "reports a nullable field that is not nullable in the cluster",
     compiled: { type: "string", nullable: true },
     found: text,
     differences: ["it: nullable / not nullable"],
   },
   {
-    title: "null that only the cluster has is none",
+    title: "ignores a field that is nullable only in the cluster",
     compiled: text,
     found: { type: "string", nullable: true },
     differences: [],
   },
   {
-    title: "a list that merges in another way is one",
+    title: "reports a list with another list type",
     compiled: list(item, mapBy("name")),
     found: list(item),
     differences: ["it: list type map by name / list type atomic"],
   },
   {
-    title: "a list that the matcher compares as a whole, and the server merges, is one",
+    title: "reports a list without a list type that is a set in the cluster",
     compiled: list(text),
     found: list(text, { "x-kubernetes-list-type": "set" }),
     differences: ["it: list type atomic / list type set"],
   },
   {
-    title: "a list type that says what is so anyway is none",
+    title: "treats list type atomic as the default",
     compiled: list(text),
     found: list(text, { "x-kubernetes-list-type": "atomic" }),
     differences: [],
   },
   {
-    title: "other keys of a list are one",
+    title: "reports a list with other map keys",
     compiled: list(item, mapBy("name")),
     found: list(item, mapBy("name", "image")),
     differences: ["it: list type map by name / list type map by image and name"],
   },
   {
-    title: "the keys of a list in another order are none",
+    title: "ignores the order of map keys of a list",
     compiled: list(item, mapBy("image", "name")),
     found: list(item, mapBy("name", "image")),
     differences: [],
   },
   {
-    title: "a map that merges in another way is one",
+    title: "reports a map with another map type",
     compiled: object({ a: text }, { "x-kubernetes-map-type": "atomic" }),
     found: object({ a: text }, { "x-kubernetes-map-type": "granular" }),
     differences: ["it: map type atomic / map type granular"],
   },
   {
-    title: "what identifies an embedded object is none, as it need not be declared",
+    title: "ignores undeclared apiVersion, kind and metadata of an embedded resource",
     compiled: { ...open, properties: { apiVersion: text, kind: text, metadata: object({ name: text }), spec: item } },
     found: { ...open, "x-kubernetes-embedded-resource": true, properties: { spec: item } },
     differences: [],
   },
   {
-    title: "a format, a default or a limit is none",
+    title: "ignores formats, defaults, enums, limits and required fields",
     compiled: object(
       { a: { type: "integer", format: "int32", default: 1, minimum: 1, enum: [1, 2] } },
       { required: ["a"] },
@@ -196,29 +206,29 @@ const cases: readonly Case[] = [
     differences: [],
   },
   {
-    title: "a schema that refers to itself is compared as deep as the cluster goes",
+    title: "compares a recursive schema as deep as the schema of the cluster",
     compiled: { $ref: "Node", definitions: { Node: object({ next: { $ref: "Node" }, value: text }) } },
     found: object({ next: object({ next: open }) }),
     differences: ["it.next.value: string / no such field", "it.value: string / no such field"],
   },
 ];
 
-suite("the difference of two schemas", (test) => {
+suite("schemaDifferences", (test) => {
   for (const { title, compiled, found, differences } of cases)
     test(title, () => {
       assert.equal(differencesOf(compiled, found), [...differences]);
     });
 
-  test("an untyped kind has none", () => {
+  test("returns nothing for an untyped kind", () => {
     assert.equal(linesOf({}, { schema: object({ spec: item }) }), []);
   });
 
-  test("what every kind has is none, declared or not", () => {
+  test("ignores apiVersion, kind and metadata, whether they are declared or not", () => {
     const compiled = object({ apiVersion: text, kind: text, metadata: object({ name: text }), spec: item });
     assert.equal(linesOf(compiled, { schema: object({ spec: item }) }), []);
   });
 
-  test("a definition that keeps all fields lacks none, and its types count", () => {
+  test("reports no missing fields if the definition preserves unknown fields, but other types", () => {
     const compiled = object({ a: item, b: text });
     const found = object({ a: object({}), b: { type: "integer" } });
     assert.equal(differencesOf(compiled, found, { keepsUnknownFields: true }), ["it.b: string / integer"]);
@@ -271,8 +281,8 @@ function removalsOf(schema: Schema, path = ""): Removal[] {
   return below(additionalProperties, `${path}.*`, (rest) => ({ ...schema, additionalProperties: rest }));
 }
 
-suite("the difference of structural schemas", (test) => {
-  test("is nothing for what the generator makes of a schema, and this schema", () => {
+suite("schemaDifferences of structural schemas", (test) => {
+  test("returns nothing for a schema and its generated runtime schema", () => {
     const facts = { group: "example.com", version: "v1", kind: "It", plural: "its", scope: "Namespaced" } as const;
     const names = { singular: "it", listKind: "ItList", selectableFields: [] };
     const served = { isStorage: true, isServed: true, isCustom: true, hasStatusSubresource: true };
@@ -286,7 +296,7 @@ suite("the difference of structural schemas", (test) => {
     );
   });
 
-  test("is exactly the one property that is removed, unless the server keeps it undeclared", () => {
+  test("returns exactly the one removed property, unless unknown fields are preserved", () => {
     fc.assert(
       fc.property(structuralRoot, (schema) => {
         for (const { path, isKept, rest } of removalsOf(schema)) {

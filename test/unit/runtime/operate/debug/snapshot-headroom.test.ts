@@ -5,25 +5,21 @@ import { assert, suite } from "../../../../support/suite.js";
 
 const MB = 1_000_000;
 
-suite("the headroom of a heap snapshot", (test) => {
+suite("heap snapshot headroom", (test) => {
   const cases = [
-    ["is enough on a machine with free memory", { residentBytes: 100 * MB, freeBytes: 2_000 * MB }, 0],
-    ["is what the limit leaves", { residentBytes: 100 * MB, limitBytes: 512 * MB, freeBytes: 2_000 * MB }, 0],
+    ["suffices on a machine with free memory", { residentBytes: 100 * MB, freeBytes: 2_000 * MB }, 0],
+    ["suffices below the memory limit", { residentBytes: 100 * MB, limitBytes: 512 * MB, freeBytes: 2_000 * MB }, 0],
     [
-      "is missing by what the limit is too low",
+      "lacks what exceeds the memory limit",
       { residentBytes: 200 * MB, limitBytes: 512 * MB, freeBytes: 2_000 * MB },
       88,
     ],
     [
-      "is missing by what the machine has too little",
+      "lacks what exceeds the free memory of the machine",
       { residentBytes: 100 * MB, limitBytes: 900 * MB, freeBytes: 150 * MB },
       250,
     ],
-    [
-      "is nothing for a process that is beyond its limit",
-      { residentBytes: 600 * MB, limitBytes: 512 * MB, freeBytes: 900 * MB },
-      400,
-    ],
+    ["is 0 for a process above its limit", { residentBytes: 600 * MB, limitBytes: 512 * MB, freeBytes: 900 * MB }, 400],
   ] as const;
   for (const [title, facts, missing] of cases)
     test(title, () => {
@@ -32,7 +28,7 @@ suite("the headroom of a heap snapshot", (test) => {
       assert.is(missingBytes, missing * MB);
     });
 
-  test("and what is missing are what is needed, and a larger limit never makes it less", () =>
+  test("never decreases with a larger limit, and adds up to the need with what is missing", () =>
     fc.assert(
       fc.property(fc.nat(), fc.nat(), fc.nat(), fc.nat(), (usedHeapBytes, residentBytes, limitBytes, freeBytes) => {
         const facts = { usedHeapBytes, residentBytes, freeBytes };

@@ -55,8 +55,8 @@ function createRecorder(fail: (what: string) => Error | undefined = () => undefi
   return { recorder, record, pass, requests, created, counts, lines };
 }
 
-suite("an event recorder", (test) => {
-  test("writes one Event with everything that the API server asks for, and reads nothing", async () => {
+suite("EventRecorder", (test) => {
+  test("creates one Event with all required fields and no other requests", async () => {
     const { record, pass, requests, created } = createRecorder();
     record({ type: "Warning", action: "Move", related: { apiVersion: "v1", kind: "Node", metadata: { name: "n" } } });
     await pass(0);
@@ -80,7 +80,7 @@ suite("an event recorder", (test) => {
     });
   });
 
-  test("counts what is recorded again for one object, reason and action, whatever its note: fifty are two requests", async () => {
+  test("counts repeated records of one object, reason and action as a series: 50 need 2 requests", async () => {
     const { record, pass, requests, created, counts } = createRecorder();
     for (let index = 0; index < 50; index++) record({ note: `note ${index}` });
     await pass(0);
@@ -95,7 +95,7 @@ suite("an event recorder", (test) => {
     assert.is(created.length, 4);
   });
 
-  test("asks less and less often what is refused: fifty seconds are five requests", async () => {
+  test("backs off after a rejected write: 5 requests in 50 s", async () => {
     const { record, pass, requests, lines } = createRecorder(() => new ApiError(403, { reason: "Forbidden" }));
     for (let second = 0; second < 50; second++) {
       record();
@@ -108,7 +108,7 @@ suite("an event recorder", (test) => {
     assert.is(lines.filter((line) => line.startsWith("warn")).length, 1);
   });
 
-  test("asks once in a namespace that is being deleted, about whatever object, and says nothing of it", async () => {
+  test("sends one request per minute for a terminating namespace, without a warning", async () => {
     const causes = [{ reason: "NamespaceTerminating" }];
     const ending = new ApiError(403, { reason: "Forbidden", details: { causes } });
     let isEnding = true;
@@ -130,7 +130,7 @@ suite("an event recorder", (test) => {
     assert.equal(requests, ["POST", "POST"]);
   });
 
-  test("writes a series that goes on twice a minute at most, and begins a new one after six quiet minutes", async () => {
+  test("patches a continuing series at most twice a minute and starts a new one after 6 quiet minutes", async () => {
     const { record, pass, requests, created, counts } = createRecorder();
     for (let second = 0; second < 300; second++) {
       record();
@@ -146,7 +146,7 @@ suite("an event recorder", (test) => {
     assert.not.equal(created[0]?.metadata.name, created[1]?.metadata.name);
   });
 
-  test("records no more than a burst about one object, and goes on with others", async () => {
+  test("limits a burst to 25 Events per object, without affecting other objects", async () => {
     const { record, pass, created } = createRecorder();
     for (let index = 0; index < 100; index++) record({ reason: `Reason${index}` });
     record({}, "two");
@@ -158,7 +158,7 @@ suite("an event recorder", (test) => {
     assert.is(created.length, 27);
   });
 
-  test("says once that it may not write, and neither throws nor waits", async () => {
+  test("warns once about missing permissions and does not throw", async () => {
     const { record, pass, lines } = createRecorder(() => new ApiError(403, { reason: "Forbidden", message: "no" }));
     for (let index = 0; index < 5; index++) record({ reason: `Reason${index}` });
     await pass(0);
@@ -169,7 +169,7 @@ suite("an event recorder", (test) => {
     assert.is(lines.length, 5);
   });
 
-  test("makes an Event anew that the server has forgotten", async () => {
+  test("recreates an Event that the API server no longer has", async () => {
     const { record, pass, requests, created } = createRecorder((what) =>
       what === "PATCH" ? new ApiError(404, { reason: "NotFound" }) : undefined,
     );
@@ -181,7 +181,7 @@ suite("an event recorder", (test) => {
     assert.is(created[0]?.metadata.name, created[1]?.metadata.name);
   });
 
-  test("writes what is yet to be counted when it is closed, and takes nothing after that", async () => {
+  test("writes pending counts on close() and records nothing afterwards", async () => {
     const { recorder, record, requests, counts } = createRecorder();
     for (let index = 0; index < 7; index++) record();
     await recorder.close(1_000);
@@ -192,7 +192,7 @@ suite("an event recorder", (test) => {
     assert.is(requests.length, 2);
   });
 
-  test("is closed in time although the server does not answer", async () => {
+  test("closes within its timeout if the API server does not respond", async () => {
     const { recorder, record, pass } = createRecorder();
     const hanging = new EventRecorder({
       client: { create: () => new Promise(() => {}), mergePatch: () => new Promise(() => {}) },
@@ -209,7 +209,7 @@ suite("an event recorder", (test) => {
     await recorder.close(20);
   });
 
-  test("refuses words that the API server refuses, and cuts notes to the bytes that it takes", async () => {
+  test("rejects invalid reason, action and type, and truncates notes to 1024 bytes", async () => {
     const { record, pass, created, lines } = createRecorder();
     record({ reason: "" });
     record({ action: "x".repeat(129) });

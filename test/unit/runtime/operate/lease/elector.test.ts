@@ -20,7 +20,7 @@ function openWorld(names: readonly string[] = ["a", "b"]) {
 
 const gone = async () => true;
 
-suite("the check of the permissions for a Lease", (test) => {
+suite("permission check for the Lease", (test) => {
   /** The pauses after checks that get no answer. */
   async function pausesOf(count: number, times: { readonly retryPeriodMs: number }): Promise<readonly number[]> {
     const pauses: number[] = [];
@@ -46,19 +46,19 @@ suite("the check of the permissions for a Lease", (test) => {
     return pauses;
   }
 
-  test("is repeated with growing pauses while the API server does not answer", async () => {
+  test("retries with growing pauses while the API server does not respond", async () => {
     const pauses = await pausesOf(5, { retryPeriodMs: 20 });
     assert.ok(pauses[4]! >= 16 * 20, `${pauses}`);
   });
 
-  test("is repeated after 30 s at most, however long the period of the election is", async () => {
+  test("retries after at most 30 s, however long retryPeriod is", async () => {
     const [pause = 0] = await pausesOf(1, { retryPeriodMs: 60_000 });
     assert.ok(pause >= 15_000 && pause <= 30_000, `${pause}`);
   });
 });
 
-suite("an elector", (test) => {
-  test("leads at once where there is no Lease, and renews it for as long as it lives", async () => {
+suite("Elector", (test) => {
+  test("acquires a missing Lease immediately and renews it every 2 s", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(200);
@@ -69,7 +69,7 @@ suite("an elector", (test) => {
     assert.ok(server.holders.length >= 25 && server.holders.length <= 32, `${server.holders.length} renewals`);
   });
 
-  test("leaves nothing of a request in the signal of the candidacy, which may last for months", async () => {
+  test("leaves no listeners of Lease reads in the signal of the candidacy", async () => {
     const { signal: ending } = new AbortController();
     const client = { get: async () => undefined } as unknown as ElectorOptions["client"];
     const lock = new LeaseLock({ client, terms: TERMS, clock: new VirtualClock(), ending });
@@ -77,7 +77,7 @@ suite("an elector", (test) => {
     assert.is(keptIn(ending), 0);
   });
 
-  test("takes a Lease that was released as soon as it sees that", async () => {
+  test("acquires a released Lease as soon as it observes the release", async () => {
     const { server, replicas, pass } = openWorld();
     await pass(5_000);
     const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
@@ -91,7 +91,7 @@ suite("an elector", (test) => {
     assert.equal(leader.lost, [], "a release is no loss");
   });
 
-  test("does not release while something is under way, and the other waits until the Lease has expired", async () => {
+  test("does not release the Lease while a write is in flight, and the standby waits until it expires", async () => {
     const { server, replicas, pass } = openWorld();
     await pass(5_000);
     const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
@@ -104,7 +104,7 @@ suite("an elector", (test) => {
     assert.is(other.mayWrite, true);
   });
 
-  test("waits for as long as the Lease says from the last change that it has seen, whatever the dates say", async () => {
+  test("waits for leaseDuration since the last observed change, regardless of wall clocks", async () => {
     const { replicas, pass } = openWorld();
     await pass(5_000);
     const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
@@ -124,11 +124,11 @@ suite("an elector", (test) => {
 
   for (const [what, change, reason] of [
     [
-      "empties the holder",
+      "clears the holder",
       { holderIdentity: "" },
       /holderIdentity of Lease "home\/shop-leader" was removed by another client/,
     ],
-    ["names another holder", { holderIdentity: "c-1" }, /Lease "home\/shop-leader" was acquired by "c-1"/],
+    ["sets another holder", { holderIdentity: "c-1" }, /Lease "home\/shop-leader" was acquired by "c-1"/],
     [
       "raises leaseTransitions",
       { leaseTransitions: 7 },
@@ -146,7 +146,7 @@ suite("an elector", (test) => {
       assert.match(a.lost[0]!, reason);
     });
 
-  test("goes on writing when another client changes a label of its Lease", async () => {
+  test("continues writing if another client changes a label of its Lease", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -156,7 +156,7 @@ suite("an elector", (test) => {
     assert.equal(server.lease!.metadata.labels, { team: "a" });
   });
 
-  test("creates its Lease again as soon as it is deleted, and stops if another replica was faster", async () => {
+  test("recreates a deleted Lease immediately, and stops if another replica was faster", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -171,7 +171,7 @@ suite("an elector", (test) => {
     assert.is(a.mayWrite, false);
   });
 
-  test("notices a foreign change after its watch has ended", async () => {
+  test("detects a foreign change of the Lease after its watch was closed", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -182,7 +182,7 @@ suite("an elector", (test) => {
     assert.is(a.mayWrite, false);
   });
 
-  test("keeps the leadership while each renewal takes almost half of the renew deadline", async () => {
+  test("keeps leading while each renewal takes 4.6 s of a renewDeadline of 10 s", async () => {
     const { replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -191,7 +191,7 @@ suite("an elector", (test) => {
     assert.equal(a.lost, []);
   });
 
-  test("leads with leaseTransitions at the maximum of its type", async () => {
+  test("leads with leaseTransitions at the maximum int32", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const spec = { holderIdentity: "", leaseTransitions: 2 ** 31 - 1 };
     server.write({ metadata: { name: "shop-leader", namespace: "home" }, spec }, true);
@@ -200,7 +200,7 @@ suite("an elector", (test) => {
     assert.is(termOf(server.lease!), 2 ** 31 - 1);
   });
 
-  test("does not write when a suspended machine goes on, although its monotonic clock stood still", async () => {
+  test("does not write after the machine was suspended, even if its monotonic clock stood still", async () => {
     const { replicas, pass } = openWorld();
     await pass(5_000);
     const leader = replicas.find(({ mayWrite }) => mayWrite)!;
@@ -212,7 +212,7 @@ suite("an elector", (test) => {
     assert.match(leader.lost.join(), /wall clock and monotonic clock differ by 3\d s/);
   });
 
-  test("loses the leadership after the renew deadline, counted from when the last renewal was sent, if answers do not come", async () => {
+  test("stops leading within renewDeadline of sending the last acknowledged renewal if responses are lost", async () => {
     const { time, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -225,7 +225,7 @@ suite("an elector", (test) => {
     assert.is(a.lost.length, 1);
   });
 
-  test("says why its Lease could not be renewed when it loses the leadership", async () => {
+  test("reports why the Lease could not be renewed when it stops leading", async () => {
     const { replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -237,7 +237,7 @@ suite("an elector", (test) => {
     );
   });
 
-  test("knows no leader when the Lease has expired, and says why it cannot be taken", async () => {
+  test("reports no leader and why the Lease cannot be acquired after it has expired", async () => {
     const { replicas, pass } = openWorld();
     await pass(5_000);
     const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
@@ -253,7 +253,7 @@ suite("an elector", (test) => {
     assert.equal(shown(), [`${other.name}-1`, undefined]);
   });
 
-  test("goes on after a renewal that was made although its answer was lost", async () => {
+  test("continues leading after a renewal whose response was lost", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -264,7 +264,7 @@ suite("an elector", (test) => {
     assert.equal([...new Set(server.holders)], ["a-1"]);
   });
 
-  test("loses the leadership at once when somebody else has taken the Lease", async () => {
+  test("stops leading if another client acquires the Lease", async () => {
     const { server, replicas, pass } = openWorld(["a"]);
     const [a] = replicas as [Replica];
     await pass(5_000);
@@ -274,7 +274,7 @@ suite("an elector", (test) => {
     assert.match(a.lost.join(), /Lease "home\/shop-leader" was acquired by "thief"/);
   });
 
-  test("makes its Lease anew when somebody deletes it, before a candidate may", async () => {
+  test("recreates a deleted Lease before a standby can acquire it", async () => {
     const { server, replicas, pass } = openWorld();
     await pass(5_000);
     const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
@@ -283,7 +283,7 @@ suite("an elector", (test) => {
     assert.is(holderOf(server.lease), `${leader.name}-1`);
   });
 
-  test("counts on from the highest term that it has seen when somebody clears the Lease", async () => {
+  test("continues from the highest observed leaseTransitions if another client clears the Lease", async () => {
     for (const names of [["a"], ["a", "b"]])
       for (const cleared of [{}, { spec: {} }]) {
         const { server, replicas, pass } = openWorld(names);
@@ -304,7 +304,7 @@ suite("an elector", (test) => {
       }
   });
 
-  test("never writes beside another, whatever pauses, is lost or jumps, and in the end one of them leads", async () => {
+  test("never writes concurrently with another replica under any faults, and elects one leader in the end", async () => {
     const networks = ["works", "loses requests", "loses answers", "refuses"] as const;
     const replica = fc.nat(2);
     const event = fc.oneof(

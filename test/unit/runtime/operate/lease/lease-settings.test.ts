@@ -8,7 +8,7 @@ import {
 } from "#runtime/operate/lease-lock.js";
 import { assert, suite } from "../../../../support/suite.js";
 
-suite("the settings of leader election", (test) => {
+suite("leader election settings", (test) => {
   const refused: readonly (readonly [settings: object, message: string])[] = [
     [{ leaseDurationMs: 0 }, "leaseDuration is 0 ms, and has to be above 0"],
     [{ retryPeriodMs: Number.NaN }, "retryPeriod is NaN ms, and has to be above 0"],
@@ -31,7 +31,7 @@ suite("the settings of leader election", (test) => {
     ],
   ];
   for (const [settings, message] of refused)
-    test(`are refused with a reason: ${JSON.stringify(settings)}`, () => {
+    test(`reject ${JSON.stringify(settings)} with a reason`, () => {
       let said = "";
       try {
         checkLeaderElection(settings);
@@ -41,7 +41,7 @@ suite("the settings of leader election", (test) => {
       assert.is(said, `leaderElection: ${message}`);
     });
 
-  test("are those of controller-runtime, with a Lease named after the first controller, in the namespace of the pod", () => {
+  test("default to those of controller-runtime, a name from the first controller and the pod namespace", () => {
     checkLeaderElection({});
     assert.equal(leaseTermsOf({}, { controller: "Web_Page", namespace: "home" }), {
       ref: { name: "web-page-leader", namespace: "home" },
@@ -53,20 +53,20 @@ suite("the settings of leader election", (test) => {
     );
   });
 
-  test("give every candidacy an identity of its own, which begins with the pod", () => {
+  test("give each candidate a unique identity that starts with the pod name", () => {
     const [one, other] = [createIdentity({ POD_NAME: "shop-1" }), createIdentity({ POD_NAME: "shop-1" })];
     assert.match(one, /^shop-1_[0-9a-f-]{36}$/);
     assert.not.equal(one, other);
   });
 });
 
-suite("a Lease", (test) => {
+suite("Lease", (test) => {
   const now = new Date("2026-11-23T12:00:00.125Z");
   const later = new Date("2026-11-23T12:00:02.000Z");
   const acquire = (spec: LeaseSpec | undefined, identity = "a", at = now) =>
     acquiredSpec(spec, { identity, durationMs: 15_000, now: at });
 
-  test("has no transition when it is new, and one more with every other holder", () => {
+  test("starts with 0 leaseTransitions and adds one for every other holder", () => {
     const first = acquire(undefined);
     assert.equal(first, {
       holderIdentity: "a",
@@ -82,7 +82,7 @@ suite("a Lease", (test) => {
     assert.is(acquire({}, "b").leaseTransitions, 1);
   });
 
-  test("that is released has no holder and is over in a second, and keeps what others have put there", () => {
+  test("has no holder and a duration of 1 s after a release, and keeps foreign fields", () => {
     const spec = { ...acquire(undefined), strategy: "OldestEmulationVersion" };
     assert.equal(releasedSpec(spec, later), {
       ...spec,

@@ -21,15 +21,15 @@ function createFence() {
   return { now, fence, pass, failure };
 }
 
-suite("a write fence", (test) => {
-  test("lets nothing pass before it is opened, and says so without the query", () => {
+suite("WriteFence", (test) => {
+  test("rejects writes before it is opened, with the path but without the query", () => {
     const { failure } = createFence();
     const said =
       "PATCH /api/v1/namespaces/home/configmaps/one was not sent, because this replica is not the leader: it has not become the leader";
     assert.is(failure(), said);
   });
 
-  test("lets writes pass until exactly the time since the renewal was sent, whenever its answer came", () => {
+  test("accepts writes until exactly 10 s after the last renewal was sent, regardless of its latency", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(9_999), fc.nat(5_000)), { maxLength: 8 }), (renewals) => {
         const { now, fence, pass, failure } = createFence();
@@ -52,7 +52,7 @@ suite("a write fence", (test) => {
     );
   });
 
-  test("stays shut after its time, although an answer comes late", () => {
+  test("stays closed after its deadline, even if a late response arrives", () => {
     const { now, fence, pass, failure } = createFence();
     fence.open({ ...now }, 10_000, () => {});
     pass(9_000);
@@ -64,7 +64,7 @@ suite("a write fence", (test) => {
   });
 
   for (const jumpMs of [-30_000, -1_001, 1_001, 3_600_000])
-    test(`is shut by a date that jumps by ${jumpMs} ms`, () => {
+    test(`closes if the wall clock jumps by ${jumpMs} ms`, () => {
       const { now, fence, pass, failure } = createFence();
       fence.open({ ...now }, 10_000, () => {});
       pass(10);
@@ -72,7 +72,7 @@ suite("a write fence", (test) => {
       assert.match(failure(), /its wall clock and monotonic clock differ by \d+ s/);
     });
 
-  test("takes a slewed date for what it is", () => {
+  test("stays open while the wall clock is slewed by 900 ms in 9 s", () => {
     const { now, fence, pass, failure } = createFence();
     fence.open({ ...now }, 10_000, () => {});
     pass(9_000);
@@ -80,7 +80,7 @@ suite("a write fence", (test) => {
     assert.is(failure(), "");
   });
 
-  test("tells once that it is shut, when it is asked or when somebody shuts it", () => {
+  test("notifies once that it is closed, by a check or by shut()", () => {
     const { now, fence, pass } = createFence();
     const told: string[] = [];
     fence.open({ ...now }, 10_000, (reason) => told.push(reason));
@@ -90,7 +90,7 @@ suite("a write fence", (test) => {
     assert.equal(told, ["its Lease was not renewed for 10000 ms"]);
   });
 
-  test("may be opened again after it was shut", () => {
+  test("accepts writes again if it is reopened", () => {
     const { now, fence, pass, failure } = createFence();
     fence.open({ ...now }, 10_000, () => {});
     fence.shut("it was stopped");

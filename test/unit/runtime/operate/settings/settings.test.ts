@@ -57,8 +57,8 @@ interface JsonSchema {
   readonly enum?: readonly string[];
 }
 
-suite("the settings of an operator", (test) => {
-  test("mean the same as a flag, in the environment and in a file", () =>
+suite("operator settings", (test) => {
+  test("have the same value from a flag, an environment variable and a file", () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...settings).chain((each) => valuesOf(each.type).map((value) => [each, value] as const)),
@@ -78,7 +78,7 @@ suite("the settings of an operator", (test) => {
       { numRuns: runs(400) },
     ));
 
-  test("have their last word from the flags, then the environment, then the file", () => {
+  test("are taken from flags first, then from the environment, then from the file", () => {
     const of = (...pairs: readonly (readonly [string, SettingValue])[]) => new Map(pairs);
     const file = of(["logLevel", "debug"], ["stopTimeout", 1], ["kubeconfig", "f"]);
     const environment = of(["logLevel", "warn"], ["stopTimeout", 2]);
@@ -88,14 +88,14 @@ suite("the settings of an operator", (test) => {
     });
   });
 
-  test("have flags, variables and paths of their own each", () => {
+  test("have unique flags, variables and paths", () => {
     for (const member of ["path", "flag", "env"] as const) {
       const all = settings.flatMap((each) => each[member] ?? []);
       assert.is(new Set(all).size, all.length, member);
     }
   });
 
-  test("have kubebuilder's flags", () => {
+  test("accept the flags of kubebuilder", () => {
     const { values, config } = readFlags(settings, [
       ...["--leader-elect", "--leader-election-namespace=operators", "--leader-election-id", "shop"],
       ...["--health-probe-bind-address=:8081", "--metrics-bind-address", "0", "--kubeconfig=k", "--config=c.yaml"],
@@ -112,7 +112,7 @@ suite("the settings of an operator", (test) => {
     assert.is(readFlags(settings, ["--leader-elect=false"]).values.get("leaderElection.enabled"), false);
   });
 
-  test("that are no settings, or have no meaning, are told all at once", async () => {
+  test("report all unknown names and invalid values at once, with file positions", async () => {
     assert.is(
       await problemOf(() => readFlags(settings, ["--lead", "--stop-timeout=10", "run", "--log-level"])),
       [
@@ -164,7 +164,7 @@ suite("the settings of an operator", (test) => {
     assert.is(parseSettings("leaderElection:\n", { file: "c", settings }).size, 0);
   });
 
-  test("are all in the help, each with its flag and its variable", () => {
+  test("are listed in the help with flag and variable", () => {
     const help = helpOf(settings);
     for (const { flag, env } of settings) {
       assert.match(help, `--${flag}\n`);
@@ -172,7 +172,7 @@ suite("the settings of an operator", (test) => {
     }
   });
 
-  test("are refused where the API server or the operator would never take them, with the flag and what it has to be", async () => {
+  test("reject values that the API server or the operator would never accept", async () => {
     for (const [flag, value, words] of [
       ["namespaces", "Team_a", "a list of namespaces, or namespaces with commas between; one at least"],
       ["controllers.page.namespaces", "a,B", "a list of namespaces, or namespaces with commas between; one at least"],
@@ -203,7 +203,7 @@ suite("the settings of an operator", (test) => {
     );
   });
 
-  test("have the JSON Schema that is published", () => {
+  test("match the published JSON Schema", () => {
     const published = readFileSync(join(repositoryRoot, "runtime/settings.schema.json"), "utf8");
     assert.is(published, `${JSON.stringify(settingsSchema(), undefined, 2)}\n`, "npm run golden:update writes it");
     const text = JSON.stringify(settingsSchema());
@@ -211,7 +211,7 @@ suite("the settings of an operator", (test) => {
       assert.match(text, `"${path.split(".").at(-1)}"`);
   });
 
-  test("read as nothing but what they are: a number for a text, no text for a number", () => {
+  test("convert a number to a string, but reject other types for numbers", () => {
     assert.is(types.readSetting(types.objectName, 0), "0");
     for (const given of ["", " ", "x", "1e999", true, null]) {
       let problem = "";

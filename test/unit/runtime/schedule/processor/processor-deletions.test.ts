@@ -5,8 +5,8 @@ import { createBed, failureOf, KEY, SUCCESS } from "../controller-bed.js";
 
 const ALL_EVENTS = { onAllEvents: true } as const;
 
-suite("processor on all events", (test) => {
-  test("(27, 29, 34) a deletion is reconciled with the last known state, and then nothing is kept", async () => {
+suite("processor with onAllEvents", (test) => {
+  test("reconciles a deletion with the last known state and then drops all state [27, 29, 34]", async () => {
     const { observe, observeDeletion, settle, started, controller, released } = createBed(ALL_EVENTS);
     const object = observe();
     await settle();
@@ -21,7 +21,7 @@ suite("processor on all events", (test) => {
     assert.equal(released, [KEY]);
   });
 
-  test("(28) a deletion right after an event needs one reconcile", async () => {
+  test("coalesces an event and a deletion into one reconcile [28]", async () => {
     const { observe, observeDeletion, settle, started } = createBed(ALL_EVENTS);
     observe();
     observeDeletion();
@@ -32,7 +32,7 @@ suite("processor on all events", (test) => {
     );
   });
 
-  test("a deletion during a reconcile is reconciled afterwards, at once even if that one fails", async () => {
+  test("reconciles a deletion during a reconcile immediately afterwards, even if that fails", async () => {
     for (const outcome of [SUCCESS, failureOf()]) {
       const { observe, observeDeletion, settle, started, hold, controller } = createBed(ALL_EVENTS);
       const finish = hold();
@@ -48,7 +48,7 @@ suite("processor on all events", (test) => {
     }
   });
 
-  test("(30) a deletion whose reconcile failed is tried again like any other", async () => {
+  test("retries the failed reconcile of a deletion [30]", async () => {
     const { observe, observeDeletion, settle, started, respond, advance, controller } = createBed(ALL_EVENTS);
     observe();
     await settle();
@@ -68,7 +68,7 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 0);
   });
 
-  test("(31) an event while the retry of a deletion waits is reconciled with the retry, and not beside it", async () => {
+  test("coalesces an event into the pending retry of a deletion [31]", async () => {
     const { observe, observeDeletion, observeSecondary, settle, started, respond, advance } = createBed(ALL_EVENTS);
     observe();
     await settle();
@@ -87,7 +87,7 @@ suite("processor on all events", (test) => {
     );
   });
 
-  test("(32) when no retry of a deletion is left, an event is reconciled all the same", async () => {
+  test("reconciles an event of a deletion after all retries [32]", async () => {
     const { observe, observeDeletion, observeSecondary, settle, started, respond, advance, controller } = createBed({
       ...ALL_EVENTS,
       retry: { maxRetries: 1 },
@@ -108,7 +108,7 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 0);
   });
 
-  test("(33) the rate limit holds for deletions, too", async () => {
+  test("applies the rate limit to deletions [33]", async () => {
     const { observe, observeDeletion, settle, times, advance, controller } = createBed({
       ...ALL_EVENTS,
       rateLimit: { maxReconciliations: 1, withinMs: 1000 },
@@ -121,7 +121,7 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 0);
   });
 
-  test("an event while a deletion is reconciled is no reason to do it twice", async () => {
+  test("does not reconcile a deletion twice if an event arrives meanwhile", async () => {
     const { observe, observeDeletion, observeSecondary, settle, started, hold, controller } = createBed(ALL_EVENTS);
     observe();
     await settle();
@@ -135,7 +135,7 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 0);
   });
 
-  test("a deleted primary that was made anew is reconciled as deleted first, then as it is", async () => {
+  test("reconciles a recreated primary first as deleted, then in its new state", async () => {
     const { observe, observeDeletion, settle, started, cache } = createBed(ALL_EVENTS);
     observe();
     await settle();
@@ -155,7 +155,7 @@ suite("processor on all events", (test) => {
     assert.is(cache.size, 1);
   });
 
-  test("a deletion is reconciled after that of the object that had the name before, whatever becomes of that one", async () => {
+  test("reconciles two deletions of the same name in order, regardless of the result of the first", async () => {
     for (const outcome of [SUCCESS, failureOf(new TerminalError("never"))]) {
       const { observe, observeDeletion, settle, started, hold, controller } = createBed(ALL_EVENTS);
       observe();
@@ -175,7 +175,7 @@ suite("processor on all events", (test) => {
     }
   });
 
-  test("a deletion that is not tried again makes way for what took its place", async () => {
+  test("reconciles a recreated primary after a deletion that is not retried", async () => {
     const { observe, observeDeletion, settle, started, respond } = createBed({
       ...ALL_EVENTS,
       retry: { maxRetries: 0 },
@@ -198,7 +198,7 @@ suite("processor on all events", (test) => {
     );
   });
 
-  test("a reschedule of a deleted primary is ignored with a warning", async () => {
+  test("ignores a reschedule of a deleted primary with a warning", async () => {
     const { observe, observeDeletion, settle, respond, lines, controller } = createBed(ALL_EVENTS);
     observe();
     await settle();

@@ -174,9 +174,9 @@ async function comeToRest(world: World): Promise<void> {
   await world.settle();
 }
 
-suite("laws of the processor", (test) => {
+suite("processor invariants", (test) => {
   test(
-    "after the last event of a primary a reconcile starts that sees it, and never two at once",
+    "reconciles the latest state after the last event of each primary, never two at once",
     async () => {
       await fc.assert(
         fc.asyncProperty(definition, steps, async (options, given) => {
@@ -206,7 +206,7 @@ suite("laws of the processor", (test) => {
   );
 
   test(
-    "nothing is kept of primaries that are gone, whatever came before",
+    "keeps no state of deleted primaries after any sequence of events",
     async () => {
       await fc.assert(
         fc.asyncProperty(definition, steps, async (options, given) => {
@@ -227,7 +227,7 @@ suite("laws of the processor", (test) => {
   );
 
   test(
-    "thousands of primaries that come, fail or succeed, and go leave nothing",
+    "keeps no state after thousands of primaries were created, reconciled and deleted",
     async () => {
       for (const onAllEvents of [false, true]) {
         const { observe, observeDeletion, settle, respond, controller, clock, started, lines } = createBed({

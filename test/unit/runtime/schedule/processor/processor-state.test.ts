@@ -77,7 +77,7 @@ function after(events: readonly ProcessorEvent[], state?: PrimaryState, more: Pa
 }
 
 suite("state of a primary", (test) => {
-  test("after a success with nothing since, only the longest interval is waited for, if there is one", () => {
+  test("waits only for the resync after a success without further events", () => {
     const running = after([changed, { kind: "started" }]);
     assert.equal(transitionOf(running, finished, { ...settings, ...RESYNCED }), {
       state: { ...NEW_STATE, timer: "resync" },
@@ -86,39 +86,39 @@ suite("state of a primary", (test) => {
     assert.equal(transitionOf(running, finished, settings), { state: NEW_STATE, effects: [{ kind: "cancelTimer" }] });
   });
 
-  test("nothing has happened at first, and an event is remembered", () => {
+  test("starts without an event and then records one", () => {
     assert.is(NEW_STATE.eventing, "none");
     assert.is(after([changed])?.eventing, "event");
   });
 
-  test("an event of the primary creates a state, one of a secondary does not", () => {
+  test("is created by an event of the primary, but not by one of a secondary", () => {
     assert.is(after([secondary]), undefined);
     assert.is(after([changed, secondary])?.reasons.length, 2);
   });
 
-  test("a deletion outweighs an event", () => {
+  test("gives a deletion precedence over an event", () => {
     assert.is(after([changed, deleted], undefined, ALL_EVENTS)?.eventing, "deleted");
     assert.is(after([changed, deleted]), undefined);
   });
 
-  test("what comes after a deletion is remembered beside it where deletions are reconciled", () => {
+  test("records an event after a deletion with onAllEvents", () => {
     const state = after([deleted, changed], undefined, ALL_EVENTS);
     assert.is(state?.eventing, "additionalAfterDelete");
     assert.is(after([{ kind: "started" }], state, ALL_EVENTS)?.eventing, "deleted");
   });
 
-  test("where deletions are not reconciled, what comes after one is about another object", () => {
+  test("treats an event after a deletion as another object without onAllEvents", () => {
     const state = after([changed, { kind: "started" }, deleted, changed]);
     assert.is(state?.eventing, "event");
     assert.is(after([changed, { kind: "started" }, deleted, secondary])?.eventing, "deleted");
   });
 
-  test("a reconcile that starts forgets the event and its reasons", () => {
+  test("clears the event and its reasons when a reconcile starts", () => {
     const state = after([changed, { kind: "started" }]);
     assert.equal([state?.eventing, state?.reasons, state?.priority], ["none", [], "background"]);
   });
 
-  test("the reasons are few and each is there once, and the most urgent decides", () => {
+  test("keeps at most 8 distinct reasons and the highest priority", () => {
     const resync: ReconcileReason = { kind: "primary", change: "added", isInitial: true };
     assert.is(priorityOf(resync), "background");
     const initial: ProcessorEvent = {
@@ -138,7 +138,7 @@ suite("state of a primary", (test) => {
     assert.is(after([changed, ...storm])?.reasons.length, 8);
   });
 
-  test("no sequence of events changes a state before, or one that many primaries share", () => {
+  test("is never mutated by a transition", () => {
     const fresh = structuredClone(NEW_STATE);
     const shared = [changed, { kind: "started" }, finished] as const;
     const states = () => shared.map((_, index) => after(shared.slice(0, index + 1), undefined, RESYNCED)!);

@@ -6,14 +6,14 @@ const TEN_HOURS = 10 * 60 * 60 * 1000;
 const DELETING = { deletionTimestamp: "2026-11-21T00:00:00Z" };
 
 suite("processor", (test) => {
-  test("(1) an event of a primary that is not being reconciled starts a reconcile", async () => {
+  test("starts a reconcile for an event of an idle primary [1]", async () => {
     const { observe, settle, started } = createBed();
     observe();
     await settle();
     assert.equal([started.length, started[0]?.key], [1, KEY]);
   });
 
-  test("(2, 3) a primary that is not in the cache when its turn comes is not reconciled, and nothing of it is kept", async () => {
+  test("skips a primary that is no longer in the cache and drops its state [2, 3]", async () => {
     const { observe, cache, settle, started, controller } = createBed();
     observe();
     cache.clear();
@@ -25,7 +25,7 @@ suite("processor", (test) => {
     assert.is(started.length, 1, "it may come back");
   });
 
-  test("(4) an observer is not told of a reconcile that never started", async () => {
+  test("does not notify the observer of a reconcile that never started [4]", async () => {
     const { observe, cache, settle, events } = createBed();
     observe();
     cache.clear();
@@ -33,7 +33,7 @@ suite("processor", (test) => {
     assert.equal(events, []);
   });
 
-  test("(5) any number of events while a primary is reconciled start exactly one reconcile afterwards", async () => {
+  test("coalesces events during a reconcile into one requeue [5]", async () => {
     const { observe, observeSecondary, settle, started, hold } = createBed();
     const finish = hold();
     observe();
@@ -50,7 +50,7 @@ suite("processor", (test) => {
     assert.is(started.length, 2);
   });
 
-  test("(6, 24) the first failure waits for the initial interval", async () => {
+  test("retries the first failure after the initial interval [6, 24]", async () => {
     const { observe, settle, respond, nextIn } = createBed();
     respond(() => failureOf());
     observe();
@@ -58,7 +58,7 @@ suite("processor", (test) => {
     assert.is(nextIn(), 2000);
   });
 
-  test("(7) an edit while a reconcile fails is reconciled at once, and no attempt is used up", async () => {
+  test("reconciles an edit during a failing reconcile immediately, without counting an attempt [7]", async () => {
     const { observe, settle, started, hold, nextIn } = createBed();
     const finish = hold();
     observe();
@@ -73,7 +73,7 @@ suite("processor", (test) => {
     assert.is(nextIn(), 2000, "the first attempt");
   });
 
-  test("(8) a success resets the retries", async () => {
+  test("resets the retries after a success [8]", async () => {
     const { observe, settle, started, respond, advance } = createBed();
     respond(() => failureOf());
     observe();
@@ -92,7 +92,7 @@ suite("processor", (test) => {
     );
   });
 
-  test("(9) a reconcile that asks for another one gets it after its time", async () => {
+  test("reconciles again after rescheduleAfterMs [9]", async () => {
     const { observe, settle, respond, nextIn, advance, started } = createBed();
     respond(() => ({ ...SUCCESS, rescheduleAfterMs: 10_000 }));
     observe();
@@ -102,7 +102,7 @@ suite("processor", (test) => {
     assert.equal(started.at(-1)?.scope.reasons, [{ kind: "reschedule" }]);
   });
 
-  test("(10) an event that came meanwhile takes the place of what the reconcile asked for", async () => {
+  test("replaces a reschedule with an event that arrived meanwhile [10]", async () => {
     const { observe, settle, hold, times, controller } = createBed();
     const finish = hold();
     observe();
@@ -113,7 +113,7 @@ suite("processor", (test) => {
     assert.is(controller.counts().timers, 0);
   });
 
-  test("(11) nothing is reconciled after the stop", async () => {
+  test("reconciles nothing after stop() [11]", async () => {
     const { observe, settle, started, controller } = createBed();
     await controller.stop(0);
     observe();
@@ -121,7 +121,7 @@ suite("processor", (test) => {
     assert.is(started.length, 0);
   });
 
-  test("(12) a success cancels the retry that was to come", async () => {
+  test("cancels the pending retry after a success [12]", async () => {
     const { observe, settle, respond, times, advance, controller } = createBed({ maxReconciliationIntervalMs: 0 });
     respond(() => failureOf());
     observe();
@@ -135,14 +135,14 @@ suite("processor", (test) => {
     assert.equal(times(), [0, 0]);
   });
 
-  test("(13) an event of something that belongs to an unknown primary is dropped: the primary's own event will come", async () => {
+  test("drops a secondary event of an unknown primary [13]", async () => {
     const { observeSecondary, settle, started, controller } = createBed();
     observeSecondary();
     await settle();
     assert.equal([started.length, controller.counts().states], [0, 0]);
   });
 
-  test("(13) a primary that the cache knows is reconciled for what belongs to it, unless the user's filters reject it", async () => {
+  test("reconciles a cached primary for a secondary event, unless its filters reject it [13]", async () => {
     const isOurs = ({ metadata }: { metadata: { name: string } }) => metadata.name === "one";
     const bed = createBed({ filters: { onAdd: isOurs } });
     for (const name of ["one", "other"]) {
@@ -158,7 +158,7 @@ suite("processor", (test) => {
     );
   });
 
-  test("(14) events before the start are reconciled when it comes, once for each primary", async () => {
+  test("coalesces events before the start into one reconcile per primary [14]", async () => {
     const { observe, observeSecondary, settle, started, controller } = createBed({ isStarted: false });
     observe();
     observeSecondary();
@@ -170,7 +170,7 @@ suite("processor", (test) => {
     assert.is(started[0]?.scope.reasons.length, 2);
   });
 
-  test("(15) the processor reads the cache and writes nothing to it", async () => {
+  test("passes the cached object to the reconcile and does not modify the cache [15]", async () => {
     const { observe, settle, cache, started } = createBed();
     const object = observe();
     await settle();
@@ -178,7 +178,7 @@ suite("processor", (test) => {
     assert.is(started[0]?.object, object, "the reconcile sees what the cache has");
   });
 
-  test("(16) a primary whose finalizer was removed is not reconciled again, whatever the reconcile asked for", async () => {
+  test("does not reconcile a primary again after its finalizer was removed, despite a reschedule [16]", async () => {
     const { observe, settle, respond, started, advance, controller } = createBed();
     respond(() => ({ ...SUCCESS, isFinalizerRemoved: true, rescheduleAfterMs: 100 }));
     observe(DELETING);
@@ -188,7 +188,7 @@ suite("processor", (test) => {
     assert.is(started.length, 1);
   });
 
-  test("(17) events of a primary whose finalizer was removed are dropped until it is gone", async () => {
+  test("drops events of a primary whose finalizer was removed until it is deleted [17]", async () => {
     const { observe, observeSecondary, observeDeletion, settle, hold, started, controller, released } = createBed();
     const finish = hold();
     observe(DELETING);
@@ -204,7 +204,7 @@ suite("processor", (test) => {
     assert.equal(released, [KEY]);
   });
 
-  test("(18) a primary made anew is reconciled though the deletion of the one before was missed", async () => {
+  test("reconciles a recreated primary even if the deletion event was missed [18]", async () => {
     const { observe, settle, respond, started, cache } = createBed();
     respond(() => ({ ...SUCCESS, isFinalizerRemoved: true }));
     observe(DELETING);
@@ -215,7 +215,7 @@ suite("processor", (test) => {
     assert.is(started.length, 2);
   });
 
-  test("(18) so is one that is being deleted itself: the uid decides", async () => {
+  test("reconciles a recreated primary with a deletionTimestamp, as its uid differs [18]", async () => {
     const { observe, settle, respond, started, cache } = createBed();
     respond(() => ({ ...SUCCESS, isFinalizerRemoved: true }));
     observe(DELETING);
@@ -229,7 +229,7 @@ suite("processor", (test) => {
     );
   });
 
-  test("(19) the rate limit delays a reconcile by 50 ms at least, and loses nothing", async () => {
+  test("delays a rate-limited reconcile by at least 50 ms without losing it [19]", async () => {
     const { observe, settle, times, advance, nextIn } = createBed({
       rateLimit: { maxReconciliations: 1, withinMs: 1000 },
     });
@@ -248,7 +248,7 @@ suite("processor", (test) => {
     assert.equal(times(), [0, 1040]);
   });
 
-  test("(20, 21) the longest interval begins after every success and when no retry is left", async () => {
+  test("starts the resync interval after every success and after the last retry [20, 21]", async () => {
     const { observe, settle, respond, nextIn, advance, started } = createBed({ retry: { maxRetries: 0 } });
     observe();
     await settle();
@@ -259,7 +259,7 @@ suite("processor", (test) => {
     assert.is(nextIn(), TEN_HOURS);
   });
 
-  test("(22) a retry that is more than 5 s away keeps its time, and no attempt is used up", async () => {
+  test("keeps a retry that is due in more than 5 s and counts no attempt for an event [22]", async () => {
     const { observe, settle, respond, nextIn, advance, started } = createBed({
       retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000 },
     });
@@ -277,7 +277,7 @@ suite("processor", (test) => {
     );
   });
 
-  test("(23) a retry that is 5 s away or less is replaced by the next one", async () => {
+  test("replaces a retry that is due within 5 s with the next one [23]", async () => {
     const { observe, settle, respond, times, advance, started } = createBed({
       retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000 },
     });
@@ -294,7 +294,7 @@ suite("processor", (test) => {
     assert.is(started.at(-1)?.attempt, 2);
   });
 
-  test("(25) what waits for a free place is not reconciled any more after the stop", async () => {
+  test("starts no queued primary after stop() [25]", async () => {
     const { observe, settle, started, hold, controller } = createBed({ maxConcurrentReconciles: 1 });
     const finish = hold();
     observe();
@@ -306,7 +306,7 @@ suite("processor", (test) => {
     assert.is(started.length, 1);
   });
 
-  test("(26) a primary that came and went before the start leaves nothing", async () => {
+  test("keeps no state of a primary created and deleted before the start [26]", async () => {
     for (const definition of [{}, { onAllEvents: true }]) {
       const { observe, observeDeletion, settle, started, controller } = createBed({ isStarted: false, ...definition });
       observe();

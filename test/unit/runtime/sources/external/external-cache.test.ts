@@ -28,11 +28,11 @@ function createPatient(graceMs = 30_000) {
   return { cache: new ExternalCache<Sample>(({ name }) => name, gate, { graceMs, time: () => clock.now }), clock };
 }
 
-suite("external cache of a service whose lists are late", (test) => {
+suite("external cache with grace", (test) => {
   const fetchInto = (cache: ExternalCache<Sample>, ...resources: readonly Sample[]) =>
     cache.replace("x", resources, cache.now);
 
-  test("keeps what one fetch lacks until the next one, begun later, lacks it as well", () => {
+  test("keeps a missing resource until a second, later fetch lacks it too", () => {
     const { cache } = createPatient();
     fetchInto(cache, a1, b1);
     const begun = cache.now;
@@ -46,7 +46,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.equal([cache.of("x"), cache.isUnsure()], [[b1], false]);
   });
 
-  test("keeps what was created until a fetch shows it, or the grace is over and two fetches lack it", () => {
+  test("keeps a created resource until a fetch returns it, or 30 s and two fetches without it", () => {
     const { cache, clock } = createPatient();
     fetchInto(cache);
     cache.recordCreated("x", a1);
@@ -63,7 +63,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.is(fetchInto(cache), true, "it was confirmed");
   });
 
-  test("keeps what was updated while fetches show an earlier state, and takes any other", () => {
+  test("keeps an updated resource while fetches return earlier states, and accepts any other state", () => {
     const { cache, clock } = createPatient();
     const [a3, a4] = ["3", "4"].map((value) => ({ name: "a", value })) as [Sample, Sample];
     fetchInto(cache, a1);
@@ -81,7 +81,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.is(fetchInto(cache, a4), true, "the update had no effect");
   });
 
-  test("hides what was deleted until a fetch lacks it, or the grace is over", () => {
+  test("hides a deleted resource until a fetch lacks it or the grace is over", () => {
     const { cache, clock } = createPatient();
     fetchInto(cache, a1);
     cache.recordDeleted("x", a1);
@@ -99,7 +99,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.equal(cache.of("x"), [a2]);
   });
 
-  test("does the same for a primary that a fetch of all lacks, and forgets it when that is confirmed", () => {
+  test("confirms the absence of a primary in a full fetch twice, and then drops it", () => {
     const { cache } = createPatient();
     cache.replaceAll(new Map([["x", [a1]]]), cache.now);
     assert.equal(cache.replaceAll(new Map(), cache.now), []);
@@ -112,7 +112,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.equal(cache.replaceAll(new Map([["y", [a1]]]), cache.now), [], "it is deleted although a list shows it");
   });
 
-  test("believes what is pushed at once", () => {
+  test("accepts pushed resources immediately", () => {
     const { cache } = createPatient();
     cache.recordCreated("x", a1);
     assert.is(cache.delete("x", "a"), true);
@@ -124,7 +124,7 @@ suite("external cache of a service whose lists are late", (test) => {
     assert.is(fetchInto(cache, a2), true);
   });
 
-  test("without a grace believes every fetch at once", () => {
+  test("accepts every fetch immediately without a grace", () => {
     const { cache } = createPatient(0);
     cache.recordCreated("x", a1);
     assert.is(fetchInto(cache), true);
@@ -133,7 +133,7 @@ suite("external cache of a service whose lists are late", (test) => {
 });
 
 suite("external cache", (test) => {
-  test("a new resource is an event [receivedNewResource]", () => {
+  test("reports a new resource as a change (receivedNewResource)", () => {
     const cache = createCache();
     assert.is(cache.has("home/one"), false);
     assert.is(cache.replace("home/one", [a1]), true);
@@ -141,7 +141,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("home/two"), []);
   });
 
-  test("a resource with another value is an event, an equal one is none [notPropagatesEventIfTheResourceIsNotChanged]", () => {
+  test("reports a changed resource, but not an equal one (notPropagatesEventIfTheResourceIsNotChanged)", () => {
     const cache = createCache();
     cache.replace("home/one", [a1]);
     assert.is(cache.replace("home/one", [{ ...a1 }]), false);
@@ -150,7 +150,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("home/one"), [a2]);
   });
 
-  test("a deletion is an event if there was something [propagatesEventOnDeleteIfThereIsPrimaryUidInCache]", () => {
+  test("reports the deletion of a known resource (propagatesEventOnDeleteIfThereIsPrimaryUidInCache)", () => {
     const cache = createCache();
     cache.replace("home/one", [a1, b1]);
     assert.is(cache.delete("home/one", "c"), false);
@@ -162,7 +162,7 @@ suite("external cache", (test) => {
     assert.is(cache.delete("home/two", "a"), false, "unknown");
   });
 
-  test("several resources of one primary are told apart by their ids [handleMultipleResources]", () => {
+  test("distinguishes resources of a primary by id (handleMultipleResources)", () => {
     const cache = createCache();
     assert.is(cache.replace("home/one", [a1, b1]), true);
     assert.equal(cache.of("home/one"), [a1, b1]);
@@ -171,7 +171,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("home/one"), [a2, b1], "sorted by id, whatever was put last");
   });
 
-  test("what is missing in everything there is is deleted [deleteImplicitMultipleResourcesHandledOnPartial]", () => {
+  test("deletes resources missing in a full fetch (deleteImplicitMultipleResourcesHandledOnPartial)", () => {
     const cache = createCache();
     const first = new Map([
       ["home/one", [a1, b1]],
@@ -184,7 +184,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("home/two"), []);
   });
 
-  test("one resource that passes its filter is enough for an event [canFilterOnAddEvents, canFilterOnDeleteEvents, filtersUpdateEvents]", () => {
+  test("reports a change if one resource passes (canFilterOnAddEvents, canFilterOnDeleteEvents, filtersUpdateEvents)", () => {
     const isOne = ({ value }: Sample) => value === "1";
     const add = createCache({ onAdd: isOne });
     assert.equal([add.replace("x", [a2]), add.replace("y", [a2, b1])], [false, true]);
@@ -199,12 +199,12 @@ suite("external cache", (test) => {
     assert.equal(removal.replaceAll(new Map()), [], "an implicit deletion is filtered, too");
   });
 
-  test("a generic filter alone decides about everything [genericFilteringEvents]", () => {
+  test("applies a generic filter to all changes (genericFilteringEvents)", () => {
     const cache = createCache({ generic: () => false });
     assert.equal([cache.replace("x", [a1]), cache.replace("x", [a2]), cache.replace("x", [])], [false, false, false]);
   });
 
-  test("what was read is a snapshot [returnedResourcesAreASnapshot]", () => {
+  test("returns snapshots (returnedResourcesAreASnapshot)", () => {
     const cache = createCache();
     cache.replace("x", [a1]);
     const before = cache.of("x");
@@ -212,7 +212,7 @@ suite("external cache", (test) => {
     assert.equal(before, [a1]);
   });
 
-  test("an own creation is taken unless something is known by then; it is no event later", () => {
+  test("stores an own creation unless the resource is known, and reports no change for it later", () => {
     const cache = createCache();
     cache.recordCreated("x", a1);
     assert.equal(cache.of("x"), [a1]);
@@ -221,7 +221,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("x"), [a1]);
   });
 
-  test("an own update is taken only if the state before is the known one [recentUpdateIgnoredForUnknown]", () => {
+  test("stores an own update only if the known state is the previous one (recentUpdateIgnoredForUnknown)", () => {
     const cache = createCache();
     cache.recordUpdated("x", a2, a1);
     assert.equal(cache.of("x"), [], "unknown");
@@ -233,7 +233,7 @@ suite("external cache", (test) => {
     assert.is(cache.replace("x", [a2]), false);
   });
 
-  test("what a fetch brings that began before an own change does not undo that", () => {
+  test("keeps own changes that follow the start of a fetch", () => {
     const cache = createCache();
     cache.replace("x", [a1, b1]);
     const since = cache.now;
@@ -246,7 +246,7 @@ suite("external cache", (test) => {
     assert.equal(cache.of("x"), [a2]);
   });
 
-  test("what a fetch brings that began after an own change is newer", () => {
+  test("accepts a fetch that began after an own change", () => {
     const cache = createCache();
     cache.recordCreated("x", a1);
     cache.recordCreated("y", a1);
@@ -254,7 +254,7 @@ suite("external cache", (test) => {
     assert.equal([cache.of("x"), cache.of("y")], [[b1], []]);
   });
 
-  test("two resources of one primary with one id are refused, and nothing is taken", () => {
+  test("rejects two resources of a primary with the same id and keeps its state", () => {
     const cache = createCache();
     cache.replace("x", [a1]);
     assert.throws(
@@ -264,13 +264,13 @@ suite("external cache", (test) => {
     assert.equal(cache.of("x"), [a1]);
   });
 
-  test("a resource that a list has twice counts once", () => {
+  test("ignores a duplicate resource in a list", () => {
     const cache = createCache();
     cache.replaceAll(new Map([["x", [a1, b1, { ...a1 }]]]));
     assert.equal(cache.of("x"), [a1, b1]);
   });
 
-  test("a key of a wrong type is refused, and nothing is taken", () => {
+  test("rejects a key that is not a string and keeps its state", () => {
     const cache = createCache();
     const key = 5 as unknown as ObjectKey;
     const message = 'a primary is named by number; a key is "namespace/name" or "name"';
@@ -289,7 +289,7 @@ suite("external cache", (test) => {
     assert.equal([cache.has("x"), cache.has(key)], [false, false]);
   });
 
-  test("a source without a function that it needs is refused", () => {
+  test("rejects a source without idOf or fetch", () => {
     const sources = { pollingSource, perPrimaryPollingSource, cachingInboundSource };
     for (const [kind, create] of Object.entries(sources) as [string, (options: object) => unknown][]) {
       const options = { name: "prices", intervalMs: 1, idOf: singleResource, fetch: () => new Map() };
@@ -299,7 +299,7 @@ suite("external cache", (test) => {
     }
   });
 
-  test("ids are ready-made for single resources and for what looks like Kubernetes'", () => {
+  test("provides singleResource and kubernetesResource as idOf", () => {
     assert.is(singleResource(a1), singleResource(b1));
     assert.is(kubernetesResource(primaryOf("home/one")), "home/one");
   });

@@ -9,8 +9,8 @@ import { changeOf, createSourceContext, primaryOf } from "../source-context.js";
 const idOf = (text: string) => text.charAt(0);
 const { signal } = new AbortController();
 
-suite("inbound source", (test) => {
-  test("it passes on whom it is told, while it is started", async () => {
+suite("inboundSource", (test) => {
+  test("enqueues the notified primaries while it is started", async () => {
     const source = inboundSource({ name: "webhook" });
     const { context, notified } = createSourceContext();
     source.notify("home/one");
@@ -24,8 +24,8 @@ suite("inbound source", (test) => {
   });
 });
 
-suite("caching inbound source", (test) => {
-  test("what is pushed is known, and an event if it is news", async () => {
+suite("cachingInboundSource", (test) => {
+  test("stores pushed resources and enqueues the primary if they changed", async () => {
     const source = cachingInboundSource<string>({ name: "webhook", type: "Note", idOf });
     const { context, notified } = createSourceContext();
     await source.start(context);
@@ -42,7 +42,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("what is pushed to a stopped source is lost", async () => {
+  test("ignores resources pushed while it is stopped, and drops its state on stop", async () => {
     const source = cachingInboundSource<string>({ name: "webhook", idOf });
     const { context, notified } = createSourceContext();
     source.put("home/one", "a1");
@@ -54,7 +54,7 @@ suite("caching inbound source", (test) => {
     assert.equal([notified(), source.secondariesOf(primaryOf("home/one"))], [["home/one"], []]);
   });
 
-  test("the first reconcile of a primary fetches what it has, once and without an event, unless all of it was told", async () => {
+  test("fetches a primary once before its first reconcile, unless all its resources were pushed", async () => {
     const fetched: ObjectKey[] = [];
     const fetch = async ({ metadata }: { metadata: { name: string } }) => {
       fetched.push(metadata.name);
@@ -74,7 +74,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("what is pushed while a fetch runs is newer than the answer", async () => {
+  test("prefers a resource pushed during a fetch to the response", async () => {
     let answer = (_: readonly string[]) => {};
     const fetch = () => new Promise<readonly string[]>((resolve) => (answer = resolve));
     const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
@@ -89,7 +89,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("all that is told while a fetch runs stands against the answer, and doubts of that time cause another fetch", async () => {
+  test("ignores a fetch superseded by replace(), and fetches again after invalidate()", async () => {
     const answers: ((found: readonly string[]) => void)[] = [];
     const fetch = () => new Promise<readonly string[]>((resolve) => answers.push(resolve));
     const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
@@ -112,7 +112,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("a fetch that fails fails the reconcile, makes the source unhealthy, and is made again", async () => {
+  test("fails the reconcile and is unhealthy if a fetch fails, and fetches again", async () => {
     let fails = true;
     const fetch = () => (fails ? Promise.reject(new Error("no route")) : ["a1"]);
     const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
@@ -127,7 +127,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("a fetch that hangs is given up at its deadline, and the next reconcile fetches again", async () => {
+  test("aborts a fetch after 60 s and fetches again in the next reconcile", async () => {
     let hangs = true;
     const fetch = () => (hangs ? new Promise<never>(() => {}) : ["a1"]);
     const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
@@ -143,7 +143,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("a reconcile that is given up does not end the fetch that another one waits for", async () => {
+  test("continues a shared fetch if one of the waiting reconciles is aborted", async () => {
     let answer = (_: readonly string[]) => {};
     const fetch = () => new Promise<readonly string[]>((resolve) => (answer = resolve));
     const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
@@ -159,7 +159,7 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
-  test("what is known of a primary goes with it", async () => {
+  test("drops the resources of a deleted primary", async () => {
     const source = cachingInboundSource<string>({ name: "webhook", idOf });
     const { context } = createSourceContext();
     await source.start(context);
@@ -170,8 +170,8 @@ suite("caching inbound source", (test) => {
   });
 });
 
-suite("timer source", (test) => {
-  test("a primary has one timer; asking again sets it anew", async () => {
+suite("timerSource", (test) => {
+  test("fires once per primary at the latest scheduled time", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, advance, notified } = createSourceContext();
     await source.start(context);
@@ -187,7 +187,7 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
-  test("a delay of 0 rings at once", async () => {
+  test("fires immediately for a delay of 0", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, notified } = createSourceContext();
     await source.start(context);
@@ -196,7 +196,7 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
-  test("a time that is none is refused, and leaves the one before as it is", async () => {
+  test("rejects an invalid delay and keeps the previous time", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, advance, notified } = createSourceContext();
     await source.start(context);
@@ -212,7 +212,7 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
-  test("a timer that is cancelled, or whose primary went, does not ring", async () => {
+  test("does not fire after cancel() or the deletion of the primary", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, clock } = createSourceContext();
     await source.start(context);
@@ -224,7 +224,7 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
-  test("for a controller that also reconciles deleted primaries, the timer outlives the primary", async () => {
+  test("keeps the timer of a deleted primary with onAllEvents", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, advance, notified } = createSourceContext();
     await source.start({ ...context, onAllEvents: true });
@@ -235,7 +235,7 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
-  test("a stopped source has no timers, takes none, and can be started again", async () => {
+  test("rejects schedule() while it is stopped, drops its timers, and can be restarted", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, clock, advance, notified } = createSourceContext();
     assert.throws(() => source.schedule("home/one", 1), /timer source "alarm" is not started/);

@@ -21,8 +21,8 @@ function createSource() {
   return { source, load, recover: () => void (failure = undefined) };
 }
 
-suite("an isolated source", (test) => {
-  test("throws what a fetch did to whoever reads, until one succeeds, and for no other primary", async () => {
+suite("isolated source", (test) => {
+  test("throws a fetch error to readers of that primary only, until a fetch succeeds", async () => {
     const { source, load, recover } = createSource();
     await source.start(createSourceContext().context);
     await load("home/one");
@@ -37,7 +37,7 @@ suite("an isolated source", (test) => {
     await source.stop();
   });
 
-  test("forgets with the primary, and with its stop, and is otherwise the source itself", async () => {
+  test("drops the error when the primary is deleted or the source stops, and delegates put()", async () => {
     const { source, load } = createSource();
     const { context, notified } = createSourceContext();
     await source.start(context);

@@ -29,8 +29,8 @@ function createSource(
 const added = (key: ObjectKey) => changeOf("added", primaryOf(key));
 const deleted = (key: ObjectKey) => changeOf("deleted", primaryOf(key));
 
-suite("per-primary polling source", (test) => {
-  test("a primary is polled at the interval from its appearance on [pollsTheResourceAfterAwareOfIt]", async () => {
+suite("perPrimaryPollingSource", (test) => {
+  test("polls a primary at the interval after it appears (pollsTheResourceAfterAwareOfIt)", async () => {
     const { source, fetched } = createSource(() => [`a${fetched.length}`]);
     const { context, addPrimary, advance, notified, notifications } = createSourceContext();
     await source.start(context);
@@ -48,7 +48,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("primaries that are there at the start are polled, each on its own", async () => {
+  test("polls each primary that exists at the start", async () => {
     const { source, fetched } = createSource((key) => [key]);
     const { context, advance, notified } = createSourceContext("home/one", "home/two");
     await source.start(context);
@@ -60,7 +60,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a primary that the predicate refuses is not polled until it accepts it [registeringTaskOnAPredicate]", async () => {
+  test("polls a primary only while isPolled accepts it (registeringTaskOnAPredicate)", async () => {
     const isPolled = ({ metadata }: { metadata: { labels?: object | undefined } }) => metadata.labels !== undefined;
     const { source, fetched } = createSource(() => [], { isPolled });
     const { context, advance } = createSourceContext("home/one");
@@ -78,7 +78,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a primary that is gone is not polled any more, and what was known of it is forgotten [propagateEventOnDeletedResource]", async () => {
+  test("stops polling a deleted primary and drops its resources (propagateEventOnDeletedResource)", async () => {
     const { source, fetched } = createSource(() => ["a"]);
     const { context, advance, deletePrimary, clock } = createSourceContext("home/one");
     await source.start(context);
@@ -92,7 +92,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a reconcile fetches what no poll did, once, and that is no event [getSecondaryResourceInitiatesFetchJustForFirstTime]", async () => {
+  test("fetches once in the first reconcile, without an event (getSecondaryResourceInitiatesFetchJustForFirstTime)", async () => {
     const { source, fetched, load } = createSource(() => ["a"]);
     const { context, advance, notified } = createSourceContext("home/one");
     await source.start(context);
@@ -105,7 +105,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("after an empty answer or a poll, a reconcile fetches nothing [getsValueFromCacheOrSupplier]", async () => {
+  test("does not fetch in a reconcile after an empty result or a poll (getsValueFromCacheOrSupplier)", async () => {
     const answers = [[], ["a"]];
     const { source, fetched, load } = createSource(() => answers[fetched.length - 1] ?? ["a"]);
     const { context, advance, notified } = createSourceContext("home/one");
@@ -119,7 +119,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("what a fetch of a reconcile throws fails the reconcile, and the polls go on", async () => {
+  test("fails the reconcile if its fetch fails", async () => {
     const { source, load } = createSource(() => Promise.reject(new Error("no route")));
     const { context, settle } = createSourceContext("home/one");
     await source.start(context);
@@ -130,7 +130,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a reconcile that a fetch made fail is told when a poll succeeds, once, although there is nothing new", async () => {
+  test("enqueues a primary whose fetch failed once when a poll succeeds, even without a change", async () => {
     let fails = true;
     const { source, load } = createSource(() => (fails ? Promise.reject(new Error("no route")) : ["a"]));
     const { context, advance, notified } = createSourceContext("home/one", "home/two");
@@ -156,7 +156,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("the time to the next poll may depend on what was fetched [supportsDynamicPollingDelay]", async () => {
+  test("polls at the interval that intervalOf returns for the resources (supportsDynamicPollingDelay)", async () => {
     const seen: (readonly string[])[] = [];
     const intervalOf = (_: object, resources: readonly string[]) => {
       seen.push(resources);
@@ -175,7 +175,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("the result of a poll whose primary went meanwhile is not taken [deleteEventCancelsTheScheduling]", async () => {
+  test("ignores the result of a poll if the primary was deleted (deleteEventCancelsTheScheduling)", async () => {
     let answer = (_: readonly string[]) => {};
     const { source } = createSource(() => new Promise((resolve) => (answer = resolve)));
     const { context, advance, settle, notified, clock } = createSourceContext("home/one");
@@ -189,7 +189,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a failed poll makes it unhealthy until that primary's next success, and the polls go on", async () => {
+  test("is unhealthy after a failed poll until the next success of that primary, and continues polling", async () => {
     let fails = true;
     const { source } = createSource((key) => {
       if (fails && key !== "home/three") throw new Error("no route");
@@ -212,7 +212,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("no more polls run at once than allowed", async () => {
+  test("limits concurrent polls to maxConcurrentPolls", async () => {
     const answers: (() => void)[] = [];
     const fetch = () => new Promise<readonly string[]>((resolve) => answers.push(() => resolve([])));
     const { source, fetched } = createSource(fetch, { maxConcurrentPolls: 2 });
@@ -226,7 +226,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a fetch that hangs is given up at its deadline, gives its turn to others, and is made again", async () => {
+  test("aborts a fetch after fetchTimeoutMs, frees its slot, and polls again", async () => {
     let hangs = true;
     const fetch = (key: ObjectKey) => (hangs && key === "home/one" ? new Promise<never>(() => {}) : ["a"]);
     const { source, fetched } = createSource(fetch, { maxConcurrentPolls: 1, fetchTimeoutMs: 10_000 });
@@ -247,7 +247,7 @@ suite("per-primary polling source", (test) => {
     assert.is(clock.nextDueAt, undefined, "no deadline is left");
   });
 
-  test("a primary that is polled no longer still has what a reconcile waits for", async () => {
+  test("returns a pending fetch to a reconcile even if the primary is no longer polled", async () => {
     let answer = (_: readonly string[]) => {};
     const isPolled = ({ metadata }: { metadata: { labels?: object | undefined } }) => metadata.labels === undefined;
     const { source, load } = createSource(() => new Promise((resolve) => (answer = resolve)), { isPolled });
@@ -264,7 +264,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("it can be stopped and started again", async () => {
+  test("can be stopped and restarted", async () => {
     const { source, fetched } = createSource(() => ["a"]);
     const { context, advance, clock } = createSourceContext("home/one");
     await source.start(context);
@@ -277,7 +277,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("an interval that is no time is refused, or replaced by the usual one", async () => {
+  test("rejects an invalid interval, and uses the default if intervalOf returns one", async () => {
     for (const intervalMs of [0, -1, Number.NaN, undefined as never])
       assert.throws(
         () => createSource(() => [], { intervalMs }),
@@ -302,7 +302,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("what may be wrong is fetched again before it is read, and nothing that began earlier will do", async () => {
+  test("fetches again after invalidate() before it is read, ignoring earlier fetches", async () => {
     const answers: ((answer: readonly string[]) => void)[] = [];
     const { source, fetched, load } = createSource(() => new Promise((resolve) => answers.push(resolve)));
     const { context, addPrimary, advance, settle } = createSourceContext();
@@ -323,7 +323,7 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
-  test("a primary for which nothing could be fetched is told as soon as a poll succeeds", async () => {
+  test("enqueues a primary that was never fetched as soon as a poll succeeds", async () => {
     let isDown = true;
     const { source, load } = createSource(() => {
       if (isDown) throw new Error("no route");

@@ -55,8 +55,8 @@ const both: Answer = new Map([
   ["home/two", ["a1", "b1"]],
 ]);
 
-suite("polling source", (test) => {
-  test("the start polls once and tells of everything; then it polls at its interval [pollsAndProcessesEvents]", async () => {
+suite("pollingSource", (test) => {
+  test("polls once at the start and enqueues all primaries, then polls at its interval (pollsAndProcessesEvents)", async () => {
     const { source, calls } = createSource(answersInTurn(one, both));
     const { context, notifications, notified, advance } = createSourceContext();
     await source.start(context);
@@ -70,7 +70,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("an answer that is no Map by keys leaves everything as it is known, and costs no event of a later one", async () => {
+  test("is unhealthy and keeps its state if fetch returns no valid Map", async () => {
     const wrong = [
       [["home/one", []]],
       { "home/one": [] },
@@ -98,7 +98,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a primary that lost everything has an event, an unchanged one has none [propagatesEventForRemovedResources, doesNotPropagateEventIfResourceNotChanged]", async () => {
+  test("enqueues only changed primaries (propagatesEventForRemovedResources, doesNotPropagateEventIfResourceNotChanged)", async () => {
     const { source } = createSource(answersInTurn(both, both, one, both, one));
     const { context, notified, advance } = createSourceContext();
     await source.start(context);
@@ -119,7 +119,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a changed resource is an event [propagatesEventOnNewResourceForPrimary]", async () => {
+  test("enqueues the primary of a changed resource (propagatesEventOnNewResourceForPrimary)", async () => {
     const { source } = createSource(answersInTurn(one, new Map([["home/one", ["a2"]]])));
     const { context, notified, advance } = createSourceContext();
     await source.start(context);
@@ -129,7 +129,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("it can be stopped and started again [restartsPollingEventSource]", async () => {
+  test("can be stopped and restarted (restartsPollingEventSource)", async () => {
     const { source, calls } = createSource(answersInTurn(one));
     const { context, notified, advance, clock } = createSourceContext();
     assert.is(source.health.status, "unknown");
@@ -146,7 +146,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a failed poll makes it unhealthy until the next success, and what is known stays [updatesHealthIndicatorBasedOnExceptionsInFetcher]", async () => {
+  test("is unhealthy after a failed poll and keeps its state (updatesHealthIndicatorBasedOnExceptionsInFetcher)", async () => {
     const { source } = createSource(answersInTurn(one, new Error("no route"), new Error("no route"), one));
     const { context, notified, advance, lines } = createSourceContext();
     await source.start(context);
@@ -164,7 +164,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("the start waits for the first success, and tries again soon", async () => {
+  test("waits for the first successful poll at the start, retrying after 2 s", async () => {
     const { source, calls } = createSource(answersInTurn(new Error("no route"), one));
     const { context, advance, settle } = createSourceContext();
     let isStarted = false;
@@ -177,7 +177,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a stop ends a start that waits", async () => {
+  test("ends a pending start on stop()", async () => {
     const { source } = createSource(answersInTurn(new Error("no route")));
     const { context, clock, settle } = createSourceContext();
     const started = source.start(context);
@@ -187,7 +187,7 @@ suite("polling source", (test) => {
     assert.is(clock.nextDueAt, undefined);
   });
 
-  test("polls never overlap; the result of one that a stop cut off is not taken", async () => {
+  test("never overlaps polls, and ignores the result of a poll aborted by stop()", async () => {
     const answers: ((answer: Answer) => void)[] = [];
     const { source, calls } = createSource(() => new Promise((resolve) => answers.push(resolve)));
     const { context, advance, notified, settle } = createSourceContext();
@@ -206,7 +206,7 @@ suite("polling source", (test) => {
     assert.equal([notified(), source.secondariesOf(primaryOf("home/two"))], [[], []]);
   });
 
-  test("a fetch that hangs is given up at its deadline: the source is unhealthy, and the next poll comes", async () => {
+  test("aborts a fetch after 60 s, is unhealthy, and polls again", async () => {
     let hangs = false;
     const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
     const { context, advance, notified, lines, clock } = createSourceContext();
@@ -226,7 +226,7 @@ suite("polling source", (test) => {
     assert.is(clock.nextDueAt, undefined, "no deadline is left");
   });
 
-  test("the deadline of a fetch can be set, and a reconcile that waits for a fetch ends with it", async () => {
+  test("fails a waiting reconcile after fetchTimeoutMs, and rejects invalid times", async () => {
     let hangs = false;
     const { source } = createSource(() => (hangs ? new Promise(() => {}) : both), undefined, { fetchTimeoutMs: 100 });
     const { context, advance, settle } = createSourceContext();
@@ -248,7 +248,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a stop ends what a reconcile waits for, and nothing is fetched after it", async () => {
+  test("fails a waiting reconcile on stop() and fetches nothing afterwards", async () => {
     let hangs = false;
     const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
     const { context, clock, advance, settle } = createSourceContext();
@@ -264,7 +264,7 @@ suite("polling source", (test) => {
     assert.equal([calls.length, clock.nextDueAt, source.secondariesOf(primaryOf("home/two"))], [2, undefined, []]);
   });
 
-  test("a reconcile that is given up waits for no fetch any more", async () => {
+  test("rejects load() if its reconcile is aborted", async () => {
     let hangs = false;
     const { source } = createSource(() => (hangs ? new Promise(() => {}) : both));
     await source.start(createSourceContext().context);
@@ -277,7 +277,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("what the controller wrote itself is read at once and is no event when the poll brings it", async () => {
+  test("returns own writes immediately and emits no event when a poll confirms them", async () => {
     const { source } = createSource(answersInTurn(one, both));
     const { context, advance, notified } = createSourceContext();
     await source.start(context);
@@ -291,7 +291,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("what may be wrong is fetched again before it is read, once, and until that succeeds", async () => {
+  test("fetches again after invalidate() before it is read, until a fetch succeeds", async () => {
     const { source, calls } = createSource(answersInTurn(one, new Error("no route"), both));
     const { context } = createSourceContext();
     const { signal } = new AbortController();
@@ -309,7 +309,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("reconciles that a fetch made fail are told when one succeeds, once, although there is nothing new", async () => {
+  test("enqueues primaries whose fetch failed once when a fetch succeeds, even without a change", async () => {
     const down = new Error("no route");
     const { source, calls } = createSource(answersInTurn(both, down, down, down, both));
     const { context, advance, notified } = createSourceContext();
@@ -330,7 +330,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("of a dependent it starts although its first poll fails, and says so to whoever needs it", async () => {
+  test("starts for a dependent although the first poll fails, and fails load() until a poll succeeds", async () => {
     const { source } = createSource(answersInTurn(new Error("no route"), one), { isAwaited: false });
     const { context, advance, notified } = createSourceContext();
     await source.start(context);
@@ -342,7 +342,7 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a poll that is under way does not undo what the controller writes meanwhile", async () => {
+  test("keeps own writes during a poll", async () => {
     const answers: ((answer: Answer) => void)[] = [];
     const { source, calls } = createSource(() => new Promise((resolve) => answers.push(resolve)));
     const { context, advance, notified, settle } = createSourceContext();

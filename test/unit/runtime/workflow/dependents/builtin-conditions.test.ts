@@ -25,7 +25,7 @@ function createAsking(isServed: boolean, watched?: object) {
 }
 
 suite("crdPresent", (test) => {
-  test("an absent kind is asked for again after ten seconds, and a present one never [CRDPresentActivationConditionTest]", async () => {
+  test("checks an absent kind again after 10 s, and a present one never [CRDPresentActivationConditionTest]", async () => {
     const { state, ask } = createAsking(false);
     assert.not(await ask(0));
     assert.not(await ask(9_999));
@@ -40,7 +40,7 @@ suite("crdPresent", (test) => {
     assert.is(state.calls, 3);
   });
 
-  test("a kind without a definition may be served by an aggregated API server, which is asked every ten minutes", async () => {
+  test("checks a kind without a CRD every 10 minutes, as an aggregated API server may serve it", async () => {
     const { state, ask } = createAsking(false, { servedVersions: [], wasDefined: false });
     assert.not(await ask(0));
     assert.not(await ask(599_999));
@@ -53,13 +53,13 @@ suite("crdPresent", (test) => {
     assert.is(state.calls, 3);
   });
 
-  test("a kind whose definition is gone, or being deleted, is absent, and nothing is asked", async () => {
+  test("is false without a request if the CRD was deleted", async () => {
     const { state, ask } = createAsking(true, { servedVersions: [], wasDefined: true });
     assert.not(await ask(0));
     assert.is(state.calls, 0);
   });
 
-  test("is negated by not, about its own kind or another one, and in whichever form a condition answers", async () => {
+  test("can be negated for its own or another kind, with boolean and detailed results", async () => {
     const args = {
       dependent: { name: "a", definition: configMap },
       context: { eventSources: { get: () => undefined } },

@@ -26,7 +26,7 @@ function complete(
 }
 
 suite("completeDesired", (test) => {
-  test("the namespace and the owner are those of the primary", () => {
+  test("sets the namespace and the owner reference of the primary", () => {
     assert.equal(complete({ metadata: { name: "x" }, data: { a: "1" } }), {
       metadata: {
         name: "x",
@@ -48,7 +48,7 @@ suite("completeDesired", (test) => {
     });
   });
 
-  test("an object of another kind is refused, and one that states its own is not", () => {
+  test("rejects an object of another kind and accepts an explicit matching one", () => {
     const metadata = { name: "x" };
     assert.is(complete({ apiVersion: "v1", kind: "ConfigMap", metadata }).metadata.name, "x");
     assert.throws(
@@ -76,7 +76,7 @@ suite("completeDesired", (test) => {
     );
   });
 
-  test("annotations tie what no owner reference can", () => {
+  test("links the object by annotations if an owner reference is impossible", () => {
     const { metadata } = complete(
       { metadata: { name: "x" } },
       { dependent: { deletion: "ordered", namespace: "away" } },
@@ -96,7 +96,7 @@ suite("completeDesired", (test) => {
     });
   });
 
-  test("a namespace that is not watched is refused, because nothing there would be seen again", () => {
+  test("rejects a namespace that the controller does not watch", () => {
     const free = { deletion: "ordered" } as const;
     const desired = { metadata: { name: "x", namespace: "away" } };
     assert.is(complete(desired, { dependent: free }).metadata.namespace, "away");
@@ -111,7 +111,7 @@ suite("completeDesired", (test) => {
     );
   });
 
-  test("an item, the controller and the object itself are noted at the object", () => {
+  test("adds item, dependent, object and controller to labels and annotations", () => {
     const { metadata } = completeDesired(
       { metadata: { name: "x", annotations: { theirs: "y" }, labels: { app: "z" } } },
       { dependent: dependentOf(), primary, definition, item: "k", label: "page" },
@@ -125,7 +125,7 @@ suite("completeDesired", (test) => {
     assert.equal(metadata.labels, { app: "z", "gen-operator.dev/controller": "page" });
   });
 
-  test("the label of the controller cannot be set to anything else", () => {
+  test("rejects another value for the controller label", () => {
     const completeWith = (value: string) =>
       completeDesired(
         { metadata: { name: "x", labels: { "gen-operator.dev/controller": value } } },
@@ -141,14 +141,14 @@ suite("completeDesired", (test) => {
     );
   });
 
-  test("the label of the controller is there, also if the labels of the user say undefined for it", () => {
+  test("sets the controller label even if desired() returns undefined for it", () => {
     const { metadata } = complete({
       metadata: { name: "x", labels: { app: "z", "gen-operator.dev/controller": undefined } },
     });
     assert.equal(metadata.labels, { app: "z", "gen-operator.dev/controller": "page" });
   });
 
-  test("an owner that the user states, too, is there once, beside others", () => {
+  test("replaces an explicit owner reference of the primary and keeps others", () => {
     const own = { apiVersion: "example.com/v1", kind: "Page", name: "one", uid: "u1" };
     const { metadata } = complete({ metadata: { name: "x", ownerReferences: [own, { ...own, uid: "u2" }] } });
     assert.equal(
@@ -160,7 +160,7 @@ suite("completeDesired", (test) => {
     );
   });
 
-  test("what no owner reference reaches is refused, and a wrong return value with the item that it is for", () => {
+  test("rejects another namespace with an owner reference, invalid results, and missing selector labels", () => {
     assert.throws(
       () => complete({ metadata: { name: "x", namespace: "away" } }),
       'puts the object into namespace "away", where no owner reference to its primary is allowed; state deletion: ordered',
@@ -177,8 +177,8 @@ suite("completeDesired", (test) => {
   });
 });
 
-suite("the link of a dependent", (test) => {
-  test("is what names and ties an object, and a live one has it if nothing of it is missing", () => {
+suite("link of a dependent", (test) => {
+  test("contains name, labels, annotations and owner references, and requires all of them on a live object", () => {
     const desired = complete({ metadata: { name: "x", labels: { a: "b" }, annotations: { c: "d" } }, data: {} });
     const link = linkOf(desired.metadata);
     assert.equal(link, {

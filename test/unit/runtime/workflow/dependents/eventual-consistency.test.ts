@@ -241,11 +241,11 @@ async function startWorld(form: Form, { lagMs = 0, random = () => 1 }: { lagMs?:
 const valuesOf = ({ resources }: EventualService) =>
   [...resources.values()].map(({ item, value }) => `${item}=${value}`).sort();
 
-suite("an external resource in a list that is late", (test) => {
+suite("external resource with eventually consistent lists", (test) => {
   for (const form of ["single", "singleWithState", "bulkWithState"] as const) {
     const item = form === "bulkWithState" ? "a" : "";
 
-    test(`is created once, and updated once for an edit: ${form}`, async () => {
+    test(`is created once and updated once per edit: ${form}`, async () => {
       const { service, advance, want, stop } = await startWorld(form, { lagMs: 1_500 });
       want("1", item);
       await advance(5_000);
@@ -257,7 +257,7 @@ suite("an external resource in a list that is late", (test) => {
       await stop();
     });
 
-    test(`is deleted with its primary although no list has shown it: ${form}`, async () => {
+    test(`is deleted with its primary before any list contained it: ${form}`, async () => {
       const { service, world, advance, want, delete: remove, stop } = await startWorld(form, { lagMs: 20_000 });
       want("1", item);
       await advance(100);
@@ -268,7 +268,7 @@ suite("an external resource in a list that is late", (test) => {
       await stop();
     });
 
-    test(`is not created again when a list is empty once, and is when it is gone: ${form}`, async () => {
+    test(`is not recreated after one empty list, but after its deletion: ${form}`, async () => {
       const { service, advance, want, stop } = await startWorld(form);
       want("1", item);
       await advance(10_000);
@@ -284,7 +284,7 @@ suite("an external resource in a list that is late", (test) => {
       await stop();
     });
 
-    test(`that the process before created just before it ended is found, and not created again: ${form}`, async () => {
+    test(`is found and not recreated after a crash right after its creation: ${form}`, async () => {
       const { service, advance, want, crashAtCreation, isCrashed, restart, stop } = await startWorld(form, {
         lagMs: 10_000,
       });
@@ -300,7 +300,7 @@ suite("an external resource in a list that is late", (test) => {
       await stop();
     });
 
-    test(`that the process before created just before it ended is deleted with its primary: ${form}`, async () => {
+    test(`is deleted with its primary after a restart right after its creation: ${form}`, async () => {
       const started = await startWorld(form, { lagMs: 10_000 });
       const { service, world, advance, want, restart, delete: remove, stop } = started;
       want("1", item);
@@ -315,7 +315,7 @@ suite("an external resource in a list that is late", (test) => {
     });
   }
 
-  test("of a new primary is created at once, also right after a start", async () => {
+  test("is created immediately for a new primary, even right after a restart", async () => {
     const { service, advance, want, restart, stop } = await startWorld("single");
     await restart();
     want("1");
@@ -324,7 +324,7 @@ suite("an external resource in a list that is late", (test) => {
     await stop();
   });
 
-  test("gets the same token in each attempt, and another one when it is created again", async () => {
+  test("is created with the same token in each attempt, and with another one when it is recreated", async () => {
     const tokens: (string | undefined)[] = [];
     const { world, service, advance, want, stop } = await startWorld("singleWithState");
     const { create } = service;
@@ -369,7 +369,7 @@ suite("an external resource in a list that is late", (test) => {
 
   for (const form of ["single", "singleWithState", "bulkWithState"] as const)
     test(
-      `is there exactly once in the end, and gone after its primary, whatever happens: ${form}`,
+      `exists exactly once, and is deleted with its primary, after any crashes and stale lists: ${form}`,
       async () => {
         const play = fc.asyncProperty(
           fc.array(step, { maxLength: 25 }),

@@ -134,8 +134,8 @@ async function rejected(promise: Promise<unknown>): Promise<Error> {
   ) as Promise<Error>;
 }
 
-suite("the reconciler of an external dependent", (test) => {
-  test("creates, leaves what matches, updates and deletes, and records each", async () => {
+suite("ExternalReconciler", (test) => {
+  test("creates, keeps, updates and deletes a resource, and records each change", async () => {
     const { reconciler, history, write } = createReconciler();
     assert.is(await write({ id: "a", value: "1" }), "created");
     assert.is(await write({ id: "a", value: "1" }), "unchanged");
@@ -146,7 +146,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.equal(history, [...expected, "delete a with undefined", "deleted"]);
   });
 
-  test("can do what it has functions for", () => {
+  test("reports write and remove as capabilities only for existing functions", () => {
     const without = (...names: readonly string[]) =>
       createReconciler({ functions: Object.fromEntries(names.map((name) => [name, undefined])) }).reconciler
         .capabilities;
@@ -156,7 +156,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.equal(without("delete"), { write: true, remove: false });
   });
 
-  test("waits for somebody else where it cannot create, and leaves what it cannot update", async () => {
+  test("waits for another client without create, and keeps differences without update", async () => {
     const { known, write } = createReconciler({ functions: { create: undefined } });
     assert.is(await write({ id: "a", value: "1" }), "absent");
     known.set("a", { id: "a", value: "0" });
@@ -166,14 +166,14 @@ suite("the reconciler of an external dependent", (test) => {
     assert.is(await fixed.write({ id: "a", value: "1" }), "unchanged");
   });
 
-  test("compares by the matcher of the user", async () => {
+  test("compares with a custom matches function", async () => {
     const { known, write, history } = createReconciler({ functions: { matches: () => true } });
     known.set("a", { id: "a", value: "0" });
     assert.is(await write({ id: "a", value: "1" }), "unchanged");
     assert.equal(history, []);
   });
 
-  test("fails where an id is no text, and neither keeps it nor finds what it would take for another item", async () => {
+  test("fails if idOf does not return a string, without storing the id", async () => {
     const numbered = (row: Row) => ({ ...row, id: 1 });
     const { reconciler, history, known, write } = createReconciler({
       ...{ hasState: true, isBulk: true },
@@ -186,7 +186,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.equal(history, []);
   });
 
-  test("looks again after a creation that failed, and does not create twice", async () => {
+  test("looks up the resource after a failed create instead of creating it twice", async () => {
     const { rows, write, history } = createReconciler({
       functions: {
         create: (row: Row) => {
@@ -201,7 +201,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.equal(history, ["create", "load"]);
   });
 
-  test("looks again after a creation that ran out of time, although that has not returned", async () => {
+  test("looks up the resource after an aborted create that has not returned", async () => {
     const answers: (() => void)[] = [];
     const { reconciler, history, rows, write } = createReconciler({
       functions: {
@@ -225,7 +225,7 @@ suite("the reconciler of an external dependent", (test) => {
     await first;
   });
 
-  test("finds the only one of an id that the service gives, and refuses to choose among several", async () => {
+  test("finds the only resource without an id, and fails if there are several", async () => {
     const { reconciler, known, write } = createReconciler({
       functions: { matches: (a: Row, b: Row) => a.value === b.value },
     });
@@ -239,7 +239,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.is(reconciler.find(run, { id: "theirs", object: {} })?.object, known.get("theirs"), "an id tells which");
   });
 
-  test("says what is wrong with what functions of the user return", async () => {
+  test("rejects invalid results of desired() and create()", async () => {
     const { reconciler } = createReconciler();
     assert.throws(() => reconciler.complete(run, undefined), /desired\(\) returned undefined/);
     const silent = createReconciler({ functions: { create: () => undefined } });
@@ -248,7 +248,7 @@ suite("the reconciler of an external dependent", (test) => {
     assert.match((await rejected(other.write({ id: "a", value: "1" }))).message, /the id "b" for one with the id "a"/);
   });
 
-  test("finds its own among those of others in a source that it shares", async () => {
+  test("finds its own resources in a shared source by isOwn", async () => {
     const functions = {
       isOwn: ({ id = "" }: Row, { metadata }: KubernetesObject) => id.startsWith(`${metadata.name}-a`),
     };
@@ -266,14 +266,14 @@ suite("the reconciler of an external dependent", (test) => {
     );
   });
 
-  test("is activated and deactivated with its source", async () => {
+  test("activates and deactivates its source", async () => {
     const { reconciler, history } = createReconciler();
     await reconciler.source.activate("home/one");
     await reconciler.source.deactivate("home/one");
     assert.equal(history, ["activate home/one", "deactivate home/one"]);
   });
 
-  test("finds items by their ids, which have to be their keys", async () => {
+  test("finds items by id, which must equal their key", async () => {
     const { reconciler, write } = createReconciler({ isBulk: true });
     await write({ id: "a", value: "1" }, "a");
     await write({ id: "b", value: "1" }, "b");
@@ -283,8 +283,8 @@ suite("the reconciler of an external dependent", (test) => {
   });
 });
 
-suite("the reconciler of an external dependent with state", (test) => {
-  test("keeps the id before anything else, and forgets it after the resource", async () => {
+suite("ExternalReconciler with state", (test) => {
+  test("stores the id before it records a creation, and removes it after the resource", async () => {
     const { reconciler, history, state, write } = createReconciler({ hasState: true });
     assert.is(await write({ value: "1" }), "created");
     assert.equal([...state.ids], [["", "new-1"]]);
@@ -295,7 +295,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     assert.equal(history, [...created, "update new-1 with new-1", "updated", ...deleted]);
   });
 
-  test("tells its source of the resource before the id is written, so that a poll meanwhile brings no event", async () => {
+  test("records a creation before the id is stored, so that a poll in between emits no event", async () => {
     const { history, state, write } = createReconciler({ hasState: true });
     let written = () => {};
     state.isWritten = new Promise<void>((resolve) => (written = resolve));
@@ -306,7 +306,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     assert.is(await writing, "created");
   });
 
-  test("keeps the id of a resource whose state cannot be told, without creating twice", async () => {
+  test("stores the id if stateOf throws, and does not create twice", async () => {
     const stateOf = () => {
       throw new Error("no such field");
     };
@@ -317,7 +317,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
   });
 
-  test("keeps an id later that could not be kept, without creating twice", async () => {
+  test("stores an id later if it could not be stored, and does not create twice", async () => {
     const { history, state, write } = createReconciler({ hasState: true });
     state.failure = new Error("the API server is down");
     assert.is(await rejected(write({ value: "1" })), state.failure);
@@ -327,7 +327,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
   });
 
-  test("keeps the id of what was created too late, unless there is one by then", async () => {
+  test("stores the id of a late create unless another one was stored meanwhile", async () => {
     for (const isReplaced of [false, true]) {
       const answers: (() => void)[] = [];
       const { reconciler, state } = createReconciler({
@@ -351,7 +351,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     }
   });
 
-  test("takes nothing of others in a source that it shares", async () => {
+  test("ignores foreign resources in a shared source", async () => {
     for (const isBulk of [false, true]) {
       const { reconciler, known, write } = createReconciler({ hasState: true, isShared: true, isBulk });
       known.set("theirs", { id: "theirs", value: "1" });
@@ -364,7 +364,7 @@ suite("the reconciler of an external dependent with state", (test) => {
     }
   });
 
-  test("has an id for each item, by its key", async () => {
+  test("stores one id per item by key", async () => {
     const { reconciler, state, write } = createReconciler({ hasState: true, isBulk: true });
     await write({ value: "1" }, "a");
     await write({ value: "1" }, "b");
@@ -382,8 +382,8 @@ suite("the reconciler of an external dependent with state", (test) => {
   });
 });
 
-suite("a source without ids", (test) => {
-  test("has one resource for each primary", () => {
+suite("event source with singleResource", (test) => {
+  test("has one resource per primary", () => {
     const source = cachingInboundSource<Row>({ name: "rows", idOf: singleResource });
     source.recordCreated("home/one", { value: "1" });
     source.recordCreated("home/one", { value: "2" });

@@ -12,7 +12,7 @@ interface Stated {
   readonly proofs?: StateProofs;
 }
 
-suite("the state of an external dependent in the status", (test) => {
+suite("state of an external dependent in the status", (test) => {
   const proofs = proofsOf(["accounts"]);
   /** A primary in memory, whose status and annotations a store changes; `stop` ends it before a patch. */
   const createPrimary = ({ isMap = false, isObject = false, status = {}, stop = Infinity, ...stated }: Stated = {}) => {
@@ -34,7 +34,7 @@ suite("the state of an external dependent in the status", (test) => {
     return { store, patches, edit, current: () => object };
   };
 
-  test("is read from the latest state of the primary, and written at its path after its proof", async () => {
+  test("is read from the latest primary and written at its path after its proof", async () => {
     const single = createPrimary();
     await single.store.set(primary, "", "1");
     assert.equal([...statesIn(single.store, primary)], [["", "1"]]);
@@ -53,7 +53,7 @@ suite("the state of an external dependent in the status", (test) => {
     assert.is(many.patches.length, before, "what is kept is not written again");
   });
 
-  test("with more than an id has nothing of the state before", async () => {
+  test("with more than an id is replaced completely", async () => {
     const { store, current } = createPrimary({ isObject: true });
     await store.set(primary, "", { id: "1", region: "eu" } as never);
     await store.set(primary, "", { id: "2" });
@@ -61,7 +61,7 @@ suite("the state of an external dependent in the status", (test) => {
     assert.equal([...statesIn(store, primary)], [["", { id: "2" }]]);
   });
 
-  test("is proven wherever the operator ends while it is written, also over another one", async () => {
+  test("has a valid proof wherever the operator stops while it is written or overwritten", async () => {
     for (const stop of [1, 2, 3]) {
       const { store } = createPrimary({ stop });
       for (const id of ["1", "2"]) await store.set(primary, "", id).catch(() => {});
@@ -74,7 +74,7 @@ suite("the state of an external dependent in the status", (test) => {
     }
   });
 
-  test("is not proven if somebody changes it, takes its proof away, or copies another item's", async () => {
+  test("has no valid proof if it was modified, its proof removed, or that of another item copied", async () => {
     const { store, edit, current } = createPrimary({ isMap: true });
     await Promise.all(["a", "b"].map((key) => store.set(primary, key, `id-${key}`)));
     const names = ["a", "b"].map((key) => proofs.annotationsOn(key)[0]);
@@ -93,7 +93,7 @@ suite("the state of an external dependent in the status", (test) => {
     }
   });
 
-  test("is proven under the former names of its dependent and its controller, and is then signed anew", async () => {
+  test("is accepted under former names of dependent and controller, and signed again", async () => {
     const before = createPrimary();
     await before.store.set(primary, "", "1");
     for (const [dependents, controllers] of [
@@ -111,7 +111,7 @@ suite("the state of an external dependent in the status", (test) => {
     }
   });
 
-  test("that has no proof is signed by one write for all items", async () => {
+  test("without a proof is signed for all items in one write", async () => {
     const { store, patches } = createPrimary({ isMap: true, status: { ids: { account: { a: "1", b: "2" } } } });
     assert.is(statesIn(store, primary).size, 0);
     assert.is(await store.adopt(primary), 2);
@@ -122,7 +122,7 @@ suite("the state of an external dependent in the status", (test) => {
   });
 });
 
-suite("kept ids that are remembered", (test) => {
+suite("remembered state", (test) => {
   const createRemembered = () => {
     const { state: kept, objects } = createState();
     let failure: Error | undefined;
@@ -136,7 +136,7 @@ suite("kept ids that are remembered", (test) => {
     return { state, kept, objects, fail };
   };
 
-  test("are known although somebody deleted what they are kept in, and are not said to be kept", async () => {
+  test("is known after another client deleted its storage, but not reported as stored", async () => {
     const { state, objects } = createRemembered();
     await state.set(primary, "a", "1");
     await state.set(primary, "b", "2");
@@ -152,7 +152,7 @@ suite("kept ids that are remembered", (test) => {
     assert.not.ok(state.isKept(primary, "b", "2"));
   });
 
-  test("are known although they could not be written", async () => {
+  test("is known if it could not be written", async () => {
     const { state, fail } = createRemembered();
     fail(new Error("the API server is down"));
     await state.set(primary, "a", "1").catch(() => {});
@@ -161,7 +161,7 @@ suite("kept ids that are remembered", (test) => {
     assert.not.ok(state.isKept(primary, "a", "1"));
   });
 
-  test("are the new ones as soon as they are written over others, and not the ones before", async () => {
+  test("is the new value as soon as a write starts", async () => {
     const { state } = createRemembered();
     await state.set(primary, "a", "1");
     const writing = state.set(primary, "a", "2");
@@ -176,7 +176,7 @@ suite("kept ids that are remembered", (test) => {
     assert.ok(state.isKept(primary, "a", "3"));
   });
 
-  test("are known although they could not be written over others, until somebody writes there", async () => {
+  test("is the new value after a failed write, until another client writes it", async () => {
     const { state, kept, fail } = createRemembered();
     await state.set(primary, "a", "1");
     fail(new Error("the API server is down"));
@@ -187,7 +187,7 @@ suite("kept ids that are remembered", (test) => {
     assert.equal([...state.read(primary)], [["a", "theirs"]]);
   });
 
-  test("stay forgotten while what they were kept in still shows them", async () => {
+  test("stays deleted while its storage still returns it", async () => {
     const { kept } = createRemembered();
     const state = new RememberedState({ read: (each) => kept.read(each), set: async () => {}, adopt: async () => 0 });
     await kept.set(primary, "a", "1");
@@ -198,14 +198,14 @@ suite("kept ids that are remembered", (test) => {
     assert.equal([...state.read(primary)], [["a", "theirs"]]);
   });
 
-  test("are those that somebody wrote there", async () => {
+  test("is the value that another client wrote", async () => {
     const { state, kept } = createRemembered();
     await state.set(primary, "a", "1");
     await kept.set(primary, "a", "theirs");
     assert.equal([...state.read(primary)], [["a", "theirs"]]);
   });
 
-  test("are forgotten with the resource, and with the primary", async () => {
+  test("is dropped with the resource and with the primary", async () => {
     const { state, objects } = createRemembered();
     await state.set(primary, "a", "1");
     await state.set(primary, "b", "2");

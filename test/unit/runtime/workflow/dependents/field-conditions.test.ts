@@ -20,14 +20,14 @@ suite("conditionIs", (test) => {
     ["an object without a status", { metadata: {} }, false],
     ["another status", withCondition({ type: "Ready", status: "False" }), false],
     ["another type", withCondition({ type: "Synced", status: "True" }), false],
-    ["an older generation", withCondition({ type: "Ready", status: "True", observedGeneration: 1 }), false],
-    ["the generation of the spec", withCondition({ type: "Ready", status: "True", observedGeneration: 2 }), true],
-    ["no generation", withCondition({ type: "Ready", status: "True" }), true],
+    ["an older observedGeneration", withCondition({ type: "Ready", status: "True", observedGeneration: 1 }), false],
+    ["the current observedGeneration", withCondition({ type: "Ready", status: "True", observedGeneration: 2 }), true],
+    ["a missing observedGeneration", withCondition({ type: "Ready", status: "True" }), true],
   ];
   for (const [title, live, expected] of cases)
-    test(`${expected ? "holds" : "does not hold"} for ${title}`, () => assert.is(isMet(isReady, live), expected));
+    test(`${expected ? "is met" : "is not met"} for ${title}`, () => assert.is(isMet(isReady, live), expected));
 
-  test("may be about any status", () => {
+  test("supports status False", () => {
     const isStalled = conditionIs({ type: "Stalled", status: "False" });
     assert.is(isMet(isStalled, withCondition({ type: "Stalled", status: "False" })), true);
   });
@@ -53,11 +53,11 @@ suite("fieldEquals", (test) => {
     ["constructor.name", "Object", {}, false],
   ];
   for (const [path, value, live, expected] of cases)
-    test(`${path} ${expected ? "is" : "is not"} ${JSON.stringify(value)} in ${JSON.stringify(live)}`, () =>
+    test(`is ${expected ? "" : "not "}met for ${path} = ${JSON.stringify(value)} in ${JSON.stringify(live)}`, () =>
       assert.is(isMet(fieldEquals(path, value), live as object | undefined), expected));
 });
 
-suite("the details of built-in conditions", (test) => {
+suite("details of built-in conditions", (test) => {
   const page = (status: object) => ({
     kind: "Page",
     metadata: { namespace: "default", name: "one", generation: 2 },
@@ -74,22 +74,22 @@ suite("the details of built-in conditions", (test) => {
     live: object | undefined,
     detail: string,
   ])[] = [
-    ["what a rollout lacks", ready, deployment, "Deployment default/web is not ready: 1 of 3 replicas updated"],
-    ["that there is no object", ready, undefined, "it does not exist yet"],
+    ["the incomplete rollout", ready, deployment, "Deployment default/web is not ready: 1 of 3 replicas updated"],
+    ["that the object does not exist", ready, undefined, "it does not exist yet"],
     [
-      "why a condition has another status",
+      "why the condition has another status",
       isReady,
       page({ conditions: [{ type: "Ready", status: "False", reason: "Starting", message: "no node fits" }] }),
       "Page default/one lacks Ready=True: its condition Ready is False: no node fits",
     ],
     [
-      "that a condition is about an older spec",
+      "that the condition has an older observedGeneration",
       isReady,
       page({ conditions: [{ type: "Ready", status: "True", observedGeneration: 1 }] }),
       "Page default/one lacks Ready=True: its condition Ready is older than its spec",
     ],
     [
-      "which field has another value, and never the value, which may be secret",
+      "which field has another value, without the value",
       fieldEquals("status.token", "a"),
       page({ token: "b" }),
       "Page default/one is not as awaited: its status.token has another value",
@@ -102,9 +102,9 @@ suite("the details of built-in conditions", (test) => {
     ],
   ];
   for (const [title, condition, live, detail] of cases)
-    test(`say ${title}`, () => assert.equal(ask(condition, live), { isMet: false, detail }));
+    test(`report ${title}`, () => assert.equal(ask(condition, live), { isMet: false, detail }));
 
-  test("of what Kubernetes does not have leave out its name", () => {
+  test("omit kind and name of an external resource", () => {
     assert.equal(ask(fieldEquals("state", "up"), { id: 7, state: "down" }), {
       isMet: false,
       detail: "is not as awaited: its state has another value",

@@ -101,8 +101,8 @@ function createReconcilers(dependents: readonly KubernetesDependent[]) {
   return { reconcilers, reconciler: reconcilers[0]!, store, run, pruned, told };
 }
 
-suite("the reconciler of dependents in Kubernetes", (test) => {
-  test("items are found by their annotation, the latest first where a name changed", () => {
+suite("KubernetesReconciler", (test) => {
+  test("finds items by annotation, and the latest object if the name of an item changed", () => {
     const { reconciler, store, run } = createReconcilers([dependentOf("many", { bulk: {} })]);
     store({ name: "a-old", dependent: "many", item: "a", createdAt: "2026-01-01T00:00:00Z" });
     store({ name: "a-new", dependent: "many", item: "a", createdAt: "2026-01-02T00:00:00Z" });
@@ -120,7 +120,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     ]);
   });
 
-  test("items that somebody else made go by their names", () => {
+  test("finds items of other clients by name", () => {
     const { reconciler, store, run } = createReconcilers([dependentOf("theirs", { bulk: {}, mode: "readOnly" })]);
     store({ name: "x" });
     store({ name: "y" });
@@ -128,7 +128,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     assert.equal([...reconciler.findItems(run).keys()], ["x", "y"]);
   });
 
-  test("an item carries its key, and one that is not tied or has another name is not what is written", async () => {
+  test("sets the item key, and creates an object if that of the item has another name", async () => {
     const { reconciler, store, run, told } = createReconcilers([dependentOf("many", { bulk: {} })]);
     store({ name: "old", dependent: "many", item: "a" });
     const wanted = reconciler.complete(run, { metadata: { name: "new" } }, "a");
@@ -138,7 +138,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     assert.equal(told, ["create new"]);
   });
 
-  test("a single dependent is not one of its former items", () => {
+  test("does not find a former item as the object of a single dependent", () => {
     const { reconciler, store, run } = createReconcilers([dependentOf("one")]);
     store({ name: "a", dependent: "one", item: "a" });
     assert.is(reconciler.find(run), undefined);
@@ -151,7 +151,7 @@ suite("the reconciler of dependents in Kubernetes", (test) => {
     );
   });
 
-  test("what has to be orphaned is not left to the garbage collector", () => {
+  test("does not leave objects with deletion: orphan to the garbage collector", () => {
     const { reconcilers, run } = createReconcilers([dependentOf("a", { deletion: "orphan" }), dependentOf("b")]);
     assert.equal(
       reconcilers.map((each) => each.isCollected(run)),
@@ -171,7 +171,7 @@ suite("pruning", (test) => {
   const kinds = fc.constantFrom("unchanged", "waiting", "failed", "inactive", "deleted" as const);
   const node = fc.record({ kind: kinds, wants: fc.option(fc.nat(7), { nil: undefined }), isReady: fc.boolean() });
 
-  test("deletes what this controller made and no dependent wants, once what takes its place is ready", async () => {
+  test("deletes linked objects of this controller that no dependent claims, once their replacement is ready", async () => {
     const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
     await fc.assert(
       fc.asyncProperty(input, async ([objects, outcomes]) => {
@@ -221,7 +221,7 @@ suite("pruning", (test) => {
   });
 });
 
-suite("what takes the place of an object", (test) => {
+suite("replacement of an object", (test) => {
   const objects = [{ dependent: "a" }, { dependent: "old" }];
   const pruneWith = async (ofUser: { readonly postponed?: PostponedWrite }) => {
     const { reconcilers, store, run, pruned, told } = createReconcilers([
@@ -248,7 +248,7 @@ suite("what takes the place of an object", (test) => {
     return [...told, ...oldReconciler.told];
   };
 
-  test("has to be written and used: a write that is postponed keeps what it replaces", async () => {
+  test("must be applied first: a postponed write keeps the previous object", async () => {
     assert.equal(await pruneWith({}), ["delete o0", "delete o1"]);
     const facts = { kind: "ConfigMap.v1", object: "default/user", loop: "undone", writes: 3 } as const;
     assert.equal(await pruneWith({ postponed: { ...facts, paths: [], managers: [], retryAfterMs: 2_000 } }), []);

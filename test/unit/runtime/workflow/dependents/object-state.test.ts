@@ -6,8 +6,8 @@ import { assert, suite } from "../../../../support/suite.js";
 import { page } from "../graphs.js";
 import { createState, primary, primaryNamed, statesIn } from "./object-states.js";
 
-suite("the state of an external dependent in a ConfigMap", (test) => {
-  test("belongs to the primary, and goes with the last id", async () => {
+suite("external state", (test) => {
+  test("is owned by the primary and deleted with its last id", async () => {
     const { state, objects } = createState();
     await state.set(primary, "", "id-1");
     const [{ metadata, ...rest }] = [...objects.values()] as [KubernetesObject];
@@ -22,7 +22,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.is(objects.size, 0);
   });
 
-  test("keeps the ids of items under any keys, although they are written at once", async () => {
+  test("stores ids of items with any keys, also if they are written concurrently", async () => {
     const { state, objects } = createState();
     const keys = ["id", "item.", "..", "a_b", "a/b c", "ä", "😀", "_61", "A%41"];
     await Promise.all(keys.map((key, index) => state.set(primary, key, String(index))));
@@ -36,7 +36,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.equal([...statesIn(state, primary)], [["id", "0"]]);
   });
 
-  test("has no ids under keys that somebody else wrote", async () => {
+  test("ignores keys that another client wrote", async () => {
     const { state, objects } = createState();
     await state.set(primary, "a", "id-1");
     const [[key, object]] = [...objects.entries()] as [[ObjectKey, KubernetesObject & { data: object }]];
@@ -44,7 +44,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.equal([...statesIn(state, primary)], [["a", "id-1"]]);
   });
 
-  test("of an earlier primary of the name is not that of this one", async () => {
+  test("is not shared with a previous primary of the same name", async () => {
     const { state, objects } = createState();
     await state.set(primary, "", "id-1");
     const next = primaryNamed("one", "u2");
@@ -57,7 +57,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.equal([...statesIn(state, next)], [["", "id-2"]]);
   });
 
-  test("has a name of its own for each primary and dependent, which is a name of Kubernetes", async () => {
+  test("has a unique, valid object name for each primary and dependent", async () => {
     const names = new Set<string>();
     const primaries = ["a", `${"x".repeat(200)}.${"y".repeat(52)}`, `${"z".repeat(236)}.${"y".repeat(16)}`].map(
       (name) => primaryNamed(name),
@@ -77,7 +77,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     }
   });
 
-  test("has a name of its own for each controller, and for each kind of primary", async () => {
+  test("has a unique object name for each controller and kind of primary", async () => {
     const objects = new Map<ObjectKey, KubernetesObject>();
     const others = [
       {},
@@ -95,7 +95,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
   });
 
   for (const perItem of [false, true])
-    test(`is moved to a new name, and says which id is left if that has one: ${perItem ? "per item" : "together"}`, async () => {
+    test(`is moved to a new name, with a warning if another id is stored there: ${perItem ? "per item" : "together"}`, async () => {
       for (const [kind, said] of [
         ["configMap", 'the id "old"'],
         ["secret", "another id"],
@@ -125,7 +125,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
       { kind: "resource", resource: page, path: ["spec"] },
     ] as const)
       for (const movedFrom of [undefined, ["before"]])
-        test(`is moved to the other form: ${kept.kind}, ${perItem ? "per item" : "together"}${movedFrom ? ", and to a new name" : ""}`, async () => {
+        test(`is migrated between one object and one per item: ${kept.kind}, ${perItem ? "per item" : "together"}${movedFrom ? ", and to a new name" : ""}`, async () => {
           const objects = new Map<ObjectKey, KubernetesObject>();
           const former = createState(movedFrom?.[0] ?? "now", { ...kept, perItem: !perItem }, { objects }).state;
           const { state, warnings } = createState("now", { ...kept, perItem }, { objects, movedFrom });
@@ -158,7 +158,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
           assert.equal([objects.size, warnings.length], [perItem ? 4 : 1, 1]);
         });
 
-  test("that an earlier version kept at another path, and in another form, is refused", async () => {
+  test("is rejected if an earlier version stored it at another path and in another form", async () => {
     const objects = new Map<ObjectKey, KubernetesObject>();
     const kept = { kind: "resource", resource: page, path: ["spec", "ids"] } as const;
     await createState("accounts", kept, { objects }).state.set(primary, "a", "id-a");
@@ -169,7 +169,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     assert.is(objects.size, 1);
   });
 
-  test("can be written after a write that failed", async () => {
+  test("can be written after a failed write", async () => {
     const { state, options } = createState();
     const apply = async () => Promise.reject(new Error("the API server is down"));
     const failing = new ObjectStateStore({ ...options, apply });
@@ -180,10 +180,10 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
   });
 });
 
-suite("the state of an external dependent in other objects", (test) => {
+suite("external state by object kind", (test) => {
   const widget = { ...page, kind: "AccountState" };
 
-  test("is encoded in a Secret", async () => {
+  test("is base64-encoded in a Secret", async () => {
     const { state, objects } = createState("accounts", { kind: "secret" });
     await state.set(primary, "", "id-1");
     const [object] = [...objects.values()] as [KubernetesObject & { data?: object }];
@@ -193,7 +193,7 @@ suite("the state of an external dependent in other objects", (test) => {
     assert.equal([...statesIn(state, primary)], [["", "id-1"]]);
   });
 
-  test("is a text or an object of texts at the path of a kind of the user's", async () => {
+  test("is a string or a map of strings at the path of a custom kind", async () => {
     const kept = { kind: "resource", resource: widget, path: ["spec", "account"] } as const;
     const single = createState("accounts", kept, { isBulk: false });
     await single.state.set(primary, "", "id-1");
@@ -213,7 +213,7 @@ suite("the state of an external dependent in other objects", (test) => {
     { kind: "secret", perItem: true },
     { kind: "resource", resource: widget, path: ["spec", "id"], perItem: true },
   ] as const)
-    test(`is apart for each item if wanted, in a ${kept.kind}`, async () => {
+    test(`has one object per item with perItem, in a ${kept.kind}`, async () => {
       const { state, objects } = createState("accounts", kept);
       await Promise.all(["a", "b/c"].map((key) => state.set(primary, key, `id-${key}`)));
       await createState("others", kept).state.set(primary, "a", "other");
@@ -230,7 +230,7 @@ suite("the state of an external dependent in other objects", (test) => {
     });
 });
 
-suite("a state with more than an id", (test) => {
+suite("external state with more than an id", (test) => {
   const widget = { ...page, kind: "AccountState" };
   const states = { a: { id: "id-a", token: "t", at: { region: "eu" } }, "b/c": { id: "{", token: "" } };
   const places: readonly ObjectState[] = [
@@ -242,7 +242,7 @@ suite("a state with more than an id", (test) => {
   ];
 
   for (const place of places)
-    test(`is read as it was kept: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+    test(`is read as it was stored: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
       const { state } = createState("accounts", place, { isObject: true });
       await Promise.all(Object.entries(states).map(([key, each]) => state.set(primary, key, each)));
       assert.equal(Object.fromEntries(statesIn(state, primary)), states);
@@ -251,7 +251,7 @@ suite("a state with more than an id", (test) => {
     });
 
   for (const place of places)
-    test(`may come after an id alone, and before: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+    test(`is compatible with an id alone in both directions: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
       const before = createState("accounts", place);
       await before.state.set(primary, "a", "id-a");
       const { state, objects } = createState("accounts", place, { isObject: true, objects: before.objects });
@@ -263,7 +263,7 @@ suite("a state with more than an id", (test) => {
       assert.equal([...statesIn(after.state, primary)], [["a", isText ? JSON.stringify(states.a) : "id-a"]]);
     });
 
-  test("is the only one at a path that is not a map", async () => {
+  test("is stored as a single object at its path for a single dependent", async () => {
     const place = { kind: "resource", resource: widget, path: ["spec"] } as const;
     const { state, objects } = createState("accounts", place, { isBulk: false, isObject: true });
     await state.set(primary, "", states.a);

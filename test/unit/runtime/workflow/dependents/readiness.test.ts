@@ -18,13 +18,13 @@ const no = (type: string) => ({ conditions: [{ type, status: "False" }] });
 const rows: Row[] = [
   // Deployments
   [
-    "nobody has looked at it yet",
+    "no observedGeneration",
     "apps/v1/Deployment",
     { spec: { replicas: 1 }, status: {} },
     "its status is older than its spec",
   ],
   [
-    "the status is older than the spec",
+    "an observedGeneration older than the spec",
     "apps/v1/Deployment",
     {
       generation: 3,
@@ -34,51 +34,46 @@ const rows: Row[] = [
     "its status is older than its spec",
   ],
   [
-    "all are updated and available",
+    "all replicas updated and available",
     "apps/v1/Deployment",
     { spec: { replicas: 2 }, status: { ...seen, replicas: 2, updatedReplicas: 2, availableReplicas: 2 } },
     READY,
   ],
   [
-    "some are not updated",
+    "some replicas not updated",
     "apps/v1/Deployment",
     { spec: { replicas: 2 }, status: { ...seen, replicas: 2, updatedReplicas: 1, availableReplicas: 2 } },
     "1 of 2 replicas updated",
   ],
   [
-    "old ones are still there",
+    "old replicas remain",
     "apps/v1/Deployment",
     { spec: { replicas: 1 }, status: { ...seen, replicas: 2, updatedReplicas: 1, availableReplicas: 2 } },
     "1 old replica still there",
   ],
   [
-    "some are not available",
+    "some replicas not available",
     "apps/v1/Deployment",
     { spec: { replicas: 2 }, status: { ...seen, replicas: 2, updatedReplicas: 2, availableReplicas: 1 } },
     "1 of 2 replicas available",
   ],
-  [
-    "one replica is meant where none is stated",
-    "apps/v1/Deployment",
-    { spec: {}, status: { ...seen } },
-    "0 of 1 replicas updated",
-  ],
-  ["none are wanted", "apps/v1/Deployment", { spec: { replicas: 0 }, status: { ...seen } }, READY],
+  ["1 replica by default", "apps/v1/Deployment", { spec: {}, status: { ...seen } }, "0 of 1 replicas updated"],
+  ["0 replicas", "apps/v1/Deployment", { spec: { replicas: 0 }, status: { ...seen } }, READY],
   // StatefulSets
   [
-    "all are ready and updated",
+    "all replicas ready and updated",
     "apps/v1/StatefulSet",
     { spec: { replicas: 3 }, status: { ...seen, readyReplicas: 3, updatedReplicas: 3 } },
     READY,
   ],
   [
-    "some are not ready",
+    "some replicas not ready",
     "apps/v1/StatefulSet",
     { spec: { replicas: 3 }, status: { ...seen, readyReplicas: 2, updatedReplicas: 3 } },
     "2 of 3 replicas ready",
   ],
   [
-    "some are of the revision before",
+    "some replicas of the previous revision",
     "apps/v1/StatefulSet",
     {
       spec: { replicas: 3 },
@@ -87,13 +82,13 @@ const rows: Row[] = [
     "1 of 3 replicas updated",
   ],
   [
-    "there is one revision",
+    "a single revision",
     "apps/v1/StatefulSet",
     { spec: { replicas: 3 }, status: { ...seen, readyReplicas: 3, currentRevision: "b", updateRevision: "b" } },
     READY,
   ],
   [
-    "only those behind the partition are updated",
+    "replicas from the partition updated",
     "apps/v1/StatefulSet",
     {
       spec: { replicas: 3, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } },
@@ -102,7 +97,7 @@ const rows: Row[] = [
     READY,
   ],
   [
-    "not even those behind the partition are updated",
+    "replicas from the partition not updated",
     "apps/v1/StatefulSet",
     {
       spec: { replicas: 3, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
@@ -111,7 +106,7 @@ const rows: Row[] = [
     "1 of 2 replicas updated",
   ],
   [
-    "pods are updated when somebody deletes them",
+    "updateStrategy OnDelete",
     "apps/v1/StatefulSet",
     {
       spec: { replicas: 1, updateStrategy: { type: "OnDelete" } },
@@ -121,25 +116,25 @@ const rows: Row[] = [
   ],
   // DaemonSets
   [
-    "every node has one",
+    "a pod on each node",
     "apps/v1/DaemonSet",
     { status: { ...seen, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberAvailable: 2 } },
     READY,
   ],
   [
-    "some are not updated",
+    "some pods not updated",
     "apps/v1/DaemonSet",
     { status: { ...seen, desiredNumberScheduled: 2, updatedNumberScheduled: 1, numberAvailable: 2 } },
     "1 of 2 pods updated",
   ],
   [
-    "some are not available",
+    "some pods not available",
     "apps/v1/DaemonSet",
     { status: { ...seen, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberAvailable: 1 } },
     "1 of 2 pods available",
   ],
   [
-    "pods are updated when somebody deletes them",
+    "updateStrategy OnDelete",
     "apps/v1/DaemonSet",
     {
       spec: { updateStrategy: { type: "OnDelete" } },
@@ -148,77 +143,77 @@ const rows: Row[] = [
     READY,
   ],
   // ReplicaSets and ReplicationControllers
-  ["all are ready", "apps/v1/ReplicaSet", { spec: { replicas: 2 }, status: { ...seen, readyReplicas: 2 } }, READY],
+  ["all replicas ready", "apps/v1/ReplicaSet", { spec: { replicas: 2 }, status: { ...seen, readyReplicas: 2 } }, READY],
   [
-    "some are not ready",
+    "some replicas not ready",
     "v1/ReplicationController",
     { spec: { replicas: 2 }, status: { ...seen, readyReplicas: 1 } },
     "1 of 2 replicas ready",
   ],
   // Jobs and Pods
-  ["it is complete", "batch/v1/Job", { status: yes("Complete") }, READY],
-  ["it failed", "batch/v1/Job", { status: yes("Failed") }, "it failed"],
-  ["it runs", "batch/v1/Job", { status: {} }, "it has no condition Complete"],
-  ["it is ready", "v1/Pod", { status: { phase: "Running", ...yes("Ready") } }, READY],
+  ["condition Complete", "batch/v1/Job", { status: yes("Complete") }, READY],
+  ["condition Failed", "batch/v1/Job", { status: yes("Failed") }, "it failed"],
+  ["no condition Complete", "batch/v1/Job", { status: {} }, "it has no condition Complete"],
+  ["condition Ready", "v1/Pod", { status: { phase: "Running", ...yes("Ready") } }, READY],
   [
-    "it runs without being ready",
+    "running, but condition Ready is False",
     "v1/Pod",
     { status: { phase: "Running", ...no("Ready") } },
     "its condition Ready is False",
   ],
-  ["it succeeded", "v1/Pod", { status: { phase: "Succeeded", ...no("Ready") } }, READY],
+  ["phase Succeeded", "v1/Pod", { status: { phase: "Succeeded", ...no("Ready") } }, READY],
   // Storage, networks and the rest
-  ["it is bound", "v1/PersistentVolumeClaim", { status: { phase: "Bound" } }, READY],
-  ["a Pod may use it while it is pending", "v1/PersistentVolumeClaim", { status: { phase: "Pending" } }, READY],
-  ["it is new", "v1/PersistentVolumeClaim", {}, "it has no phase yet"],
-  ["it is lost", "v1/PersistentVolumeClaim", { status: { phase: "Lost" } }, "its phase is Lost"],
-  ["it is available", "v1/PersistentVolume", { status: { phase: "Available" } }, READY],
-  ["it is released", "v1/PersistentVolume", { status: { phase: "Released" } }, "its phase is Released"],
-  ["it is terminating", "v1/Namespace", { status: { phase: "Terminating" } }, "its phase is Terminating"],
-  ["an address inside is there at once", "v1/Service", { spec: { type: "ClusterIP" } }, READY],
+  ["phase Bound", "v1/PersistentVolumeClaim", { status: { phase: "Bound" } }, READY],
+  ["phase Pending, as a Pod may already use it", "v1/PersistentVolumeClaim", { status: { phase: "Pending" } }, READY],
+  ["no phase", "v1/PersistentVolumeClaim", {}, "it has no phase yet"],
+  ["phase Lost", "v1/PersistentVolumeClaim", { status: { phase: "Lost" } }, "its phase is Lost"],
+  ["phase Available", "v1/PersistentVolume", { status: { phase: "Available" } }, READY],
+  ["phase Released", "v1/PersistentVolume", { status: { phase: "Released" } }, "its phase is Released"],
+  ["phase Terminating", "v1/Namespace", { status: { phase: "Terminating" } }, "its phase is Terminating"],
+  ["type ClusterIP", "v1/Service", { spec: { type: "ClusterIP" } }, READY],
   [
-    "the load balancer has no address",
+    "type LoadBalancer without an address",
     "v1/Service",
     { spec: { type: "LoadBalancer" }, status: { loadBalancer: {} } },
     "its load balancer has no address",
   ],
   [
-    "the load balancer has an address",
+    "type LoadBalancer with an address",
     "v1/Service",
     { spec: { type: "LoadBalancer" }, status: { loadBalancer: { ingress: [{}] } } },
     READY,
   ],
   [
-    "too few are healthy",
+    "too few healthy pods",
     "policy/v1/PodDisruptionBudget",
     { status: { ...seen, currentHealthy: 1, desiredHealthy: 2 } },
     "1 of 2 pods healthy",
   ],
-  ["it is established", "apiextensions.k8s.io/v1/CustomResourceDefinition", { status: yes("Established") }, READY],
+  ["condition Established", "apiextensions.k8s.io/v1/CustomResourceDefinition", { status: yes("Established") }, READY],
   [
-    "its names are taken",
+    "condition NamesAccepted is False",
     "apiextensions.k8s.io/v1/CustomResourceDefinition",
     { status: no("NamesAccepted") },
     "it has no condition Established",
   ],
   // Anything else
-  ["it has nothing to say", "v1/ConfigMap", {}, READY],
-  ["it says that it is ready", "example.com/v1/Page", { status: yes("Ready") }, READY],
-  ["it says that it is not ready", "example.com/v1/Page", { status: no("Ready") }, "its condition Ready is False"],
+  ["a kind without status", "v1/ConfigMap", {}, READY],
+  ["condition Ready", "example.com/v1/Page", { status: yes("Ready") }, READY],
+  ["condition Ready is False", "example.com/v1/Page", { status: no("Ready") }, "its condition Ready is False"],
   [
-    "what it says is of a spec before",
+    "condition Ready with an older observedGeneration",
     "example.com/v1/Page",
     { generation: 3, status: yes("Ready", { observedGeneration: 2 }) },
     "its condition Ready is older than its spec",
   ],
   [
-    "its status is of a spec before",
+    "a status with an older observedGeneration",
     "example.com/v1/Page",
     { generation: 3, status: { ...seen, ...yes("Ready") } },
     "its status is older than its spec",
   ],
   [
-    "it says that it is not available",
+    "condition Available is False",
     "example.com/v1/Page",
     { status: no("Available") },
     "its condition Available is False",
@@ -260,14 +255,14 @@ suite("bound", (test) => {
   const ask = (condition: typeof bound, live: KubernetesObject) => condition({ live } as never);
 
   for (const [spec, annotations, text] of WAITS)
-    test(`says of a pending claim that ${text}`, () => {
+    test(`reports for a pending claim: ${text}`, () => {
       const live = liveOf("v1/PersistentVolumeClaim", { spec, status: { phase: "Pending" } }, { annotations });
       const detail = `PersistentVolumeClaim one is not bound: its phase is Pending: ${text}`;
       assert.equal(ask(bound, live), { isMet: false, detail });
       assert.equal(ask(ready, live), { isMet: true, detail: text });
     });
 
-  test("holds for a claim and a volume that are bound, and for nothing that is lost or only available", () => {
+  test("is met for a bound claim or volume, but not for a lost or available one", () => {
     for (const kind of ["PersistentVolumeClaim", "PersistentVolume"])
       assert.is(ask(bound, liveOf(`v1/${kind}`, { status: { phase: "Bound" } })), true);
     const lost = liveOf("v1/PersistentVolumeClaim", { status: { phase: "Lost" } });
@@ -283,12 +278,12 @@ suite("bound", (test) => {
   });
 });
 
-suite("readiness", (test) => {
+suite("ready", (test) => {
   for (const [title, kind, live, missing] of rows)
-    test(`${kind} is ${missing === READY ? "" : "not "}ready: ${title}`, () =>
+    test(`is ${missing === READY ? "" : "not "}met for ${kind}: ${title}`, () =>
       assert.is(missingForReady(liveOf(kind, live)), missing));
 
-  test("what is being deleted is not ready", () => {
+  test("is not met for an object that is being deleted", () => {
     assert.is(missingForReady(liveOf("v1/ConfigMap", {})), undefined);
     assert.is(
       missingForReady(liveOf("v1/ConfigMap", {}, { deletionTimestamp: "2026-05-04T09:00:00Z" })),
