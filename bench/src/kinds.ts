@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 
 /** What is watched. */
 export const deployments: ResourceDefinition = {

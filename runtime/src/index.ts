@@ -152,7 +152,7 @@ export type {
   StatusCondition,
   StoredMeta,
 } from "./base/kubernetes-object.js";
-export type { Defined, ResourceClass, ResourceDefinition, Schema, Unstored } from "./base/resource-definition.js";
+export type { Defined, ResourceClass, ResourceDefinition, Schema, Unstored } from "./base/kubernetes-object.js";
 export type {
   ControllerDefinition,
   EventSourceFacts,

@@ -64,8 +64,8 @@ export type {
   StoredCustomMeta,
   StoredMeta,
 } from "../base/kubernetes-object.js";
-export type { NewMeta, NewResource, Unstored } from "../base/resource-definition.js";
-export type { ResourceClass, ResourceDefinition, Schema, ValidationRule } from "../base/resource-definition.js";
+export type { NewMeta, NewResource, Unstored } from "../base/kubernetes-object.js";
+export type { ResourceClass, ResourceDefinition, Schema, ValidationRule } from "../base/kubernetes-object.js";
 
 // Types of what the user writes
 export type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";

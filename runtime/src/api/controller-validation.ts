@@ -1,8 +1,7 @@
 // Validates the definitions of controllers when an operator is created: each by itself, each pair, and each against the kinds that its clusters serve.
 import { hasFormat } from "@gen-operator/schema";
-import { type FieldManagers, memberOf } from "../base/kubernetes-object.js";
+import { type FieldManagers, type ResourceDefinition, kindNameOf, memberOf } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import { type ResourceDefinition, kindNameOf } from "../base/resource-definition.js";
 import { checkCounts, checkNamespaces, checkNumbers, describe, requireNumbers } from "../base/validation.js";
 import type { ApiClient } from "../client/api-client.js";
 import { type Connection, namespaceOf } from "../client/connection.js";

@@ -11,8 +11,16 @@ import {
   isJsonObject,
   subdomainProblems,
 } from "@gen-operator/schema";
-import type { KubernetesObject, ObjectMeta, StoredMeta } from "../base/kubernetes-object.js";
-import type { NewResource, ResourceClass, ResourceDefinition, Schema, Unstored } from "../base/resource-definition.js";
+import type {
+  KubernetesObject,
+  NewResource,
+  ObjectMeta,
+  ResourceClass,
+  ResourceDefinition,
+  Schema,
+  StoredMeta,
+  Unstored,
+} from "../base/kubernetes-object.js";
 
 /** The facts of a kind in generated code. */
 export type ResourceFacts = Pick<

@@ -1,5 +1,4 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { Defined, ResourceClass } from "../base/resource-definition.js";
+import type { Defined, KubernetesObject, ResourceClass } from "../base/kubernetes-object.js";
 import type { EventFilters } from "../cache/resource-events.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type { ExternalOrigin } from "../sources/dependent-sources.js";

@@ -6,12 +6,18 @@ import type { Sender } from "../apply/sender.js";
 import type { WriteTarget } from "../apply/write.js";
 import type { LoopListener } from "../base/activity.js";
 import { isApiError } from "../base/errors.js";
-import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceDefinition,
+  builtinKindOf,
+  keyOf,
+  kindNameOf,
+} from "../base/kubernetes-object.js";
 import { type Logger, messageOf, withFields } from "../base/logger.js";
 import { PRIMARY_INDEX, labelValueOf, provenLinkOf } from "../base/primary-link.js";
 import type { ProofKey } from "../base/proof-key.js";
 import type { Requeue } from "../base/reconcile-reason.js";
-import { type ResourceDefinition, builtinKindOf, kindNameOf } from "../base/resource-definition.js";
 import { type Clock, Semaphore, systemClock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { ExternalReconciler, ExternalWrites, type StartGrace } from "../dependents/external-reconciler.js";

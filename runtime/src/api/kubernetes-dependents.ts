@@ -1,9 +1,8 @@
 // The Kubernetes dependents of a controller: their watches, writers and reconcilers, and the watches of removed dependents.
 import { Sender } from "../apply/sender.js";
 import { Writer } from "../apply/writer.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { type KubernetesObject, isReachable } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
-import { isReachable } from "../base/resource-definition.js";
 import type { EventFilters } from "../cache/resource-events.js";
 import type { ApiClient } from "../client/api-client.js";
 import { KubernetesReconciler } from "../dependents/kubernetes-reconciler.js";

@@ -1,9 +1,15 @@
 // Primaries that no reconcile cleans up, because they were deleted without a finalizer or the selector excludes them: sweeps delete their
 // objects, and what is blocked or left behind is reported.
 import type { WaitingPrimary } from "../base/activity.js";
-import { type KubernetesObject, type ObjectKey, describeObject, keyOf, refOfKey } from "../base/kubernetes-object.js";
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceDefinition,
+  describeObject,
+  keyOf,
+  refOfKey,
+} from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { systemClock } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 import { Sweeper } from "../reconcile/cleanup.js";

@@ -6,12 +6,12 @@ import {
   type ObjectBody,
   type ObjectRef,
   type OwnedFields,
+  type ResourceDefinition,
   describeObject,
   keyOf,
   ownedBy,
 } from "../base/kubernetes-object.js";
 import { hasLink } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type Clock, systemClock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { type FieldPath, type LeftField, findLeftBehind, resolveField } from "./field-set.js";

@@ -1,8 +1,7 @@
 // JOSDK's matchers. Server-side apply has its own matcher, in match.ts.
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, type JsonValue, applyJsonPatch, isJsonObject } from "@gen-operator/schema";
-import type { KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Unstored } from "../base/resource-definition.js";
+import type { KubernetesObject, ResourceDefinition, Unstored, WriteVerb } from "../base/kubernetes-object.js";
 import {
   type Difference,
   isEmptyValue,

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@gen-operator/schema";
-import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import type { ResourceDefinition, Schema } from "../base/kubernetes-object.js";
 
 /** What a manager applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
 export interface FieldNode {

@@ -1,25 +1,23 @@
 import {
+  type Creatable,
   type DecodedResource,
   type Draft,
   type KubernetesObject,
+  type NewResource,
   type ObjectBody,
   type ObjectRef,
   type PartialResource,
-  type WithConditions,
-  describeObject,
-  keyOf,
-} from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
-import {
-  type Creatable,
-  type NewResource,
   type ResourceDefinition,
   type Unstored,
   type WholeObject,
+  type WithConditions,
+  describeObject,
   hasType,
+  keyOf,
   kindNameOf,
   nameOfType,
-} from "../base/resource-definition.js";
+} from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
 import { deepFreeze } from "../cache/lazy-object.js";
 import { type ResourceView, viewOf } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";

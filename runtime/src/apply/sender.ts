@@ -15,11 +15,12 @@ import {
   type FieldManagers,
   type KubernetesObject,
   type ObjectRef,
+  type ResourceDefinition,
   describeObject,
   keyOf,
+  kindNameOf,
 } from "../base/kubernetes-object.js";
 import { isWritten } from "../base/logger.js";
-import { type ResourceDefinition, kindNameOf } from "../base/resource-definition.js";
 import type { Clock } from "../base/wait.js";
 import type { OwnViews, Written } from "../cache/resource-view.js";
 import { type ApiClient, type DeleteOptions, variantOf } from "../client/api-client.js";

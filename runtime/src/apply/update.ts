@@ -7,12 +7,12 @@ import {
   type ObjectBody,
   type ObjectMeta,
   type OwnerReference,
+  type ResourceDefinition,
   describeObject,
   groupOf,
   isOwnedByFormer,
 } from "../base/kubernetes-object.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { NAMED_DIFFERENCES } from "./apply-matcher.js";
 import { type FieldPath, type ManagedEntry, fieldsAt } from "./field-set.js";
 import { genericDifferences, genericMatcher } from "./generic-matcher.js";

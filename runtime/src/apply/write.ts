@@ -18,12 +18,12 @@ import {
   type KubernetesObject,
   type ObjectBody,
   type ObjectRef,
+  type ResourceDefinition,
   type WriteVerb,
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { WriteRequest } from "../client/request.js";
 import { genericDifferences } from "./generic-matcher.js";

@@ -5,6 +5,7 @@ import {
   type KubernetesObject,
   type ObjectBody,
   type ObjectMeta,
+  type ResourceDefinition,
   describeObject,
   keyOf,
 } from "../base/kubernetes-object.js";
@@ -25,7 +26,6 @@ import {
   sharesDependent,
   sharesPrimary,
 } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { retryOnConflict } from "./retry-on-conflict.js";
 import { type Deletion, type Sender, digestOf } from "./sender.js";
 import { ServerSideApply } from "./server-side-apply.js";

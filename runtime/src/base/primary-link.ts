@@ -4,11 +4,11 @@ import {
   type ObjectKey,
   type ObjectMeta,
   type ObjectRef,
+  type ResourceDefinition,
   groupOf,
   keyOf,
 } from "./kubernetes-object.js";
 import type { ProofKey } from "./proof-key.js";
-import type { ResourceDefinition } from "./resource-definition.js";
 
 // These link a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
 

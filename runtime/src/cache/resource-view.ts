@@ -6,14 +6,15 @@ import {
   type DecodedResource,
   type KubernetesObject,
   type ObjectKey,
+  type ResourceDefinition,
   describeObject,
   isNewerVersion,
   keyOf,
+  nameOfType,
   refOfKey,
   uidOf,
   versionOf,
 } from "../base/kubernetes-object.js";
-import { type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
 import type { LoadOptions } from "./bounded-cache.js";
 import type { IndexFunction, IndexReporter, ObjectIndex } from "./object-index.js";
 import type { ResourceCache } from "./resource-cache.js";

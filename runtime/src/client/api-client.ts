@@ -2,24 +2,22 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { type ApiStatus, isAbsent, isApiError } from "../base/errors.js";
 import {
+  type Creatable,
   type DecodedResource,
+  type Defined,
   type FieldManagers,
   type JsonPatchOperation,
   type KubernetesObject,
+  type NewResource,
   type ObjectMeta,
   type ObjectRef,
   type PartialResource,
-  describeObject,
-  objectIn,
-} from "../base/kubernetes-object.js";
-import {
-  type Creatable,
-  type Defined,
-  type NewResource,
   type ResourceDefinition,
   type WholeObject,
   builtinKindOf,
-} from "../base/resource-definition.js";
+  describeObject,
+  objectIn,
+} from "../base/kubernetes-object.js";
 import { abortWith } from "../base/wait.js";
 import type { Connection } from "./connection.js";
 import { decodeResource } from "./object-decoder.js";

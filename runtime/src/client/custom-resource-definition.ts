@@ -1,5 +1,4 @@
-import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
-import { type Schema, builtinKindOf } from "../base/resource-definition.js";
+import { type KubernetesObject, type Schema, type StatusCondition, builtinKindOf } from "../base/kubernetes-object.js";
 
 /** What the runtime reads of a CustomResourceDefinition. */
 export interface CustomResourceDefinition extends KubernetesObject {

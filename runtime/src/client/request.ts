@@ -6,12 +6,12 @@ import {
   type FieldManagers,
   type KubernetesObject,
   type ObjectRef,
+  type ResourceDefinition,
   type WriteVerb,
   describeObject,
   objectIn,
 } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { Backoff, sleep } from "../base/wait.js";
 import { decodeResource, peekIdentity } from "./object-decoder.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";

@@ -4,10 +4,10 @@ import {
   type KubernetesObject,
   type ObjectBody,
   type ObjectMeta,
+  type ResourceDefinition,
   keyOf,
 } from "../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, DEPENDENT_ITEM, DEPENDENT_NAME, OBJECT_KEY, linksTo } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type KubernetesDependent, deletionOf } from "../workflow/workflow-definition.js";
 
 /** For whom an object is written. */

@@ -7,6 +7,7 @@ import {
   type KubernetesObject,
   type ObjectBody,
   type ObjectKey,
+  type ResourceDefinition,
   describeObject,
   isTerminating,
   keyOf,
@@ -26,7 +27,6 @@ import {
   needsProof,
 } from "../base/primary-link.js";
 import type { ProofKeys } from "../base/proof-key.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { userCalls } from "../base/user-calls.js";
 import type { ApiClient, DeleteOptions } from "../client/api-client.js";
 import type { KnownObjects } from "../sources/dependent-sources.js";

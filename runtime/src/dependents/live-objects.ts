@@ -6,7 +6,9 @@ import {
   type KubernetesObject,
   type ObjectKey,
   type ObjectMeta,
+  type ResourceDefinition,
   isNewerVersion,
+  isReachable,
   isTerminating,
   keyOf,
   uidOf,
@@ -28,7 +30,6 @@ import {
   readLink,
 } from "../base/primary-link.js";
 import type { ProofKeys } from "../base/proof-key.js";
-import { type ResourceDefinition, isReachable } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { KnownObjects } from "../sources/dependent-sources.js";
 import {

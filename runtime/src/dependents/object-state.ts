@@ -6,12 +6,12 @@ import {
   type ObjectKey,
   type ObjectMeta,
   type ObjectRef,
+  type ResourceDefinition,
   describeObject,
   keyOf,
   objectIn,
 } from "../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, isOwnedBy } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { KeptState, ObjectState } from "../workflow/workflow-definition.js";
 import {

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { findError, isApiError } from "../base/errors.js";
-import type { KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
-import { builtinKindOf } from "../base/resource-definition.js";
+import { type KubernetesObject, type ObjectRef, builtinKindOf } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../client/api-client.js";
 import { type EndpointAnswer, textAnswer } from "./http-endpoint.js";
 import { LEASE } from "./lease-lock.js";

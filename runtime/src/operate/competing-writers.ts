@@ -11,11 +11,11 @@ import {
   type KubernetesObject,
   type ManagedWrite,
   type ObjectKey,
+  type ResourceDefinition,
   describeObject,
   keyOf,
 } from "../base/kubernetes-object.js";
 import type { Requeue } from "../base/reconcile-reason.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type Clock, systemClock } from "../base/wait.js";
 import { type OwnWrites, secondsOf } from "../client/own-writes.js";
 import { collectionPath, objectPath } from "../client/request.js";

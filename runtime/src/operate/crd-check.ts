@@ -1,6 +1,6 @@
 import { isApiError } from "../base/errors.js";
+import { type ResourceDefinition, type Schema, crdNameOf, kindNameOf } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
-import { type ResourceDefinition, type Schema, crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { Backoff, sleep } from "../base/wait.js";
 import { type ApiClient, variantOf } from "../client/api-client.js";
 import { type CrdVersion, customResourceDefinition } from "../client/custom-resource-definition.js";

@@ -3,9 +3,8 @@
 import { randomBytes } from "node:crypto";
 import type { EventDraft, EventSink, EventSourceName } from "../base/activity.js";
 import { isApiError, isNamespaceTerminating } from "../base/errors.js";
-import { type KubernetesObject, microTimeOf } from "../base/kubernetes-object.js";
+import { type KubernetesObject, builtinKindOf, microTimeOf } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
-import { builtinKindOf } from "../base/resource-definition.js";
 import { type Clock, systemClock, withDeadline } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 

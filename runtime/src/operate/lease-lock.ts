@@ -1,8 +1,7 @@
 // The Lease by which replicas agree on their leader (coordination.k8s.io/v1), as LeaseLock of client-go: settings, identities, specs and requests.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { type KubernetesObject, type ObjectRef, microTimeOf } from "../base/kubernetes-object.js";
-import { builtinKindOf } from "../base/resource-definition.js";
+import { type KubernetesObject, type ObjectRef, builtinKindOf, microTimeOf } from "../base/kubernetes-object.js";
 import { type Clock, withDeadline } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 

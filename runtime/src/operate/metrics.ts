@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { EXTERNAL_KIND, type InformerActivity, type RequestObservation } from "../base/activity.js";
 import { findError } from "../base/errors.js";
-import { type ResourceDefinition, kindNameOf } from "../base/resource-definition.js";
+import { type ResourceDefinition, kindNameOf } from "../base/kubernetes-object.js";
 import type { ReconcileEvent } from "../queue/controller.js";
 import type { LoopEvent } from "./competing-writers.js";
 import type { EventLoopMonitor } from "./event-loop-monitor.js";

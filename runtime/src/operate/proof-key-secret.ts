@@ -1,11 +1,10 @@
 // The Secret with the key of the operator's proofs, in the namespace of the operator.
 import { randomBytes } from "node:crypto";
 import { isApiError } from "../base/errors.js";
-import { type KubernetesObject, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectRef, builtinKindOf, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { labelValueOf } from "../base/primary-link.js";
 import { ProofKey, type ProofKeys } from "../base/proof-key.js";
-import { builtinKindOf } from "../base/resource-definition.js";
 import { systemClock } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 

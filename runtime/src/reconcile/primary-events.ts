@@ -5,13 +5,13 @@ import { type ApiError, findError } from "../base/errors.js";
 import {
   type KubernetesObject,
   type ObjectKey,
+  type ResourceDefinition,
   describeObject,
   isTerminating,
   keyOf,
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { PAUSED, isPaused } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type Clock, sleep } from "../base/wait.js";
 import type { ReconcileEvent } from "../queue/controller.js";
 import { statusConditionsOf } from "./status-conditions.js";

@@ -26,12 +26,12 @@ import {
   type PartialResource,
   type StatusCondition,
   type WithConditions,
+  crdNameOf,
   describeObject,
   keyOf,
   ownedBy,
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import { crdNameOf } from "../base/resource-definition.js";
 import type { ReconcileScope } from "../queue/controller.js";
 import type { OwnFields } from "./primary-changes.js";
 import { type ConditionTypes, type ConditionFacts, conditionsAfter } from "./status-conditions.js";

@@ -4,24 +4,22 @@ import type { Sender } from "../apply/sender.js";
 import type { PrimaryCause } from "../apply/write.js";
 import type { EventDraft, EventSink, PostponedWrite } from "../base/activity.js";
 import {
+  type Defined,
   type KubernetesObject,
   type ObjectKey,
+  type ResourceDefinition,
   type ResourceReader,
+  type SecondaryType,
   compareResourceVersions,
   describeObject,
   groupOf,
+  hasType,
   keyFrom,
   keyOf,
+  nameOfType,
   sortedByKey,
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import {
-  type Defined,
-  type ResourceDefinition,
-  type SecondaryType,
-  hasType,
-  nameOfType,
-} from "../base/resource-definition.js";
 import type { Clock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";

@@ -1,10 +1,9 @@
 // Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
 import { describePostponed } from "../apply/write.js";
 import type { PostponedWrite } from "../base/activity.js";
-import { type StatusCondition, type WithConditions, timestampOf } from "../base/kubernetes-object.js";
+import { type Schema, type StatusCondition, type WithConditions, timestampOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
-import type { Schema } from "../base/resource-definition.js";
 import { type DependentOutcome, type WorkflowResult, isSettled } from "../workflow/workflow-result.js";
 
 /** The outcome of a reconcile that the conditions of its primary show. */

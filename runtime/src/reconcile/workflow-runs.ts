@@ -1,8 +1,7 @@
 // The workflows of a controller and their runs: its own workflow, which runs before the reconciler unless the reconciler invokes it, and named
 // workflows, which only the reconciler invokes.
 import type { StepTiming, Tracing } from "../base/activity.js";
-import { type KubernetesObject, type ObjectKey, memberOf } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { type KubernetesObject, type ObjectKey, type ResourceDefinition, memberOf } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/wait.js";
 import type { ReconcileScope } from "../queue/controller.js";
 import type { SecondarySources } from "../sources/controller-sources.js";

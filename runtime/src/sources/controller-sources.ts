@@ -1,10 +1,19 @@
 // All event sources of one controller (JOSDK EventSourceManager): those of its primaries, of its dependents, and of the user.
 import type { SourceHealth } from "../base/activity.js";
-import { type KubernetesObject, type ObjectKey, type ObjectMeta, keyOf, uidOf } from "../base/kubernetes-object.js";
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type ResourceDefinition,
+  type SecondaryType,
+  hasType,
+  keyOf,
+  nameOfType,
+  uidOf,
+} from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
-import { type ResourceDefinition, type SecondaryType, hasType, nameOfType } from "../base/resource-definition.js";
 import { checkedKeys } from "../base/validation.js";
 import { type Clock, systemClock, untilAborted } from "../base/wait.js";
 import { type ResourceChange, unseenDeletionOf } from "../cache/resource-events.js";

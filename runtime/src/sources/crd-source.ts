@@ -1,5 +1,5 @@
 import type { SourceHealth } from "../base/activity.js";
-import { type ResourceDefinition, crdNameOf } from "../base/resource-definition.js";
+import { type ResourceDefinition, crdNameOf } from "../base/kubernetes-object.js";
 import { type CustomResourceDefinition, customResourceDefinition } from "../client/custom-resource-definition.js";
 import type { EventSource } from "./event-source.js";
 import { KindSource } from "./kind-source.js";

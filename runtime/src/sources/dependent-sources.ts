@@ -1,9 +1,16 @@
 // The event sources of dependents (JOSDK EventSourceReferencer), those in Kubernetes first, then external ones: each dependent has a source of its own,
 // shares one with equal dependents, or uses one that the user has registered.
-import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
+import {
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceDefinition,
+  hasType,
+  keyOf,
+  kindNameOf,
+  nameOfType,
+} from "../base/kubernetes-object.js";
 import { HELD_INDEX, holdFinalizersIn, linksOf, provenLinkOf } from "../base/primary-link.js";
 import type { ProofKey } from "../base/proof-key.js";
-import { type ResourceDefinition, hasType, kindNameOf, nameOfType } from "../base/resource-definition.js";
 import { type ResourceView, viewOf } from "../cache/resource-view.js";
 import type { Connection } from "../client/connection.js";
 import type { InformerRequest } from "../watch/shared-informers.js";

@@ -1,11 +1,10 @@
 // The contract of event sources, and what those of the runtime share: event filters (predicates of controller-runtime), and the health that follows
 // from the failures of their functions.
 import type { SourceHealth } from "../base/activity.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey, ResourceDefinition } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type UserCall, callUnawaited, synchronous, userCalls } from "../base/user-calls.js";
 import type { Clock } from "../base/wait.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-events.js";

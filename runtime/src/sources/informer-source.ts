@@ -1,6 +1,5 @@
-import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../base/kubernetes-object.js";
+import type { Defined, KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { Defined } from "../base/resource-definition.js";
 import { checkCounts, checkFunctions, checkNamespaces, describe } from "../base/validation.js";
 import { compileProjection } from "../cache/projection.js";
 import type { EventFilters } from "../cache/resource-events.js";

@@ -7,12 +7,13 @@ import {
   type KubernetesObject,
   type ObjectKey,
   type ObjectRef,
+  type ResourceDefinition,
   keyFrom,
   keyOf,
+  kindNameOf,
   sortedByKey,
 } from "../base/kubernetes-object.js";
 import { DEPENDENT_NAME, PRIMARY_INDEX } from "../base/primary-link.js";
-import { type ResourceDefinition, kindNameOf } from "../base/resource-definition.js";
 import { untilAborted } from "../base/wait.js";
 import { isEvicted } from "../cache/bounded-cache.js";
 import { unmeasured } from "../cache/object-index.js";

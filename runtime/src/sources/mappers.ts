@@ -1,14 +1,15 @@
 // Mappers from a secondary to its primaries (controller-runtime handler.MapFunc, JOSDK Mappers). A mapper must be a pure function of the object and of
 // the primaries that it reads: it is also called with the old state of an object, so that the primaries of that state are reconciled.
 import {
+  type Defined,
   type KubernetesObject,
   type ObjectKey,
+  type ResourceDefinition,
   type ResourceReader,
   groupOf,
   keyOf,
 } from "../base/kubernetes-object.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
-import type { Defined, ResourceDefinition } from "../base/resource-definition.js";
 
 /** Returns the keys of the primaries to reconcile when a secondary changes. Must be pure. */
 export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = KubernetesObject> = (

@@ -9,10 +9,10 @@ import {
   type KubernetesObject,
   type ManagedWrite,
   type ObjectKey,
+  type ResourceDefinition,
   isNewerVersion,
   versionOf,
 } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { callUnawaited } from "../base/user-calls.js";
 import { Backoff, type Clock, abortWith, sleep, systemClock, turns, withDeadline } from "../base/wait.js";
 import { compileProjection } from "../cache/projection.js";

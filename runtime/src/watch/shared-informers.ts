@@ -2,9 +2,8 @@
 // It runs until the last source releases its handle.
 import type { InformerActivity, SourceHealth, WatchEnd } from "../base/activity.js";
 import { type ApiError, findError, isAbsent, isApiError } from "../base/errors.js";
-import { type FieldManagers, describeObject, refOfKey } from "../base/kubernetes-object.js";
+import { type FieldManagers, crdNameOf, describeObject, kindNameOf, refOfKey } from "../base/kubernetes-object.js";
 import { type LineLevel, type Logger, messageOf } from "../base/logger.js";
-import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { untilAborted } from "../base/wait.js";
 import type { CacheBound } from "../cache/bounded-cache.js";
 import { ResourceCache } from "../cache/resource-cache.js";

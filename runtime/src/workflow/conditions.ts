@@ -2,13 +2,16 @@
 // (kubectl 1.36, polymorphichelpers).
 import { isDeepStrictEqual } from "node:util";
 import {
+  type Defined,
   type JsonValue,
   type KubernetesObject,
+  type ResourceDefinition,
   type StatusCondition,
+  crdNameOf,
+  isReachable,
   isTerminating,
   keyOf,
 } from "../base/kubernetes-object.js";
-import { type Defined, type ResourceDefinition, crdNameOf, isReachable } from "../base/resource-definition.js";
 import type { ServedKind } from "../sources/crd-source.js";
 import type { Condition, ConditionArguments, ConditionResult } from "./workflow-definition.js";
 

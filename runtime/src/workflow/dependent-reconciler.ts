@@ -1,9 +1,14 @@
 // The interface of a dependent (JOSDK DependentResource): how its objects are found, written and removed. The workflow decides when, and knows
 // about conditions, order, retries and the items of bulk dependents; a dependent reconciler does not.
 import type { PostponedWrite, StepTiming, Tracing } from "../base/activity.js";
-import { type DecodedResource, type KubernetesObject, type ObjectKey, uidOf } from "../base/kubernetes-object.js";
+import {
+  type DecodedResource,
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceDefinition,
+  uidOf,
+} from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { Clock } from "../base/wait.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { SecondarySources } from "../sources/controller-sources.js";

@@ -6,6 +6,7 @@
 import {
   type KubernetesObject,
   type ObjectKey,
+  type ResourceDefinition,
   compareResourceVersions,
   describeObject,
   isTerminating,
@@ -14,7 +15,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { type DependentRun, type Live, type ReconcileNotes, placeOf } from "./dependent-reconciler.js";
 import { type Plan, type PlanNode, endsOf, isGone, isReady } from "./plan.js";
 import type { RunOptions, SeenDependent } from "./run.js";

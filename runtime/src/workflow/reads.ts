@@ -1,7 +1,13 @@
 // Records what a function of the user reads of `secondary` and by the lookups of the context. `desired` must not replace an object in another
 // version than the one that it read, and a condition of a cleanup may fail because an object that it reads is gone.
-import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
-import { type Defined, type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
+import {
+  type Defined,
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceDefinition,
+  keyOf,
+  nameOfType,
+} from "../base/kubernetes-object.js";
 import type { SeenVersions } from "./dependent-reconciler.js";
 import type { DependentArguments } from "./workflow-definition.js";
 

@@ -1,5 +1,4 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Unstored } from "../base/resource-definition.js";
+import type { KubernetesObject, ResourceDefinition, Unstored } from "../base/kubernetes-object.js";
 import type { EventFilters } from "../cache/resource-events.js";
 import type { ApiClient, DeleteOptions } from "../client/api-client.js";
 import type { ExternalOrigin } from "../sources/dependent-sources.js";

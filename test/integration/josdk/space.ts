@@ -1,7 +1,12 @@
 // A namespace of a test's own on an API server that the tests of one file share, embedded or real, and operators that run there.
-import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { Creatable, NewResource } from "#runtime/base/resource-definition.js";
-import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type {
+  Creatable,
+  KubernetesObject,
+  NewResource,
+  ObjectMeta,
+  ResourceClass,
+  ResourceDefinition,
+} from "#runtime/base/kubernetes-object.js";
 import type { WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";

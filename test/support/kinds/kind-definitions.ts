@@ -3,8 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
 import type { JsonObject } from "#apiserver/json.js";
-import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { ResourceClass, ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type {
+  KubernetesObject,
+  ObjectMeta,
+  ResourceClass,
+  ResourceDefinition,
+} from "#runtime/base/kubernetes-object.js";
 import { createResource, defineResource } from "#runtime/api/define-resource.js";
 import { repositoryRoot } from "../repository.js";
 

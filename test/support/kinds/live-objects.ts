@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { applyJsonPatch } from "#apiserver/patch/json-patch.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition, customDefinition, type CrdObject, type JsonResource } from "./kind-definitions.js";
 import { repositoryRoot } from "../repository.js";
 

@@ -1,7 +1,6 @@
 // Clients of tests, and what is waited for with them.
 import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
-import type { KubernetesObject, ObjectRef } from "#runtime/base/kubernetes-object.js";
-import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject, ObjectRef, ResourceClass } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 

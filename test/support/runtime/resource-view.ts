@@ -1,8 +1,7 @@
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { IndexFunction } from "#runtime/cache/object-index.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
+import type { DecodedResource, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition } from "../kinds/kind-definitions.js";
 
 /** A view of one cache for all namespaces, which the test fills as a watch would. */

@@ -1,6 +1,5 @@
 // Dependents as objects of Kubernetes, after JOSDK's integration tests.
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { KubernetesObject, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { untypedResource } from "#runtime/api/define-resource.js";

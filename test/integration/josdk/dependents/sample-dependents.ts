@@ -1,6 +1,5 @@
 // Dependents of Samples, as data: what a test states of one is what matters to it.
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject, ResourceClass } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerOptions } from "#runtime/api/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";

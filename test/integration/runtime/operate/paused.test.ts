@@ -1,8 +1,7 @@
 // Primaries that somebody has paused by an annotation.
 import { waitFor } from "#apiserver/wait-for.js";
 import { PAUSED } from "#runtime/base/primary-link.js";
-import { builtinKindOf } from "#runtime/base/resource-definition.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { type KubernetesObject, builtinKindOf } from "#runtime/base/kubernetes-object.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   configMapOf,

@@ -1,6 +1,6 @@
 // A definition that stops to serve the version that the operator knows, while there are objects that it serves in another one.
 import { waitFor } from "#apiserver/wait-for.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { requesterOf } from "#runtime/client/api-client.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -1,5 +1,5 @@
 // Values that the API server stores in another spelling, or chooses itself.
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, shared, suite } from "../../../support/suite.js";

@@ -1,6 +1,5 @@
 // What another operator wrote goes when its field manager is named, and only then.
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, shared, suite } from "../../../support/suite.js";

@@ -1,5 +1,5 @@
 // Fields that an apply no longer states although the API server does not know any more, or does not know yet, whose they were.
-import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition, Schema } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { defineResource } from "#runtime/api/define-resource.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";

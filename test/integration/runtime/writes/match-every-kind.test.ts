@@ -2,7 +2,7 @@
 // too, with TEST_API_SERVER=real. TEST_SEED gives other objects, MATCH_STEPS more of them.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { decodeResource } from "#runtime/client/object-decoder.js";
 import { objectPath } from "#runtime/client/request.js";
 import { findDifferences, type Difference } from "#runtime/apply/match.js";

@@ -3,10 +3,10 @@ import {
   type DecodedResource,
   type JsonPatchOperation,
   type KubernetesObject,
+  type ResourceDefinition,
   keyOf,
 } from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { objectPath } from "#runtime/client/request.js";

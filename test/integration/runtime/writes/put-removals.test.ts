@@ -1,5 +1,5 @@
 // What a PUT stated before, and what is no longer desired.
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { errorOf } from "../../../support/runtime/failures.js";

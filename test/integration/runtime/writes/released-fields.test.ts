@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { failureOf } from "../../../support/runtime/failures.js";

@@ -1,5 +1,5 @@
 // Members of an object that other field managers or the API server set, and that keep the API server from accepting what is desired.
-import type { ResourceDefinition, Schema } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition, Schema } from "#runtime/base/kubernetes-object.js";
 import { defineResource } from "#runtime/api/define-resource.js";
 import type { ManagedEntry } from "#runtime/apply/field-set.js";
 import { startTestApiServer } from "../../../support/api/api-server.js";

@@ -1,7 +1,6 @@
 // The ways in which a controller may write, and an object on which to try them.
 import type { ApiServer } from "#apiserver/index.js";
-import { keyOf } from "#runtime/base/kubernetes-object.js";
-import type { Defined } from "#runtime/base/resource-definition.js";
+import { type Defined, keyOf } from "#runtime/base/kubernetes-object.js";
 import type { KindOperations } from "#runtime/apply/resource-operations.js";
 import { shared } from "../../../support/suite.js";
 import { ConfigMap, Page, startPageServer, type DataObject } from "../page-operator.js";

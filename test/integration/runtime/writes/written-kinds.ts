@@ -1,9 +1,8 @@
 // A controller's way to write: its operations on Pages and ConfigMaps, with the watches that keep what it knows up to date, and somebody
 // else who writes the same objects.
 import type { ApiServer } from "#apiserver/index.js";
-import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { type Defined, type KubernetesObject, type ObjectKey, hasType } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { Defined } from "#runtime/base/resource-definition.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
@@ -14,7 +13,6 @@ import { type InformerHandle, InformerPool } from "#runtime/watch/shared-informe
 import { ResourceOperations } from "#runtime/apply/resource-operations.js";
 import { Sender } from "#runtime/apply/sender.js";
 import { ConfigMap, Page, Secret } from "../page-operator.js";
-import { hasType } from "#runtime/base/resource-definition.js";
 import { noSecondarySources } from "../../../support/runtime/no-sources.js";
 
 export const FIELD_MANAGER = "page";

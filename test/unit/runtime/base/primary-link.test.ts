@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { KubernetesObject, ObjectMeta, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import {
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
@@ -17,7 +17,6 @@ import {
   type LinkReading,
 } from "#runtime/base/primary-link.js";
 import { ProofKey } from "#runtime/base/proof-key.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 

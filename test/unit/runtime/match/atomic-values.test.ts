@@ -1,6 +1,6 @@
 // Inside of values that are owned as a whole no managed field tells what the server filled in or left out; what is known of it is asked here.
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { findDifferences, matches } from "#runtime/apply/match.js";
 import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
 import { builtinDefinition, customDefinition } from "../../../support/kinds/kind-definitions.js";

@@ -1,5 +1,12 @@
 // JOSDK's PatchMatchersTest, StatusMatchersTest and the rules of its generic matcher; the name of the original stands in brackets.
-import type { Draft, JsonValue, KubernetesObject, ObjectBody, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type {
+  Draft,
+  JsonValue,
+  KubernetesObject,
+  ObjectBody,
+  ObjectMeta,
+  ResourceDefinition,
+} from "#runtime/base/kubernetes-object.js";
 import {
   genericDifferences,
   genericMatcher,
@@ -9,7 +16,6 @@ import {
   type GenericMatcherOptions,
   type MatcherArguments,
 } from "#runtime/apply/generic-matcher.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { schemaOf } from "#runtime/apply/owned-fields.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { desiredOf, jsonPatchOf, mergePatchOf } from "#runtime/apply/write.js";

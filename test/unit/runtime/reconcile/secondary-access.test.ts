@@ -1,5 +1,4 @@
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { type ResourceDefinition, hasType } from "#runtime/base/resource-definition.js";
+import { type KubernetesObject, type ResourceDefinition, hasType } from "#runtime/base/kubernetes-object.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { type SecondarySources } from "#runtime/sources/controller-sources.js";
 import { SecondaryAccess } from "#runtime/reconcile/reconcile-context.js";

@@ -1,7 +1,6 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
+import type { DecodedResource, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { type Write, type WriteCause, type WritePart, applyOf } from "#runtime/apply/write.js";
 import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
 import { customDefinition } from "../../../support/kinds/kind-definitions.js";

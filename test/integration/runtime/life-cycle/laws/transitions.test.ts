@@ -1,7 +1,6 @@
 // What was stated once and is stated no more goes, and what excludes it comes: also where another client set members of the same union.
 import { isDeepStrictEqual } from "node:util";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject, ResourceClass } from "#runtime/base/kubernetes-object.js";
 import {
   builtinDefinition,
   classOf,

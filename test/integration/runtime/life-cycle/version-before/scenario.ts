@@ -1,7 +1,6 @@
 // An operator of which one version after the other runs on the same objects: with each way to write, to link and to keep ids. It is made of plain objects, so
 // that any version of the runtime can run it.
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { KubernetesObject, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { apiRequest, type Connection } from "../../../../support/api/api-request.js";
 import { builtinDefinition } from "../../../../support/kinds/kind-definitions.js";
 import { Page } from "../../page.js";

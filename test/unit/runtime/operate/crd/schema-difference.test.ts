@@ -1,6 +1,6 @@
 import fc from "../../../../support/fast-check.js";
 import { buildRuntimeSchema } from "#generator/emit/resource/runtime-schema.js";
-import type { Schema } from "#runtime/base/resource-definition.js";
+import type { Schema } from "#runtime/base/kubernetes-object.js";
 import { schemaDifferences, type ClusterSchema } from "#runtime/operate/crd-check.js";
 import { runs } from "../../../../support/runs.js";
 import { assert, suite } from "../../../../support/suite.js";

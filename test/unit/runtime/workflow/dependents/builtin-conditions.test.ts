@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { not } from "#runtime/sources/event-source.js";
 import { crdPresent, kindsAskedFor } from "#runtime/workflow/conditions.js";
 import { assert, suite } from "../../../../support/suite.js";
