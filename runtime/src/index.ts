@@ -51,7 +51,8 @@ export type {
   OnUpdateFilter,
 } from "./cache/resource-events.js";
 export type { EventSource, EventSourceContext, SourceCondition } from "./sources/event-source.js";
-export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/reconcile-reason.js";
+export type { ReconcilePriority } from "./queue/processor.js";
+export type { ReconcileReason, SecondaryCause } from "./base/activity.js";
 export type { NamespaceHealth, SourceHealth, WaitingPrimaries, WaitingPrimary } from "./base/activity.js";
 
 // Writing

@@ -4,7 +4,7 @@ import { KindOperations, hasFinalizer } from "../apply/resource-operations.js";
 import { latestOf } from "../apply/retry-on-conflict.js";
 import type { Sender } from "../apply/sender.js";
 import type { WriteTarget } from "../apply/write.js";
-import type { LoopListener } from "../base/activity.js";
+import type { LoopListener, Requeue } from "../base/activity.js";
 import { isApiError } from "../base/errors.js";
 import {
   type KubernetesObject,
@@ -17,7 +17,6 @@ import {
 import { type Logger, messageOf, withFields } from "../base/logger.js";
 import { PRIMARY_INDEX, labelValueOf, provenLinkOf } from "../base/primary-link.js";
 import type { ProofKey } from "../base/proof-key.js";
-import type { Requeue } from "../base/reconcile-reason.js";
 import { type Clock, Semaphore, systemClock } from "../base/wait.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { ExternalReconciler, ExternalWrites, type StartGrace } from "../dependents/external-reconciler.js";

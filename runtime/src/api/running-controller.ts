@@ -2,10 +2,9 @@
 import { ResourceOperations, hasFinalizer } from "../apply/resource-operations.js";
 import { Sender } from "../apply/sender.js";
 import { Writer } from "../apply/writer.js";
-import type { ControllerActivity, PostponedWrite, SourceHealth, WaitingPrimaries } from "../base/activity.js";
+import type { ControllerActivity, PostponedWrite, Requeue, SourceHealth, WaitingPrimaries } from "../base/activity.js";
 import { type KubernetesObject, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { Requeue } from "../base/reconcile-reason.js";
 import { synchronous } from "../base/user-calls.js";
 import { checkNamespaces, checkNumbers } from "../base/validation.js";
 import { Backoff, sleep, systemClock } from "../base/wait.js";

@@ -1,6 +1,5 @@
 // Checks of what users state; code without types states anything.
 import { findWrongRequirements, hasFormat } from "@gen-operator/schema";
-import type { ObjectKey } from "./kubernetes-object.js";
 
 /** The values of options by their names, with the least and the greatest number that each may be. */
 interface NumberOptions {
@@ -65,16 +64,4 @@ export function isLabelSelector(selector: string): boolean {
 /** Names a value that an option has, for an error. */
 export function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
-}
-
-/** Returns the keys that a function of the user returned; throws for a value of another type, with the message that `messageFor` returns. */
-export function checkedKeys(values: Iterable<unknown>, messageFor: (type: string) => string): readonly ObjectKey[] {
-  const keys = [...values];
-  for (const key of keys) if (typeof key !== "string") throw new TypeError(messageFor(typeNameOf(key)));
-  return keys as ObjectKey[];
-}
-
-/** Names the type of a value, for an error. */
-export function typeNameOf(value: unknown): string {
-  return value === null ? "null" : typeof value;
 }

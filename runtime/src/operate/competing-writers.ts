@@ -4,6 +4,7 @@ import {
   type LoopWrite,
   type PostponedWrite,
   type Reporter,
+  type Requeue,
   type WrittenFor,
   report,
 } from "../base/activity.js";
@@ -15,7 +16,6 @@ import {
   describeObject,
   keyOf,
 } from "../base/kubernetes-object.js";
-import type { Requeue } from "../base/reconcile-reason.js";
 import { type Clock, systemClock } from "../base/wait.js";
 import { type OwnWrites, secondsOf } from "../client/own-writes.js";
 import { collectionPath, objectPath } from "../client/request.js";

@@ -1,8 +1,7 @@
 // A snapshot of the queue and the reconciles of a controller, for the debug endpoint and health. Ages are in milliseconds. Of objects, only names are shown.
-import type { WaitingPrimaries, WaitingPrimary } from "../base/activity.js";
+import { type WaitingPrimaries, type WaitingPrimary, describeReason } from "../base/activity.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import { type ReconcilePriority, describeReason } from "../base/reconcile-reason.js";
-import type { TimerKind } from "./processor.js";
+import type { ReconcilePriority, TimerKind } from "./processor.js";
 import type { KnownPrimary, ReconcileRun } from "./controller.js";
 
 /** The first items of a list, and its length. */

@@ -1,6 +1,13 @@
 // The controller (JOSDK EventProcessor): what it keeps of each primary, its reconciles in progress, and how events become reconciles.
 import { setMaxListeners } from "node:events";
-import type { ReconcileFacts, StepTiming, WaitingPrimary } from "../base/activity.js";
+import {
+  type ReconcileFacts,
+  type ReconcileReason,
+  type SecondaryCause,
+  type StepTiming,
+  type WaitingPrimary,
+  describeReason,
+} from "../base/activity.js";
 import {
   type DecodedResource,
   type KubernetesObject,
@@ -10,12 +17,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { type Logger, messageOf, withFields } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
-import {
-  type ReconcilePriority,
-  type ReconcileReason,
-  type SecondaryCause,
-  describeReason,
-} from "../base/reconcile-reason.js";
 import { RunningTasks, synchronous, userCalls } from "../base/user-calls.js";
 import { type Clock, PostponableTimer } from "../base/wait.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
@@ -27,6 +28,7 @@ import {
   type ProcessorEffect,
   type ProcessorEvent,
   type ReconcileOutcome,
+  type ReconcilePriority,
   type Transition,
   isDeletionNext,
   isEnding,

@@ -4,6 +4,7 @@
 // Guarantees: a primary never has two reconciles at once; after its last event there is a reconcile that sees it, unless the primary is
 // deleted; nothing is kept of a deleted primary. After a failure, only an edit of the primary is reconciled at once: every other event waits
 // for the retry, or for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
+import type { ReconcileReason } from "../base/activity.js";
 import {
   type ApiError,
   type RetryAfterError,
@@ -14,7 +15,6 @@ import {
 } from "../base/errors.js";
 import { type DecodedResource, describeObject, uidOf } from "../base/kubernetes-object.js";
 import { type LineLevel, messageOf } from "../base/logger.js";
-import { type ReconcilePriority, type ReconcileReason, priorityOf } from "../base/reconcile-reason.js";
 
 /** The events since the last reconcile started (JOSDK ResourceState.EventingState). */
 type Eventing =
@@ -453,6 +453,15 @@ export function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | un
   const next = effects.find(({ kind }) => kind === "release" || kind === "submit" || kind === "schedule");
   if (next?.kind === "submit") return 0;
   return next?.kind === "schedule" ? next.delayMs : undefined;
+}
+
+/** How urgent a reconcile is: edits are reconciled before relists, resyncs and timers. */
+export type ReconcilePriority = "edit" | "background";
+
+/** Returns how urgent a reason is. */
+export function priorityOf(reason: ReconcileReason): ReconcilePriority {
+  if (reason.kind === "resync") return "background";
+  return "isInitial" in reason && reason.isInitial ? "background" : "edit";
 }
 
 type Mark = { readonly reason: ReconcileReason; readonly isEdit?: boolean };

@@ -1,8 +1,8 @@
 // The work queue of a controller, and the dispatcher that starts a reconcile for what the queue hands out while a worker is free.
 import type { ControllerActivity } from "../base/activity.js";
-import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import { PostponableTimer, turns, withDeadline } from "../base/wait.js";
 import type { KnownPrimary, ReconcileRun } from "./controller.js";
+import type { ReconcilePriority } from "./processor.js";
 import { MAX_CONCURRENT_RECONCILES, type Schedule } from "./schedule-settings.js";
 import type { SuspectQueue, Suspects } from "./suspects.js";
 

@@ -1,5 +1,5 @@
 import { hasFinalizer } from "../apply/resource-operations.js";
-import type { PostponedWrite } from "../base/activity.js";
+import { type PostponedWrite, describeReason } from "../base/activity.js";
 import { findError, isApiError } from "../base/errors.js";
 import {
   type DecodedResource,
@@ -12,7 +12,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
-import { describeReason } from "../base/reconcile-reason.js";
 import { deepFreeze } from "../cache/lazy-object.js";
 import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/controller.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";

@@ -1,5 +1,5 @@
 // All event sources of one controller (JOSDK EventSourceManager): those of its primaries, of its dependents, and of the user.
-import type { SourceHealth } from "../base/activity.js";
+import type { SecondaryCause, SourceHealth } from "../base/activity.js";
 import {
   type KubernetesObject,
   type ObjectKey,
@@ -13,8 +13,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
-import type { SecondaryCause } from "../base/reconcile-reason.js";
-import { checkedKeys } from "../base/validation.js";
 import { type Clock, systemClock, untilAborted } from "../base/wait.js";
 import { type ResourceChange, unseenDeletionOf } from "../cache/resource-events.js";
 import { type OwnViews, type ResourceView, viewOf } from "../cache/resource-view.js";
@@ -29,7 +27,7 @@ import {
   groupDependents,
   sharedBy,
 } from "./dependent-sources.js";
-import { type EventSource, type EventSourceContext, HealthRecord } from "./event-source.js";
+import { type EventSource, type EventSourceContext, HealthRecord, checkedKeys } from "./event-source.js";
 import { type KindSource, type KindSourceContext, type Namespaces, switchNamespaces } from "./kind-source.js";
 import type { PrimaryOrNamespace } from "./secondary-mapping.js";
 

@@ -1,10 +1,9 @@
 // The contract of event sources, and what those of the runtime share: event filters (predicates of controller-runtime), and the health that follows
 // from the failures of their functions.
-import type { SourceHealth } from "../base/activity.js";
+import type { SecondaryCause, SourceHealth } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey, ResourceDefinition } from "../base/kubernetes-object.js";
 import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
-import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { type UserCall, callUnawaited, synchronous, userCalls } from "../base/user-calls.js";
 import type { Clock } from "../base/wait.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
@@ -234,4 +233,16 @@ export class HealthRecord {
     this.#wasReported = true;
     this.#logger?.warn({ source: this.#source }, text);
   }
+}
+
+/** Returns the keys that a function of the user returned; throws for a value of another type, with the message that `messageFor` returns. */
+export function checkedKeys(values: Iterable<unknown>, messageFor: (type: string) => string): readonly ObjectKey[] {
+  const keys = [...values];
+  for (const key of keys) if (typeof key !== "string") throw new TypeError(messageFor(typeNameOf(key)));
+  return keys as ObjectKey[];
+}
+
+/** Names the type of a value, for an error. */
+export function typeNameOf(value: unknown): string {
+  return value === null ? "null" : typeof value;
 }

@@ -2,8 +2,7 @@
 // not the filters accept it as an event. Results are snapshots.
 import { isDeepStrictEqual } from "node:util";
 import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
-import { checkedKeys } from "../base/validation.js";
-import type { EventGate } from "./event-source.js";
+import { type EventGate, checkedKeys } from "./event-source.js";
 
 /** Returns the id of a resource, unique among the resources of its primary. */
 export type IdOf<Resource> = (resource: Resource) => string;

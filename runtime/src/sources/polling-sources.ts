@@ -1,7 +1,8 @@
 import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes-object.js";
 import { synchronous } from "../base/user-calls.js";
-import { checkCounts, requireFunctions, requireNumbers, typeNameOf } from "../base/validation.js";
+import { checkCounts, requireFunctions, requireNumbers } from "../base/validation.js";
 import { Backoff, Semaphore } from "../base/wait.js";
+import { typeNameOf } from "./event-source.js";
 import {
   ExternalCore,
   type ExternalSource,

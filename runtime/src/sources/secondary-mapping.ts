@@ -11,12 +11,17 @@ import {
 } from "../base/kubernetes-object.js";
 import { type LinkReading, PRIMARY_INDEX, linksOf, provenLinkOf, readLink } from "../base/primary-link.js";
 import { synchronous } from "../base/user-calls.js";
-import { checkedKeys, typeNameOf } from "../base/validation.js";
 import { isEvicted } from "../cache/bounded-cache.js";
 import { ObjectIndex } from "../cache/object-index.js";
 import type { ResourceChange } from "../cache/resource-events.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { EventSourceContext, HealthRecord, IndexedPrimaries } from "./event-source.js";
+import {
+  type EventSourceContext,
+  type HealthRecord,
+  type IndexedPrimaries,
+  checkedKeys,
+  typeNameOf,
+} from "./event-source.js";
 import {
   type ContextualMapper,
   type MapperContext,

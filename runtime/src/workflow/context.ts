@@ -1,8 +1,7 @@
 import type { ResourceOperations } from "../apply/resource-operations.js";
-import type { EventDraft } from "../base/activity.js";
+import type { EventDraft, ReconcileReason } from "../base/activity.js";
 import type { Defined, KubernetesObject, ResourceReader } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { OtherWorkflows, WorkflowInvocation } from "./workflow-result.js";

@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
+import type { ReconcilePriority } from "#runtime/queue/processor.js";
 import { WorkQueue, type Queued } from "#runtime/queue/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -8,7 +8,7 @@ import { defineResource } from "#runtime/api/define-resource.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { SimulatedInformers } from "./simulated-informers.js";
-import type { SecondaryCause } from "#runtime/base/reconcile-reason.js";
+import type { SecondaryCause } from "#runtime/base/activity.js";
 
 export const page = defineResource({
   group: "example.com",

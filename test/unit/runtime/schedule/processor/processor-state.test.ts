@@ -1,11 +1,12 @@
 // JOSDK's ResourceStateManagerTest.
 import fc from "../../../../support/fast-check.js";
-import { priorityOf, type ReconcileReason } from "#runtime/base/reconcile-reason.js";
+import type { ReconcileReason } from "#runtime/base/activity.js";
 import {
   NEW_STATE,
   type PrimaryState,
   type ProcessorEvent,
   type ProcessorSettings,
+  priorityOf,
   transitionOf,
 } from "#runtime/queue/processor.js";
 import { createRetry } from "#runtime/queue/schedule-settings.js";
