@@ -49,7 +49,7 @@ export type {
   OnAddFilter,
   OnDeleteFilter,
   OnUpdateFilter,
-} from "./cache/resource-events.js";
+} from "./cache/resource-view.js";
 export type { EventSource, EventSourceContext, SourceCondition } from "./sources/event-source.js";
 export type { ReconcilePriority } from "./queue/processor.js";
 export type { ReconcileReason, SecondaryCause } from "./base/activity.js";

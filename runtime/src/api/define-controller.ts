@@ -1,4 +1,4 @@
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import type { ControllerDefinition, PrimaryIndexFunction } from "../reconcile/controller-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type { ChainTypes } from "./define-workflow.js";

@@ -1,5 +1,5 @@
 import type { Defined, KubernetesObject, ResourceClass } from "../base/kubernetes-object.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type { ExternalOrigin } from "../sources/dependent-sources.js";
 import type { MaybePromise } from "../sources/external-source.js";

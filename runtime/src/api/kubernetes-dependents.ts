@@ -3,7 +3,7 @@ import { Sender } from "../apply/sender.js";
 import { Writer } from "../apply/writer.js";
 import { type KubernetesObject, isReachable } from "../base/kubernetes-object.js";
 import { selectorOf } from "../base/primary-link.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import { KubernetesReconciler } from "../dependents/kubernetes-reconciler.js";
 import { type ReferringDependent, referencedKeyOf } from "../dependents/live-objects.js";

@@ -8,8 +8,7 @@ import { messageOf } from "../base/logger.js";
 import { synchronous } from "../base/user-calls.js";
 import { checkNamespaces, checkNumbers } from "../base/validation.js";
 import { Backoff, sleep, systemClock } from "../base/wait.js";
-import type { IndexFunction } from "../cache/object-index.js";
-import type { ResourceChange } from "../cache/resource-events.js";
+import type { IndexFunction, ResourceChange } from "../cache/resource-cache.js";
 import { OwnViews, type ResourceView } from "../cache/resource-view.js";
 import { requesterOf } from "../client/api-client.js";
 import { ForeignWrites, LoopReporter } from "../operate/competing-writers.js";
@@ -37,8 +36,8 @@ import {
   ownFinalizersOn,
   takenManagersOf,
 } from "../reconcile/controller-definition.js";
-import { StalledPrimaries, recordPause, recordReconcile, recordWait } from "../reconcile/primary-events.js";
 import { lateWrites } from "../reconcile/late-writes.js";
+import { StalledPrimaries, recordPause, recordReconcile, recordWait } from "../reconcile/primary-events.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import type { ConditionSenders } from "../reconcile/primary-writes.js";
 import { ExpectationRegistry, type PrimaryDependencies } from "../reconcile/reconcile-context.js";

@@ -19,8 +19,8 @@ import { type Logger, messageOf, withFields } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import { RunningTasks, synchronous, userCalls } from "../base/user-calls.js";
 import { type Clock, PostponableTimer } from "../base/wait.js";
-import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
-import type { ResourceView } from "../cache/resource-view.js";
+import type { ResourceChange } from "../cache/resource-cache.js";
+import type { EventFilters, ResourceView } from "../cache/resource-view.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import {
   NEW_STATE,

@@ -4,7 +4,7 @@ import { type Logger, messageOf } from "../base/logger.js";
 import { synchronous, userCalls } from "../base/user-calls.js";
 import { requireNumbers } from "../base/validation.js";
 import { type Clock, systemClock } from "../base/wait.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import type { ProcessorSettings, Retry, RetryState } from "./processor.js";
 
 /**

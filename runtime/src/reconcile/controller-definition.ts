@@ -1,6 +1,6 @@
 // The definition of a controller: what generated code and users set, and what follows from it for every reconcile.
 import type { KubernetesObject, ResourceDefinition } from "../base/kubernetes-object.js";
-import type { IndexFunction } from "../cache/object-index.js";
+import type { IndexFunction } from "../cache/resource-cache.js";
 import type { ScheduleSettings } from "../queue/schedule-settings.js";
 import type { EventSource, EventSourceContext } from "../sources/event-source.js";
 import {

@@ -14,7 +14,7 @@ import {
 import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
 import { type Clock, systemClock, untilAborted } from "../base/wait.js";
-import { type ResourceChange, unseenDeletionOf } from "../cache/resource-events.js";
+import { type ResourceChange, unseenDeletionOf } from "../cache/resource-cache.js";
 import { type OwnViews, type ResourceView, viewOf } from "../cache/resource-view.js";
 import {
   type DependentSource,

@@ -6,8 +6,8 @@ import { type Logger, messageOf } from "../base/logger.js";
 import type { ProofKey } from "../base/proof-key.js";
 import { type UserCall, callUnawaited, synchronous, userCalls } from "../base/user-calls.js";
 import type { Clock } from "../base/wait.js";
-import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
-import type { ResourceView } from "../cache/resource-view.js";
+import type { ResourceChange } from "../cache/resource-cache.js";
+import type { EventFilters, ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
 

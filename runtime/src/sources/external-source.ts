@@ -4,7 +4,7 @@ import { type KubernetesObject, type ObjectKey, keyOf } from "../base/kubernetes
 import { userCalls } from "../base/user-calls.js";
 import { requireFunctions, requireNumbers } from "../base/validation.js";
 import { type Semaphore, untilAborted, withDeadline } from "../base/wait.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import { type EventSource, type EventSourceContext, HealthRecord, createEventGate } from "./event-source.js";
 import { CREATION_GRACE_MS, ExternalCache, type IdOf } from "./external-cache.js";
 

@@ -2,7 +2,7 @@ import type { Defined, KubernetesObject, ObjectKey, ObjectRef, ResourceReader } 
 import { messageOf } from "../base/logger.js";
 import { checkCounts, checkFunctions, checkNamespaces, describe } from "../base/validation.js";
 import { compileProjection } from "../cache/projection.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import { type Connection, type ConnectionOptions, createConnection } from "../client/connection.js";
 import type { InformerRequest } from "../watch/shared-informers.js";
 import type { EventSource, SourceCondition } from "./event-source.js";

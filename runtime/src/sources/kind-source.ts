@@ -16,9 +16,8 @@ import {
 import { DEPENDENT_NAME, PRIMARY_INDEX } from "../base/primary-link.js";
 import { untilAborted } from "../base/wait.js";
 import { isEvicted } from "../cache/bounded-cache.js";
-import { unmeasured } from "../cache/object-index.js";
-import type { EventFilters, ResourceChange } from "../cache/resource-events.js";
-import { type ListOptions, ResourceView } from "../cache/resource-view.js";
+import { type ResourceChange, unmeasured } from "../cache/resource-cache.js";
+import { type EventFilters, type ListOptions, ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import { type Connection, namespaceOf } from "../client/connection.js";
 import type { InformerHandle, InformerRequest, SharedInformers } from "../watch/shared-informers.js";

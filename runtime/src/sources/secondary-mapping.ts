@@ -12,8 +12,7 @@ import {
 import { type LinkReading, PRIMARY_INDEX, linksOf, provenLinkOf, readLink } from "../base/primary-link.js";
 import { synchronous } from "../base/user-calls.js";
 import { isEvicted } from "../cache/bounded-cache.js";
-import { ObjectIndex } from "../cache/object-index.js";
-import type { ResourceChange } from "../cache/resource-events.js";
+import { ObjectIndex, type ResourceChange } from "../cache/resource-cache.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import {
   type EventSourceContext,

@@ -1,5 +1,5 @@
 import type { KubernetesObject, ResourceDefinition, Unstored } from "../base/kubernetes-object.js";
-import type { EventFilters } from "../cache/resource-events.js";
+import type { EventFilters } from "../cache/resource-view.js";
 import type { ApiClient, DeleteOptions } from "../client/api-client.js";
 import type { ExternalOrigin } from "../sources/dependent-sources.js";
 import type { Context, LookupsOf } from "./context.js";

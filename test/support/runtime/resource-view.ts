@@ -1,5 +1,4 @@
-import type { IndexFunction } from "#runtime/cache/object-index.js";
-import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { type IndexFunction, ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { DecodedResource, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { builtinDefinition } from "../kinds/kind-definitions.js";

@@ -6,7 +6,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import type { ResourceChange } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { type SecondarySources } from "#runtime/sources/controller-sources.js";
 import { type InformerHandle, InformerPool } from "#runtime/watch/shared-informers.js";

@@ -2,7 +2,7 @@
 //
 // `open` and `close` are the begin and the end of a write, `own5` is what its answer tells; `A5`, `U5`, `D5` are events of that version
 // (an update has the version before as its old state); `R5` is an update that a list brings; `?` asks a window what is to be told.
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import type { ResourceChange } from "#runtime/cache/resource-cache.js";
 
 /** What happens, and what is told then: by a window at each `?` ("-" is nothing), by the windows of a controller as it happens. */
 export interface Scenario {

@@ -1,4 +1,4 @@
-import { EventWindow } from "#runtime/cache/resource-events.js";
+import { EventWindow } from "#runtime/cache/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { changeOf, SCENARIOS, wordOf } from "./event-scripts.js";
 

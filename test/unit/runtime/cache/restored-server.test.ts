@@ -1,8 +1,7 @@
 // A server that was restored from a backup: the whole state is older than what was observed, and is the truth.
 import fc from "../../../support/fast-check.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import { ResourceCache, type ResourceChange } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { runs } from "../../../support/runs.js";

@@ -1,6 +1,5 @@
 import { refOfKey, type ObjectKey, compareResourceVersions } from "#runtime/base/kubernetes-object.js";
-import type { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import type { ResourceCache, ResourceChange } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert } from "../../../support/suite.js";

@@ -4,8 +4,7 @@ import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { decodeResource } from "#runtime/client/object-decoder.js";
-import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import { ResourceCache, type ResourceChange } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { collectionPath, objectPath } from "#runtime/client/request.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";

@@ -1,6 +1,6 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
 import type { DecodedResource, KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { unseenDeletionOf } from "#runtime/cache/resource-events.js";
+import { unseenDeletionOf } from "#runtime/cache/resource-cache.js";
 import {
   Controller,
   type PrimaryOutcome,

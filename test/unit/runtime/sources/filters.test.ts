@@ -2,7 +2,7 @@ import { HealthRecord, allOf, anyOf, createEventGate, not } from "#runtime/sourc
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext } from "./source-context.js";
-import type { EventFilters } from "#runtime/cache/resource-events.js";
+import type { EventFilters } from "#runtime/cache/resource-view.js";
 
 const isLong = (text: string) => text.length > 3;
 const hasGrown = (text: string, old: string) => text.length > old.length;

@@ -1,5 +1,5 @@
 import { refOfKey, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { ResourceChange } from "#runtime/cache/resource-events.js";
+import type { ResourceChange } from "#runtime/cache/resource-cache.js";
 import { untypedResource } from "#runtime/api/define-resource.js";
 import { createPrimarySource, type Namespaces } from "#runtime/sources/kind-source.js";
 import fc from "../../../support/fast-check.js";

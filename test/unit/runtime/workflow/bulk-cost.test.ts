@@ -8,8 +8,7 @@ import {
   PRIMARY_INDEX,
 } from "#runtime/base/primary-link.js";
 import { Semaphore } from "#runtime/base/wait.js";
-import { ObjectIndex } from "#runtime/cache/object-index.js";
-import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ObjectIndex, ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { DeferredDecoder } from "#runtime/watch/deferred-decoder.js";
 import type { ExternalDependent, KeptState, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";

@@ -6,7 +6,7 @@ import { cachingInboundSource } from "#runtime/sources/caching-inbound-source.js
 import { perPrimaryPollingSource, pollingSource } from "#runtime/sources/polling-sources.js";
 import { assert, suite } from "../../../../support/suite.js";
 import { primaryOf } from "../source-context.js";
-import type { EventFilters } from "#runtime/cache/resource-events.js";
+import type { EventFilters } from "#runtime/cache/resource-view.js";
 
 interface Sample {
   readonly name: string;
