@@ -109,7 +109,7 @@ export class ResourceCache {
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
-    if (entry === undefined || isEvicted(entry.object)) return undefined;
+    if (entry === undefined || this.#isEvicted(entry)) return undefined;
     this.bounded?.touch(key);
     return entry;
   }
@@ -134,7 +134,7 @@ export class ResourceCache {
   /** Returns this version of an object, if it is cached or the answer to an own write. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
-    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
+    return known.find((entry) => entry && versionOf(entry) === version && !this.#isEvicted(entry));
   }
 
   /** Indexes the objects by the values that a function returns, until it is removed as often as it was added. */
@@ -244,7 +244,7 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
+    if (!this.comparesVersions || this.#isReplacing || this.#isEvicted(entry)) return;
     if (!isNewerVersion(version, this.observedVersion)) return;
     if (this.ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
@@ -266,6 +266,10 @@ export class ResourceCache {
       this.ownDeletions.set(key, known, by);
       if (known === answer) this.#pending.delete(key);
     });
+  }
+
+  #isEvicted({ object }: DecodedResource): boolean {
+    return this.bounded !== undefined && isEvicted(object);
   }
 
   #find(key: ObjectKey): DecodedResource | undefined {

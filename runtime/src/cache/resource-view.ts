@@ -15,7 +15,7 @@ import {
   uidOf,
   versionOf,
 } from "../base/kubernetes-object.js";
-import type { LoadOptions } from "./bounded-cache.js";
+import { type LoadOptions, isEvicted } from "./bounded-cache.js";
 import {
   type IndexFunction,
   type IndexReporter,
@@ -88,6 +88,8 @@ export class ResourceView {
   readonly isPartial: boolean;
   /** By namespace; that of all namespaces has no name. */
   readonly #attachments = new Map<string | undefined, Attachment>();
+  /** Whether any cache of the view may evict objects. */
+  #isBounded = false;
   readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
@@ -118,6 +120,7 @@ export class ResourceView {
       onReset: () => this.#notify(...ownEvents.drain()),
     });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
+    this.#isBounded ||= cache.bounded !== undefined;
     this.addIndexesTo(cache);
     for (const [key, entry] of cache.observed) this.#notify(...sinceBefore(key, entry, before.get(key)));
   }
@@ -174,6 +177,11 @@ export class ResourceView {
   /** Tells whether an object is known, whole or evicted. */
   has(key: ObjectKey): boolean {
     return this.#attachmentOf(key)?.cache.has(key) ?? false;
+  }
+
+  /** Tells whether an object is the copy of one that a bounded cache evicted. */
+  isEvicted(object: KubernetesObject): boolean {
+    return this.#isBounded && isEvicted(object);
   }
 
   *keys(): IterableIterator<ObjectKey> {

@@ -15,7 +15,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { DEPENDENT_NAME, PRIMARY_INDEX } from "../base/primary-link.js";
 import { untilAborted } from "../base/wait.js";
-import { isEvicted } from "../cache/bounded-cache.js";
 import { type ResourceChange, unmeasured } from "../cache/resource-cache.js";
 import { type EventFilters, type ListOptions, ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -350,14 +349,14 @@ export class KindSource implements EventSource<KubernetesObject> {
   #noteLastSeen({ kind, key, object }: ResourceChange, primaries: ReadonlySet<ObjectKey>): void {
     if (kind !== "deleted") return this.#lastSeen.delete(key, primaries);
     const known = [...primaries].filter((primary) => this.#running?.context.primaries.has(primary));
-    if (!isEvicted(object)) this.#lastSeen.add(key, object, known);
+    if (!this.view.isEvicted(object)) this.#lastSeen.add(key, object, known);
   }
 
   #passes({ kind, object, old, isFinalStateUnknown = false }: ResourceChange): boolean {
     if (kind === "deleted") return this.#gate.passesDelete(object, isFinalStateUnknown);
     if (old === undefined) return this.#gate.passesAdd(object);
     // An evicted state cannot be compared, and no event may be lost.
-    return isEvicted(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
+    return this.view.isEvicted(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
 
   #unknownWhere(isConcerned?: NamespaceTest): string | undefined {

@@ -11,7 +11,6 @@ import {
 } from "../base/kubernetes-object.js";
 import { type LinkReading, PRIMARY_INDEX, linksOf, provenLinkOf, readLink } from "../base/primary-link.js";
 import { synchronous } from "../base/user-calls.js";
-import { isEvicted } from "../cache/bounded-cache.js";
 import { ObjectIndex, type ResourceChange } from "../cache/resource-cache.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import {
@@ -463,7 +462,7 @@ export function isHomeOf(primary: PrimaryOrNamespace): NamespaceTest {
 
 /** Returns the values under which an evicted object is indexed: it cannot be mapped, as most of it is not kept. */
 function indexedIfEvicted(view: ResourceView, key: ObjectKey, object: KubernetesObject): readonly string[] | undefined {
-  return isEvicted(object) ? view.indexFor(PRIMARY_INDEX, key)?.valuesOf(object) : undefined;
+  return view.isEvicted(object) ? view.indexFor(PRIMARY_INDEX, key)?.valuesOf(object) : undefined;
 }
 
 // The function of the user may have been written without types; a wrong key would fail elsewhere, where its origin is unknown.
