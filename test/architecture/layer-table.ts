@@ -69,7 +69,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     workflow: { values: ["base"], types: ["apply", "cache", "client", "sources"] },
     dependents: { values: ["workflow", "apply", "base"], types: ["cache", "client", "sources"] },
     queue: { values: ["base"], types: ["workflow", "cache"] },
-    reconcile: { values: ["workflow", "apply", "cache", "base"], types: ["queue", "sources", "client"] },
+    reconcile: { values: ["workflow", "apply", "base"], types: ["queue", "sources", "client", "cache"] },
     operate: { values: ["client", "base"], types: ["queue"] },
   },
   apiserver: {

@@ -17,8 +17,8 @@ import {
   kindNameOf,
   nameOfType,
 } from "../base/kubernetes-object.js";
+import { deepFreeze } from "../base/lazy-object.js";
 import type { Logger } from "../base/logger.js";
-import { deepFreeze } from "../cache/lazy-object.js";
 import { type ResourceView, viewOf } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import { type Matcher, patchMatcher, updateMatcher } from "./generic-matcher.js";

@@ -14,9 +14,9 @@ import {
   uidOf,
   versionOf,
 } from "../base/kubernetes-object.js";
+import { deepFreeze } from "../base/lazy-object.js";
 import { synchronous, userCalls } from "../base/user-calls.js";
 import { BoundedObjects, type CacheBound, createEvictedCopy, isEvicted } from "./bounded-cache.js";
-import { deepFreeze } from "./lazy-object.js";
 
 /** A change of an object. */
 export interface ResourceChange {

@@ -1,3 +1,6 @@
+// Decodes objects from the JSON bytes that an API server sent, which are taken to be valid JSON. A scanner finds values without parsing them,
+// `decodeResource` decodes one object, and `DeferredDecoder` those of one list-watch.
+import { isAscii } from "node:buffer";
 import {
   type DecodedResource,
   type FieldManagers,
@@ -7,21 +10,130 @@ import {
   type OwnedFields,
   keyOf,
 } from "../base/kubernetes-object.js";
-import {
-  JSON_BYTES,
-  type Range,
-  endOfValue,
-  findMember,
-  firstMember,
-  isEndOfObject,
-  nextMember,
-  skipSpace,
-  startsWith,
-  stringAt,
-  valueOfMember,
-} from "./json-scanner.js";
+import { type Deferred, deferMembers, deferredOf } from "../base/lazy-object.js";
 
-const { QUOTE, COMMA, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES;
+/** Destructure it at the top of a module: V8 folds a constant of the module itself, and loads an imported one for every byte. */
+export const JSON_BYTES = {
+  QUOTE: 0x22,
+  BACKSLASH: 0x5c,
+  COMMA: 0x2c,
+  COLON: 0x3a,
+  OPEN_BRACE: 0x7b,
+  CLOSE_BRACE: 0x7d,
+  OPEN_BRACKET: 0x5b,
+  CLOSE_BRACKET: 0x5d,
+} as const;
+
+const { QUOTE, BACKSLASH, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET } = JSON_BYTES;
+
+/** Where a value stands: from `start` up to, not including, `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+// Strings are short, and a call of indexOf costs as much as looking at this many bytes.
+const SHORT_STRING_BYTES = 64;
+
+/** Returns the index behind the string that begins at `start`. */
+function endOfString(bytes: Buffer, start: number): number {
+  const short = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+  let index = start + 1;
+  // Two bytes at a time: most of what is scanned are strings.
+  for (; index < short; index += 2) {
+    const byte = bytes[index];
+    if (byte === QUOTE) return index + 1;
+    if (byte === BACKSLASH) continue;
+    const next = bytes[index + 1];
+    if (next === QUOTE) return index + 2;
+    if (next === BACKSLASH) index++;
+  }
+  for (let quote = bytes.indexOf(QUOTE, index); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
+    let backslashes = 0;
+    while (quote - 1 - backslashes >= index && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+  throw new SyntaxError("unterminated string in JSON");
+}
+
+/** Returns the index of the first byte from `index` on that is no white space. */
+export function skipSpace(bytes: Buffer, index: number): number {
+  while (bytes[index]! <= 0x20) index++;
+  return index;
+}
+
+/** Returns the index behind the value that begins at `start`. */
+export function endOfValue(bytes: Buffer, start: number): number {
+  const first = bytes[start];
+  if (first === QUOTE) return endOfString(bytes, start);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+    const length = bytes.length;
+    let depth = 0;
+    for (let index = start; index < length; index++) {
+      const byte = bytes[index]!;
+      if (byte === QUOTE) index = endOfString(bytes, index) - 1;
+      // Brackets and braces differ in this bit.
+      else if ((byte | 0x20) === OPEN_BRACE) depth++;
+      else if ((byte | 0x20) === CLOSE_BRACE && --depth === 0) return index + 1;
+    }
+    throw new SyntaxError("unterminated object or array in JSON");
+  }
+  for (let index = start; index < bytes.length; index++) {
+    const byte = bytes[index];
+    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET) return index;
+  }
+  return bytes.length;
+}
+
+/** Tells whether this ASCII text stands at `start`. */
+function startsWith(bytes: Buffer, start: number, text: string): boolean {
+  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  return true;
+}
+
+/** Returns where the value of the member begins whose key begins at `key`; with `nextMember` this is a walk without any allocation. */
+export function valueOfMember(bytes: Buffer, key: number): number {
+  const colon = skipSpace(bytes, endOfString(bytes, key));
+  if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
+  return skipSpace(bytes, colon + 1);
+}
+
+/** Returns where the key of the first member stands of the object that begins at `start`, or its closing brace. */
+export function firstMember(bytes: Buffer, start: number): number {
+  return skipSpace(bytes, start + 1);
+}
+
+/** Returns where the key of the member behind the value that ends at `end` stands, or the closing brace of the object. */
+export function nextMember(bytes: Buffer, end: number): number {
+  const index = skipSpace(bytes, end);
+  if (bytes[index] === COMMA) return skipSpace(bytes, index + 1);
+  if (bytes[index] !== CLOSE_BRACE) throw new SyntaxError("expected a comma or a closing brace in JSON");
+  return index;
+}
+
+/** Tells whether a walk over the members of an object is at its closing brace. */
+export function isEndOfObject(bytes: Buffer, index: number): boolean {
+  return bytes[index] === CLOSE_BRACE;
+}
+
+/** Finds where the value of a member begins of the object that begins at `start`; `quotedKey` is ASCII with its quotes. */
+export function findMember(bytes: Buffer, start: number, quotedKey: string): number | undefined {
+  let key = firstMember(bytes, start);
+  while (!isEndOfObject(bytes, key)) {
+    const value = valueOfMember(bytes, key);
+    if (startsWith(bytes, key, quotedKey)) return value;
+    key = nextMember(bytes, endOfValue(bytes, value));
+  }
+  return undefined;
+}
+
+/** Returns the string value that begins at `start`. */
+export function stringAt(bytes: Buffer, start: number, end = endOfString(bytes, start)): string {
+  for (let index = start + 1; index < end - 1; index++)
+    if (bytes[index] === BACKSLASH || bytes[index]! >= 0x80)
+      return JSON.parse(bytes.toString("utf8", start, end)) as string;
+  return bytes.toString("latin1", start + 1, end - 1);
+}
 
 /** Reads the key and the version of the JSON object that begins at `start`: what is known already need not be decoded. */
 export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
@@ -52,7 +164,7 @@ export function decodeResource<Resource extends KubernetesObject>(
 // Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
 
 /** An object without its managed fields, up to the end of its metadata. */
-export interface ObjectHead extends Range {
+interface ObjectHead extends Range {
   readonly owned: readonly OwnedFields[];
   /** How many members the metadata have, and where the value of their version begins; 0 without one. */
   readonly members: number;
@@ -62,7 +174,7 @@ export interface ObjectHead extends Range {
 }
 
 /** Settings of a scan: what it reads with, and what the managed fields are compared with, the known state or else the neighbour. */
-export interface HeadSearch {
+interface HeadSearch {
   readonly managedFields: ManagedFieldsReader;
   readonly encoding: "latin1" | "utf8";
   readonly known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
@@ -70,7 +182,7 @@ export interface HeadSearch {
 }
 
 /** Scans an object as far as its metadata go, and moves what is in front of its managed fields over these; undefined if it has no metadata. */
-export function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
+function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined || bytes[metadata] !== OPEN_BRACE) return undefined;
   let members = 0;
@@ -120,7 +232,7 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
 }
 
 /** Returns the names of the members behind `index`, where one ends: the very array `likely` if it has the same. */
-export function namesBehind(bytes: Buffer, index: number, likely: readonly string[] = []): readonly string[] {
+function namesBehind(bytes: Buffer, index: number, likely: readonly string[] = []): readonly string[] {
   const names: string[] = [];
   for (let key = nextMember(bytes, index); !isEndOfObject(bytes, key);) {
     names.push(stringAt(bytes, key));
@@ -148,7 +260,7 @@ interface ManagedFieldsSource {
 }
 
 /** Reads what our controllers own of the objects of one kind. */
-export class ManagedFieldsReader {
+class ManagedFieldsReader {
   /** The latest write of our controllers to the object that was read last; undefined if there is none. */
   latest: ManagedWrite | undefined;
   readonly #fieldManagers: FieldManagers;
@@ -263,4 +375,152 @@ function scanEntry(bytes: Buffer, start: number, { encoding, before }: ManagedFi
 // A text that equals a whole JSON object ends where that does. It may be no ASCII, as `hasText` requires.
 function hasFields(bytes: Buffer, start: number, { fieldsV1 }: OwnedFields): boolean {
   return bytes.toString("latin1", start, start + fieldsV1.length) === fieldsV1;
+}
+
+// Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
+// bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
+
+interface Decoding {
+  readonly bytes: Buffer;
+  readonly end: number;
+  readonly encoding: "latin1" | "utf8";
+  readonly head: ObjectHead;
+  readonly before: Deferred | undefined;
+}
+
+/** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
+export class DeferredDecoder {
+  readonly #managedFields: ManagedFieldsReader;
+  readonly #known: HeadSearch["known"];
+  #last: DecodedResource | undefined;
+
+  constructor({ fieldManagers, known }: Pick<HeadSearch, "known"> & { readonly fieldManagers: FieldManagers }) {
+    this.#managedFields = new ManagedFieldsReader(fieldManagers);
+    this.#known = known;
+  }
+
+  /** The latest write of the field managers to the object that was decoded last. */
+  get latestWrite(): ManagedWrite | undefined {
+    return this.#managedFields.latest;
+  }
+
+  /** Decodes the JSON object in a range into an object that reads the same as the result of `decodeResource`. Changes its bytes. */
+  decode(bytes: Buffer, { start, end }: Range): DecodedResource {
+    // Of an object without managed fields none are read.
+    this.#managedFields.latest = undefined;
+    // V8 reads and keeps text of one byte per character much faster than other text.
+    const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
+    const search = { managedFields: this.#managedFields, encoding, known: this.#known, neighbour: this.#last } as const;
+    const head = scanHead(bytes, start, search);
+    if (head === undefined) return { object: JSON.parse(bytes.toString(encoding, start, end)) as KubernetesObject };
+    const known = head.known ?? this.#last;
+    const before = known && encoding === "latin1" ? deferredOf(known.object) : undefined;
+    const decoding = { bytes, end, encoding, head, before: before?.isAscii ? before : undefined } as const;
+    const members = decodeMembers(decoding, known?.object);
+    const object = members ?? (JSON.parse(bytes.toString(encoding, head.start, end)) as KubernetesObject);
+    const entry = head.owned.length === 0 ? { object } : { object, owned: head.owned };
+    this.#last = members && entry;
+    return entry;
+  }
+}
+
+/** Decodes an object as Kubernetes writes it, with unique member names; undefined for any other. */
+function decodeMembers(decoding: Decoding, known: KubernetesObject | undefined): KubernetesObject | undefined {
+  const { bytes, encoding, head, before } = decoding;
+  // With a brace behind the metadata, the text up to there is an object.
+  const behind = bytes[head.end]!;
+  bytes[head.end] = CLOSE_BRACE;
+  let text = before?.head;
+  let object = head.known && withVersion(decoding, head.known.object);
+  if (object === undefined) {
+    text = bytes.toString(encoding, head.start, head.end + 1);
+    object = JSON.parse(text) as KubernetesObject;
+    if (known !== undefined) shareEqual(object.metadata, known.metadata);
+    // Of two members of one name a parser takes the last.
+    if (Object.keys(object.metadata).length !== head.members || Object.hasOwn(object, "__proto__")) text = undefined;
+  }
+  bytes[head.end] = behind;
+  return deferRest(object, text, decoding) ? object : undefined;
+}
+
+/** Returns the known object up to its metadata with another version, if the text says that this is all that has changed. */
+function withVersion({ bytes, head, before }: Decoding, known: KubernetesObject): KubernetesObject | undefined {
+  if (before?.head === undefined || head.version === 0) return undefined;
+  const resourceVersion = stringAt(bytes, head.version);
+  const { length } = resourceVersion;
+  const start = head.version + 1;
+  // A version with escapes is longer than it says.
+  if (known.metadata.resourceVersion?.length !== length || bytes[start + length] !== QUOTE) return undefined;
+  // The text is that of an earlier state, from which this one and the known one differ in the version.
+  bytes.write(before.head.slice(start - head.start, start - head.start + length), start, "latin1");
+  const isSame = hasText(bytes, { start: head.start, end: head.end + 1 }, before.head);
+  bytes.write(resourceVersion, start, "latin1");
+  if (!isSame) return undefined;
+  const members: Record<string, unknown> = {};
+  for (const name in known) {
+    if (name === "metadata") break;
+    // A name that is a number comes first, wherever it stands.
+    if (!before.names.includes(name)) members[name] = (known as unknown as Record<string, unknown>)[name];
+  }
+  members["metadata"] = { ...known.metadata, resourceVersion };
+  return members as unknown as KubernetesObject;
+}
+
+/** Adds the members behind the metadata, with the text of the state before if it is the same; false if their names are not unique. */
+function deferRest(
+  object: KubernetesObject,
+  headText: string | undefined,
+  { bytes, end, encoding, head, before }: Decoding,
+): boolean {
+  const comma = skipSpace(bytes, head.end);
+  if (bytes[comma] === CLOSE_BRACE) return true;
+  // With a brace in place of the comma, the rest of the text is an object.
+  bytes[comma] = OPEN_BRACE;
+  const known = before && hasText(bytes, { start: comma, end }, before.text) ? before : undefined;
+  const text = known?.text ?? bytes.toString(encoding, comma, end);
+  bytes[comma] = COMMA;
+  const names = known?.names ?? namesBehind(bytes, head.end, before?.names);
+  for (const name of names) if (Object.hasOwn(object, name)) return false;
+  const isSame = known !== undefined && known.head === headText;
+  deferMembers(object, isSame ? known : { names, text, isAscii: encoding === "latin1", head: headText });
+  return true;
+}
+
+// Memory that no text has needed yet is not resident.
+const scratch = Buffer.allocUnsafeSlow(1024 * 1024);
+
+/** Tells whether ASCII bytes equal an ASCII text, without making a string of them, which would be garbage at once. A longer text is not compared. */
+function hasText(bytes: Buffer, { start, end }: Range, text: string): boolean {
+  if (end - start !== text.length || text.length > scratch.length) return false;
+  scratch.write(text, "latin1");
+  return scratch.compare(bytes, start, end, 0, text.length) === 0;
+}
+
+/** Replaces members of `value` by equal members of `before`, so that they are kept once. Both are JSON values. */
+function shareEqual(value: object, before: object): void {
+  const [members, known] = [value as Members, before as Members];
+  for (const name in members) {
+    const [member, other] = [members[name], known[name]];
+    if (typeof member === "string" ? member === other : isSameJson(member, other) && Object.hasOwn(known, name))
+      members[name] = other;
+  }
+}
+
+type Members = Record<string, unknown>;
+
+/** Tells whether two JSON values are equal, and list their members in the same order. */
+function isSameJson(value: unknown, other: unknown): boolean {
+  if (value === other) return true;
+  if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) return false;
+  if (Array.isArray(value) || Array.isArray(other)) return isSameArray(value, other);
+  const names = Object.keys(other);
+  let at = 0;
+  for (const name in value)
+    if (name !== names[at++] || !isSameJson((value as Members)[name], (other as Members)[name])) return false;
+  return at === names.length;
+}
+
+function isSameArray(value: object, other: object): boolean {
+  if (!Array.isArray(value) || !Array.isArray(other) || value.length !== other.length) return false;
+  return value.every((item, at) => isSameJson(item, other[at]));
 }

@@ -1,5 +1,5 @@
 import { isApiError } from "../base/errors.js";
-import { JSON_BYTES, type Range, endOfValue, findMember, skipSpace } from "./json-scanner.js";
+import { JSON_BYTES, type Range, endOfValue, findMember, skipSpace } from "./object-decoder.js";
 import { type ApiRequest, type ApiRequester, failed } from "./request.js";
 
 /** Asks for the metadata of the objects of a list alone. */

@@ -1,11 +1,11 @@
 // The cleanup after primaries: with a finalizer before their deletion is completed, or without one after it (sweep).
 import { findError } from "../base/errors.js";
 import { type KubernetesObject, type ObjectKey, describeObject, keyOf, uidOf } from "../base/kubernetes-object.js";
+import { deepFreeze } from "../base/lazy-object.js";
 import { messageOf, withFields } from "../base/logger.js";
 import { holdFinalizerOf } from "../base/primary-link.js";
 import { RunningTasks } from "../base/user-calls.js";
 import { Backoff, type Clock, KeyedTimers, Semaphore, systemClock } from "../base/wait.js";
-import { deepFreeze } from "../cache/lazy-object.js";
 import type { ReconcileScope } from "../queue/controller.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { ownFinalizersOn } from "./controller-definition.js";

@@ -10,9 +10,9 @@ import {
   keyOf,
   uidOf,
 } from "../base/kubernetes-object.js";
+import { deepFreeze } from "../base/lazy-object.js";
 import { messageOf } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
-import { deepFreeze } from "../cache/lazy-object.js";
 import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/controller.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { Cleanups, scopeOfCleanup } from "./cleanup.js";

@@ -17,11 +17,18 @@ import { callUnawaited } from "../base/user-calls.js";
 import { Backoff, type Clock, abortWith, sleep, systemClock, turns, withDeadline } from "../base/wait.js";
 import { compileProjection } from "../cache/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
-import { JSON_BYTES, type Range, endOfValue, findMember, stringAt } from "../client/json-scanner.js";
-import { decodeResource, peekIdentity } from "../client/object-decoder.js";
+import {
+  DeferredDecoder,
+  JSON_BYTES,
+  type Range,
+  decodeResource,
+  endOfValue,
+  findMember,
+  peekIdentity,
+  stringAt,
+} from "../client/object-decoder.js";
 import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/pager.js";
 import { type ApiRequester, collectionPath, errorOf, errorOfStatus, queryOf } from "../client/request.js";
-import { DeferredDecoder } from "./deferred-decoder.js";
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };

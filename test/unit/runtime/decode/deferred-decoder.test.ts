@@ -2,9 +2,8 @@
 import { deepStrictEqual } from "node:assert";
 import fc from "../../../support/fast-check.js";
 import { type DecodedResource, type KubernetesObject, keyOf } from "#runtime/base/kubernetes-object.js";
-import { decodeResource } from "#runtime/client/object-decoder.js";
-import { deepFreeze } from "#runtime/cache/lazy-object.js";
-import { DeferredDecoder } from "#runtime/watch/deferred-decoder.js";
+import { DeferredDecoder, decodeResource } from "#runtime/client/object-decoder.js";
+import { deepFreeze } from "#runtime/base/lazy-object.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";

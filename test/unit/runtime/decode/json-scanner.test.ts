@@ -1,6 +1,12 @@
 import fc from "../../../support/fast-check.js";
-import { peekIdentity } from "#runtime/client/object-decoder.js";
-import { endOfValue, firstMember, isEndOfObject, nextMember, valueOfMember } from "#runtime/client/json-scanner.js";
+import {
+  endOfValue,
+  firstMember,
+  isEndOfObject,
+  nextMember,
+  peekIdentity,
+  valueOfMember,
+} from "#runtime/client/object-decoder.js";
 import { itemsOf, metadataOf } from "#runtime/client/pager.js";
 import { isReadRight } from "../../../support/runtime/json-names.js";
 import { runs } from "../../../support/runs.js";

@@ -10,7 +10,7 @@ import {
 import { Semaphore } from "#runtime/base/wait.js";
 import { ObjectIndex, ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { DeferredDecoder } from "#runtime/watch/deferred-decoder.js";
+import { DeferredDecoder } from "#runtime/client/object-decoder.js";
 import type { ExternalDependent, KeptState, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { type DependentReconciler, ReconcileNotes } from "#runtime/workflow/dependent-reconciler.js";
 import { ExternalReconciler } from "#runtime/dependents/external-reconciler.js";
