@@ -116,7 +116,7 @@ export type {
   WorkflowResult,
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-result.js";
-export type { Fence, RequesterOptions, RequestObserver } from "./client/request.js";
+export type { Fence, RequestObserver, RequesterOptions } from "./client/transport.js";
 export {
   createLogger,
   messageOf,
@@ -131,7 +131,7 @@ export { ApiClient, type ApiClientOptions } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/api-client.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/api-client.js";
 export type { WatchedEvent } from "./client/api-client.js";
-export type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./client/request.js";
+export type { Applied, ApplyOptions, PatchTarget, WriteOptions, WriteRequest } from "./client/api-client.js";
 export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connection.js";
 export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connection.js";

@@ -6,7 +6,7 @@ import type { ControllerDefinition, KubernetesObject, ResourceDefinition } from 
 import { CONTROLLER_LABEL } from "#runtime/base/primary-link.js";
 import { isKubernetes } from "#runtime/workflow/workflow-definition.js";
 import { dependentsOf } from "#runtime/reconcile/controller-definition.js";
-import { collectionPath } from "#runtime/client/request.js";
+import { collectionPath } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
 import { readsOf, subtract, totalOf } from "../operators/request-counts.js";

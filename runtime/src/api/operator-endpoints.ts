@@ -1,6 +1,6 @@
 import { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connection.js";
-import type { RequestCounter } from "../client/request.js";
+import type { RequestCounter } from "../client/transport.js";
 import { checkScrapeRights, createScrapeAuthentication } from "../operate/access-review.js";
 import {
   DEBUG_METHODS,

@@ -8,7 +8,7 @@ import { systemClock, untilAborted, withDeadline } from "../base/wait.js";
 import { ApiClient, requesterOf } from "../client/api-client.js";
 import { type Connection, type ConnectionOptions, createConnection } from "../client/connection.js";
 import { findConnection } from "../client/load-connection.js";
-import type { RequestObserver } from "../client/request.js";
+import type { RequestObserver } from "../client/transport.js";
 import type { ExternalWriteEvent } from "../dependents/external-reconciler.js";
 import type { LoopEvent, LoopObserver } from "../operate/competing-writers.js";
 import { EventLoopMonitor, type WatchdogSettings, checkWatchdog } from "../operate/event-loop-monitor.js";
@@ -20,8 +20,8 @@ import { ProofKeySecret, type ProofKeySettings } from "../operate/proof-key-secr
 import { loadTracing, reconcileChannel, startedChannel } from "../operate/tracing.js";
 import type { ReconcileEvent, ReconcileObserver } from "../queue/controller.js";
 import { Suspects } from "../queue/suspects.js";
-import { lateWrites } from "../reconcile/late-writes.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import { lateWrites } from "../reconcile/late-writes.js";
 import { InformerPool } from "../watch/shared-informers.js";
 import type { OperatorContext, OperatorObserver } from "./controller-parts.js";
 import {

@@ -3,7 +3,7 @@
 import { type JsonObject, type JsonValue, isJsonObject } from "@gen-operator/schema";
 import { ApiError } from "../base/errors.js";
 import type { DecodedResource, KubernetesObject } from "../base/kubernetes-object.js";
-import { objectPath } from "../client/request.js";
+import { objectPath } from "../client/api-client.js";
 import { type FieldPath, type ManagedEntry, fieldsAt, withField, withoutField } from "./field-set.js";
 import type { FieldsV1 } from "./owned-fields.js";
 import { retryOnConflict } from "./retry-on-conflict.js";

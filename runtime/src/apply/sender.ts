@@ -23,9 +23,9 @@ import {
 import { isWritten } from "../base/logger.js";
 import type { Clock } from "../base/wait.js";
 import type { OwnViews, Written } from "../cache/resource-view.js";
-import { type ApiClient, type DeleteOptions, variantOf } from "../client/api-client.js";
+import { type ApiClient, type Applied, type DeleteOptions, objectPath, variantOf } from "../client/api-client.js";
 import { takeDeletion } from "../client/own-writes.js";
-import { type Applied, type RequestObserver, objectPath } from "../client/request.js";
+import type { RequestObserver } from "../client/transport.js";
 import { ApplyMatcher, NAMED_DIFFERENCES } from "./apply-matcher.js";
 import type { ManagedEntry } from "./field-set.js";
 import { genericDifferences } from "./generic-matcher.js";

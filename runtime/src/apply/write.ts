@@ -25,7 +25,7 @@ import {
 import type { Logger } from "../base/logger.js";
 import { CONTROLLER_LABEL } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { WriteRequest } from "../client/request.js";
+import type { WriteRequest } from "../client/api-client.js";
 import { genericDifferences } from "./generic-matcher.js";
 import { hasForeignChange, plainOf } from "./match.js";
 import { schemaOf } from "./owned-fields.js";

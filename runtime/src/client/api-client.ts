@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
+import { int64Json, mayHaveLongIntegers } from "@gen-operator/schema";
 import { type ApiStatus, isAbsent, isApiError } from "../base/errors.js";
 import {
   type Creatable,
@@ -14,36 +15,27 @@ import {
   type PartialResource,
   type ResourceDefinition,
   type WholeObject,
+  type WriteVerb,
   builtinKindOf,
   describeObject,
   objectIn,
 } from "../base/kubernetes-object.js";
 import { abortWith } from "../base/wait.js";
 import type { Connection } from "./connection.js";
-import { decodeResource } from "./object-decoder.js";
+import { decodeResource, peekIdentity } from "./object-decoder.js";
 import { noteDeletion } from "./own-writes.js";
 import { METADATA_LIST, pagesOf } from "./pager.js";
 import {
   type ApiRequest,
   ApiRequester,
-  type Applied,
-  type ApplyOptions,
-  type PatchTarget,
   type RequesterOptions,
-  type WriteOptions,
-  type WriteRequest,
-  applyEmptying,
-  collectionPath,
-  describeCollection,
+  Transport,
+  type TransportOptions,
+  type TransportResponse,
   errorOf,
   errorOfStatus,
   failed,
-  objectPath,
-  queryOf,
-  readAnswer,
-  httpRequestOf,
-} from "./request.js";
-import { Transport, type TransportOptions } from "./transport.js";
+} from "./transport.js";
 
 /** How a client differs from the usual one. */
 export interface ApiClientOptions extends RequesterOptions, TransportOptions {}
@@ -444,4 +436,220 @@ async function* watchEvents<Resource extends KubernetesObject>(
     leave();
     leaving.abort();
   }
+}
+
+/** Options of every write. */
+export interface WriteOptions {
+  /** The field manager under which the API server records the written fields. */
+  readonly fieldManager?: string;
+  readonly subresource?: "status" | undefined;
+  /** Aborts the request; the API server may still execute a write in flight. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One write of one object. */
+export interface WriteRequest extends WriteOptions {
+  readonly verb: WriteVerb;
+  readonly ref: ObjectRef;
+  /** The object, or the patch; apiVersion and kind of an object are those of the definition. */
+  readonly body: object;
+  /** Takes fields over that other managers have, for an apply. Default: true, as controllers should. */
+  readonly force?: boolean;
+  /** Whether the API server only says what would become of the object, and stores nothing. */
+  readonly dryRun?: boolean;
+  /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
+  readonly repeatable?: boolean;
+  /** Whose managed fields the answer is returned with. Default: those of `fieldManager` */
+  readonly fieldManagers?: FieldManagers;
+  /** Returns the object if this version of it is known already: then the answer is not decoded. */
+  readonly findKnown?: ((version: string) => DecodedResource | undefined) | undefined;
+}
+
+/** What an apply sends; the kind is that of the definition. */
+export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
+  readonly fieldManager: string;
+}
+
+/** The object that a patch changes, and how. */
+export interface PatchTarget extends ObjectRef, WriteOptions {}
+
+/** The object after a write. */
+export interface Applied<Resource extends KubernetesObject = KubernetesObject> extends DecodedResource<Resource> {
+  /** Whether the object did not exist before. */
+  readonly wasCreated: boolean;
+}
+
+const VERBS = {
+  create: { method: "POST", contentType: "application/json", words: "create" },
+  update: { method: "PUT", contentType: "application/json", words: "update of" },
+  apply: { method: "PATCH", contentType: "application/apply-patch+yaml", words: "apply of" },
+  jsonPatch: { method: "PATCH", contentType: "application/json-patch+json", words: "patch of" },
+  mergePatch: { method: "PATCH", contentType: "application/merge-patch+json", words: "patch of" },
+} as const satisfies { [verb in WriteVerb]: object };
+
+// An apply is read as YAML 1.1, which refuses these where they stand for themselves, or takes them for the end of a line.
+const NOT_AS_IN_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+/** Returns the request that makes a write; its errors say what was asked of which object. */
+export function httpRequestOf(definition: ResourceDefinition, write: WriteRequest): ApiRequest {
+  const { verb, ref, body, fieldManager, subresource, signal, force = true, dryRun = false } = write;
+  const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
+  const isSameTwice = verb === "apply" || (!isVersioned && (verb === "update" || verb === "mergePatch"));
+  const { method, contentType, words } = VERBS[verb];
+  const path = verb === "create" ? parentPath(definition, ref) : objectPath(definition, ref, subresource);
+  const query = queryOf({
+    fieldManager: fieldManager || undefined,
+    force: verb === "apply" ? force : undefined,
+    dryRun: dryRun ? "All" : undefined,
+  });
+  const { apiVersion, kind } = definition;
+  const text = jsonOf(verb.endsWith("Patch") ? body : Object.assign({}, body, { apiVersion, kind }));
+  return {
+    isRepeatable: write.repeatable ?? isSameTwice,
+    ...{ method, contentType, signal },
+    path: path + query,
+    body: text.replace(NOT_AS_IN_YAML, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`),
+    what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
+  };
+}
+
+// JSON.stringify writes 2^63 for the largest int64, which the API server rejects.
+function jsonOf(body: object): string {
+  let text: string;
+  try {
+    text = JSON.stringify(body);
+  } catch {
+    return int64Json(body);
+  }
+  return mayHaveLongIntegers(text) ? int64Json(body) : text;
+}
+
+/** Reads the answer to a write. */
+function readAnswer<Resource extends KubernetesObject>(
+  { status, body }: TransportResponse,
+  { fieldManager, findKnown, fieldManagers = fieldManager ? [fieldManager] : [] }: WriteRequest,
+): Applied<Resource> {
+  const version = findKnown && peekIdentity(body)?.version;
+  const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
+  const entry = known ?? decodeResource<Resource>(body, { fieldManagers });
+  return { wasCreated: status === 201, ...entry };
+}
+
+// What an apply empties. Where all entries of a map or all items of a list were applied under one name, and that name applies the map or list
+// without any, kube-apiserver 1.36 removes a list as a whole, and makes null of a map, which it rejects (422) unless the schema of a custom
+// resource allows null. What is not there can be applied empty. So what is to be empty in the end takes one apply more.
+
+/** Applies an object of a custom resource by `send`, and once more if what is to be empty had to be left out at first. */
+async function applyEmptying<Resource extends KubernetesObject>(
+  definition: ResourceDefinition,
+  request: WriteRequest,
+  send: (request: WriteRequest) => Promise<Applied<Resource>>,
+): Promise<Applied<Resource>> {
+  let first: Applied<Resource>;
+  try {
+    first = await send(request);
+    if (!lacksEmptied(writtenFields(definition, request), first.object)) return first;
+  } catch (error) {
+    const body = withoutEmptied(request.body, error);
+    if (body === undefined) throw error;
+    // The first error says what is wrong with what was meant.
+    first = await send({ ...request, body }).catch(() => Promise.reject(error));
+  }
+  const { metadata } = request.body as KubernetesObject;
+  const { resourceVersion } = first.object.metadata;
+  const isVersioned = metadata?.resourceVersion !== undefined;
+  // What states a version states that of what was applied first.
+  const body = isVersioned ? { ...request.body, metadata: { ...metadata, resourceVersion } } : request.body;
+  const second = await send({ ...request, body });
+  return { ...second, wasCreated: first.wasCreated };
+}
+
+// What the server takes, but for the metadata, of which it leaves out what is empty.
+function writtenFields({ hasStatusSubresource }: ResourceDefinition, { body, subresource }: WriteRequest): object {
+  const { metadata: _metadata, status, ...fields } = body as KubernetesObject & { status?: unknown };
+  if (subresource === "status") return { status };
+  return hasStatusSubresource ? fields : { ...fields, status };
+}
+
+/** Returns the body of the first of two applies, if an apply failed because it empties fields; undefined if it failed for another reason. */
+function withoutEmptied(body: object, error: unknown): object | undefined {
+  if (!isApiError(error, 422)) return undefined;
+  const aboutNull = error.causes.filter(({ message = "" }) => message.includes('Invalid value: "null"'));
+  // Which item of a list it is differs between what is applied and what comes of it.
+  const nulled = new Set(aboutNull.map(({ field = "" }) => field.replace(/\[[^\]]*\]/g, "")));
+  let wasFound = false;
+  const reduce = (value: unknown, path: string): unknown => {
+    if (Array.isArray(value)) return value.map((item) => reduce(item, path));
+    if (!isObjectValue(value)) return value;
+    const kept = Object.entries(value).flatMap(([name, child]) => {
+      const childPath = path === "" ? name : `${path}.${name}`;
+      if (!isEmptyObject(child) || !nulled.has(childPath)) return [[name, reduce(child, childPath)]];
+      wasFound = true;
+      return [];
+    });
+    return Object.fromEntries(kept);
+  };
+  const reduced = reduce(body, "") as object;
+  return wasFound ? reduced : undefined;
+}
+
+/** Tells whether the server left out fields that were applied empty. Items of lists are not compared. */
+function lacksEmptied(applied: unknown, stored: unknown): boolean {
+  if (isEmptyObject(applied)) return !isObjectValue(stored);
+  if (!isObjectValue(applied) || Array.isArray(applied)) return false;
+  const kept = isObjectValue(stored) ? stored : {};
+  return Object.entries(applied).some(([name, child]) => lacksEmptied(child, kept[name]));
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isObjectValue(value) && Object.keys(value).length === 0;
+}
+
+function isObjectValue(value: unknown): value is { readonly [name: string]: unknown } {
+  return typeof value === "object" && value !== null;
+}
+
+/** Returns the path of a collection. Default: all namespaces */
+export function collectionPath({ group, version, plural, scope }: ResourceDefinition, namespace?: string): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const scoped = scope === "Namespaced" && namespace !== undefined;
+  return scoped ? `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${root}/${plural}`;
+}
+
+/** Returns what messages call a collection. */
+function describeCollection({ plural }: ResourceDefinition, namespace: string | undefined): string {
+  return namespace === undefined ? plural : `${plural} in "${namespace}"`;
+}
+
+/** Returns the path of one object, or of a subresource of it; throws if the reference names none. */
+export function objectPath(definition: ResourceDefinition, ref: ObjectRef, subresource?: string): string {
+  checkSegment(definition, ref, "name");
+  const path = `${parentPath(definition, ref)}/${encodeURIComponent(ref.name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/** Returns the path of the collection that has an object; throws if the reference lacks the namespace that its kind needs. */
+function parentPath(definition: ResourceDefinition, ref: ObjectRef): string {
+  if (definition.scope === "Namespaced") checkSegment(definition, ref, "namespace");
+  return collectionPath(definition, ref.namespace);
+}
+
+// As client-go has it (IsValidPathSegmentName). An empty name, and "/", would make the path that of all objects of the kind.
+const NO_SEGMENT = /^\.\.?$|[/%]/;
+
+function checkSegment(definition: ResourceDefinition, ref: ObjectRef, member: "name" | "namespace"): void {
+  const value = ref[member];
+  if (value && !NO_SEGMENT.test(value)) return;
+  const problem = value
+    ? `has "${value}" for its ${member}, which no object can have`
+    : `states no ${member}, which its kind needs`;
+  throw new Error(`${describeObject(definition, ref)} ${problem}`);
+}
+
+/** Returns `?a=b&c=d` of the parameters that are defined, or the empty string. */
+export function queryOf(parameters: { readonly [name: string]: string | number | boolean | undefined }): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) search.set(name, String(value));
+  const text = search.toString();
+  return text === "" ? "" : `?${text}`;
 }

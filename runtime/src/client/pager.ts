@@ -1,6 +1,6 @@
 import { isApiError } from "../base/errors.js";
 import { JSON_BYTES, type Range, endOfValue, findMember, skipSpace } from "./object-decoder.js";
-import { type ApiRequest, type ApiRequester, failed } from "./request.js";
+import { type ApiRequest, type ApiRequester, failed } from "./transport.js";
 
 /** Asks for the metadata of the objects of a list alone. */
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

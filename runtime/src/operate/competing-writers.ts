@@ -17,8 +17,8 @@ import {
   keyOf,
 } from "../base/kubernetes-object.js";
 import { type Clock, systemClock } from "../base/wait.js";
+import { collectionPath, objectPath } from "../client/api-client.js";
 import { type OwnWrites, secondsOf } from "../client/own-writes.js";
-import { collectionPath, objectPath } from "../client/request.js";
 
 /** A write loop: another client reverts the object each time, or its desired state never settles. */
 export interface LoopEvent extends LoopWrite {

@@ -4,7 +4,7 @@ import { type Logger, messageOf } from "../base/logger.js";
 import { Backoff, sleep } from "../base/wait.js";
 import { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connection.js";
-import type { RequestCounter } from "../client/request.js";
+import type { RequestCounter } from "../client/transport.js";
 import { checkLeasePermissions } from "./access-review.js";
 import { Elector, WriteFence } from "./leader-elector.js";
 import {

@@ -17,6 +17,7 @@ import { callUnawaited } from "../base/user-calls.js";
 import { Backoff, type Clock, abortWith, sleep, systemClock, turns, withDeadline } from "../base/wait.js";
 import { compileProjection } from "../cache/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
+import { collectionPath, queryOf } from "../client/api-client.js";
 import {
   DeferredDecoder,
   JSON_BYTES,
@@ -28,7 +29,7 @@ import {
   stringAt,
 } from "../client/object-decoder.js";
 import { METADATA_LIST, itemsOf, metadataOf, pagesOf } from "../client/pager.js";
-import { type ApiRequester, collectionPath, errorOf, errorOfStatus, queryOf } from "../client/request.js";
+import { type ApiRequester, errorOf, errorOfStatus } from "../client/transport.js";
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };

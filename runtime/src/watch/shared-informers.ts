@@ -7,9 +7,8 @@ import { type LineLevel, type Logger, messageOf } from "../base/logger.js";
 import { untilAborted } from "../base/wait.js";
 import type { CacheBound } from "../cache/bounded-cache.js";
 import { ResourceCache } from "../cache/resource-cache.js";
-import { ApiClient, requesterOf } from "../client/api-client.js";
+import { ApiClient, objectPath, requesterOf } from "../client/api-client.js";
 import type { Connection } from "../client/connection.js";
-import { objectPath } from "../client/request.js";
 import {
   ListWatch,
   METADATA_OBJECT,

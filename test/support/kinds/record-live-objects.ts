@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { KubernetesObject, ResourceDefinition } from "#runtime/base/kubernetes-object.js";
-import { objectPath } from "#runtime/client/request.js";
+import { objectPath } from "#runtime/client/api-client.js";
 import { apiRequestOrThrow, type Connection } from "../api/api-request.js";
 import { startControlPlane } from "../machine/control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";

@@ -2,7 +2,7 @@
 import type { ObjectRef } from "#runtime/base/kubernetes-object.js";
 import { ApiClient, type WatchedEvent } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
-import type { RequestObserver } from "#runtime/client/request.js";
+import type { RequestObserver } from "#runtime/client/transport.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { errorOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -2,7 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
-import type { RequesterOptions } from "#runtime/client/request.js";
+import type { RequesterOptions } from "#runtime/client/transport.js";
 
 /** A client of its own, with what it was made to say. */
 export function createClient(server: ApiServer, options: RequesterOptions = {}) {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { ResourceDefinition } from "#runtime/base/kubernetes-object.js";
 import { decodeResource } from "#runtime/client/object-decoder.js";
-import { objectPath } from "#runtime/client/request.js";
+import { objectPath } from "#runtime/client/api-client.js";
 import { findDifferences, type Difference } from "#runtime/apply/match.js";
 import { parseOwnedFields, schemaOf } from "#runtime/apply/owned-fields.js";
 import { withEncodedData } from "#runtime/apply/write.js";

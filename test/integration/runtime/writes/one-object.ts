@@ -7,9 +7,8 @@ import {
   keyOf,
 } from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { ApiClient, objectPath } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
-import { objectPath } from "#runtime/client/request.js";
 import type { ManagedEntry } from "#runtime/apply/field-set.js";
 import { Sender, readManagedFields } from "#runtime/apply/sender.js";
 import type { ApplyResult } from "#runtime/apply/write.js";

@@ -1,4 +1,4 @@
-import { errorOf, errorOfStatus } from "#runtime/client/request.js";
+import { errorOf, errorOfStatus } from "#runtime/client/transport.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function retryAfterMsOf(header: string | undefined, seconds?: unknown): number | undefined {

@@ -1,7 +1,6 @@
 import { ConnectionError } from "#runtime/base/errors.js";
 import { createConnection, type Connection } from "#runtime/client/connection.js";
-import { ApiRequester } from "#runtime/client/request.js";
-import { Transport } from "#runtime/client/transport.js";
+import { ApiRequester, Transport } from "#runtime/client/transport.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const connection: Connection = createConnection({ server: "http://127.0.0.1:1" });

@@ -3,8 +3,7 @@ import { createServer, type OutgoingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { createConnection } from "#runtime/client/connection.js";
-import { ApiRequester } from "#runtime/client/request.js";
-import { Transport } from "#runtime/client/transport.js";
+import { ApiRequester, Transport } from "#runtime/client/transport.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const ANSWERS = {

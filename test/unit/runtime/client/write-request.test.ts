@@ -1,4 +1,4 @@
-import { httpRequestOf } from "#runtime/client/request.js";
+import { httpRequestOf } from "#runtime/client/api-client.js";
 import { assert, suite } from "../../../support/suite.js";
 import { ConfigMap } from "../../../support/runtime/config-maps.js";
 

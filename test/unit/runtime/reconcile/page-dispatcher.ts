@@ -1,12 +1,11 @@
 // A dispatcher for Pages on an embedded API server: what it asks of the server, and what it says, is recorded.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
+import { ApiClient, collectionPath, objectPath, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { decodeResource } from "#runtime/client/object-decoder.js";
 import { ResourceCache, type ResourceChange } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { collectionPath, objectPath } from "#runtime/client/request.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler } from "#runtime/reconcile/primary-reconciler.js";
 import { RunningTasks } from "#runtime/base/user-calls.js";

@@ -2,8 +2,8 @@
 import { Backoff, turns } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
-import type { ApiRequester } from "#runtime/client/request.js";
 import {
+  type ApiRequester,
   LineSplitter,
   type StreamConsumer,
   type Transport,

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "#runtime/base/wait.js";
 import { ApiError } from "#runtime/base/errors.js";
 import type { DecodedResource, KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ApiClient } from "#runtime/client/api-client.js";
-import type { WriteRequest } from "#runtime/client/request.js";
+import type { ApiClient, WriteRequest } from "#runtime/client/api-client.js";
 import { defineResource } from "#runtime/api/define-resource.js";
 import { KindOperations } from "#runtime/apply/resource-operations.js";
 import { LAST_STATED } from "#runtime/apply/update.js";
