@@ -98,11 +98,10 @@ export { allOf, anyOf, not } from "./sources/event-source.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
-export type { EventDraft, PostponedWrite, RequestObservation } from "./base/activity.js";
+export type { EventDraft, LoopEvent, LoopObserver, PostponedWrite, RequestObservation } from "./base/activity.js";
 export type { Events } from "./workflow/context.js";
 export type { LeadershipObserver, LeadershipState } from "./operate/leader-election.js";
 export type { LeaderElectionSettings } from "./operate/lease-lock.js";
-export type { LoopEvent, LoopObserver } from "./operate/competing-writers.js";
 export type { GivenUp, GivenUpPrimary } from "./queue/controller-details.js";
 export type { ReconcileEvent, ReconcileObserver } from "./queue/controller.js";
 export type {

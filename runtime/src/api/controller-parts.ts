@@ -1,11 +1,11 @@
 // The records that connect an operator, its controllers and the parts of each controller. Types only.
+import type { ForeignWrites, LoopReporter } from "../apply/competing-writers.js";
 import type { Writer } from "../apply/writer.js";
-import type { Tracing } from "../base/activity.js";
+import type { LoopEvent, Tracing } from "../base/activity.js";
 import type { Logger } from "../base/logger.js";
 import type { OwnViews, ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { ExternalWriteEvent } from "../dependents/external-reconciler.js";
-import type { ForeignWrites, LoopEvent, LoopReporter } from "../operate/competing-writers.js";
 import type { EventRecorder } from "../operate/event-recorder.js";
 import type { LinkProofs, ProofKeySecret } from "../operate/proof-key-secret.js";
 import type { Controller, ReconcileEvent } from "../queue/controller.js";

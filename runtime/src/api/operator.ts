@@ -1,6 +1,6 @@
 // The manager: what starts, runs and stops the controllers of one process. A session lasts from one start to the stop after it, and has its own
 // clients, informers, events and controllers; leader election, endpoints and the event loop monitor last as long as the operator.
-import type { RequestObservation, Tracing } from "../base/activity.js";
+import type { LoopEvent, LoopObserver, RequestObservation, Tracing } from "../base/activity.js";
 import { type LogLevels, type Logger, createLeveledLogger, messageOf } from "../base/logger.js";
 import { callUnawaited } from "../base/user-calls.js";
 import { checkNumbers } from "../base/validation.js";
@@ -10,7 +10,6 @@ import { type Connection, type ConnectionOptions, createConnection } from "../cl
 import { findConnection } from "../client/load-connection.js";
 import type { RequestObserver } from "../client/transport.js";
 import type { ExternalWriteEvent } from "../dependents/external-reconciler.js";
-import type { LoopEvent, LoopObserver } from "../operate/competing-writers.js";
 import { EventLoopMonitor, type WatchdogSettings, checkWatchdog } from "../operate/event-loop-monitor.js";
 import { EventRecorder } from "../operate/event-recorder.js";
 import { type OperatorHealth, healthOf } from "../operate/health.js";

@@ -1,4 +1,5 @@
 // One controller from one start to one stop: its parts, how they are connected, and the order in which they start and stop.
+import { ForeignWrites, LoopReporter } from "../apply/competing-writers.js";
 import { ResourceOperations, hasFinalizer } from "../apply/resource-operations.js";
 import { Sender } from "../apply/sender.js";
 import { Writer } from "../apply/writer.js";
@@ -11,7 +12,6 @@ import { Backoff, sleep, systemClock } from "../base/wait.js";
 import type { IndexFunction, ResourceChange } from "../cache/resource-cache.js";
 import { OwnViews, type ResourceView } from "../cache/resource-view.js";
 import { requesterOf } from "../client/api-client.js";
-import { ForeignWrites, LoopReporter } from "../operate/competing-writers.js";
 import type { ReconcileInProgress } from "../operate/event-loop-monitor.js";
 import { LinkProofs } from "../operate/proof-key-secret.js";
 import { primaryDeletedChannel } from "../operate/tracing.js";

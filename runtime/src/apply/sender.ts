@@ -27,9 +27,9 @@ import { type ApiClient, type Applied, type DeleteOptions, objectPath, variantOf
 import { takeDeletion } from "../client/own-writes.js";
 import type { RequestObserver } from "../client/transport.js";
 import { ApplyMatcher, NAMED_DIFFERENCES } from "./apply-matcher.js";
+import { type KnownLoop, LoopDetector, type ObservedWrite } from "./competing-writers.js";
 import type { ManagedEntry } from "./field-set.js";
 import { genericDifferences } from "./generic-matcher.js";
-import { type KnownLoop, LoopDetector, type ObservedWrite } from "./loop-detector.js";
 import { type Difference, pathText } from "./match.js";
 import {
   type PrimaryCause,

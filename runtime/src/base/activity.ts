@@ -135,6 +135,18 @@ export interface LoopWrite extends Omit<PostponedWrite, "retryAfterMs" | "manage
   readonly pauseMs: number;
 }
 
+/** A write loop: another client reverts the object each time, or its desired state never settles. */
+export interface LoopEvent extends LoopWrite {
+  readonly controller: string;
+  /** Absent if no dependent manages the object. */
+  readonly dependent?: string;
+  /** `namespace/name` of the primary. */
+  readonly primary: ObjectKey;
+}
+
+/** Called for every write of a write loop; must not throw. */
+export type LoopObserver = (event: LoopEvent) => void;
+
 /** Notified of writes that belong to a loop; must not throw. */
 export interface LoopListener {
   /** Returns the input of a write, the primary as it was edited: writes with different inputs are no loop. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { LoopDetector, type ObservedWrite } from "../apply/loop-detector.js";
+import { LoopDetector, type ObservedWrite } from "../apply/competing-writers.js";
 import { EXTERNAL_KIND, type LoopListener, type LoopWrite, type PostponedWrite } from "../base/activity.js";
 import { RetryAfterError, TerminalError, findError } from "../base/errors.js";
 import { type KubernetesObject, isTerminating, keyOf } from "../base/kubernetes-object.js";

@@ -1,10 +1,9 @@
 // The metrics of an operator. Counters are updated on events; gauges are read at scrape time.
 import { readFileSync, readdirSync } from "node:fs";
-import { EXTERNAL_KIND, type InformerActivity, type RequestObservation } from "../base/activity.js";
+import { EXTERNAL_KIND, type InformerActivity, type LoopEvent, type RequestObservation } from "../base/activity.js";
 import { findError } from "../base/errors.js";
 import { type ResourceDefinition, kindNameOf } from "../base/kubernetes-object.js";
 import type { ReconcileEvent } from "../queue/controller.js";
-import type { LoopEvent } from "./competing-writers.js";
 import type { EventLoopMonitor } from "./event-loop-monitor.js";
 import type { ObservedOperator } from "./health.js";
 

@@ -5,7 +5,7 @@ import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import type { MergePatchOf } from "#runtime/apply/resource-operations.js";
-import type { LoopEvent } from "#runtime/operate/competing-writers.js";
+import type { LoopEvent } from "#runtime/base/activity.js";
 import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { openWatch } from "../../../support/api/watch-client.js";
 import { failuresOf } from "../../../support/runtime/recorded-operator.js";

@@ -5,7 +5,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/wait.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import type { LoopEvent } from "#runtime/operate/competing-writers.js";
+import type { LoopEvent } from "#runtime/base/activity.js";
 import { noUpdate, patchResource, updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { assert, shared, suite } from "../../../support/suite.js";

@@ -5,7 +5,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { LoopEvent } from "#runtime/operate/competing-writers.js";
+import type { LoopEvent } from "#runtime/base/activity.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";

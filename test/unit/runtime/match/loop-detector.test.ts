@@ -1,5 +1,5 @@
 import fc from "../../../support/fast-check.js";
-import { LoopDetector, type ObservedWrite } from "#runtime/apply/loop-detector.js";
+import { LoopDetector, type ObservedWrite } from "#runtime/apply/competing-writers.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const write = (content: string, input = "generation 1") => ({ content, input });

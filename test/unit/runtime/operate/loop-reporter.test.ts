@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { LoopReporter, type LoopEvent } from "#runtime/operate/competing-writers.js";
-import type { PostponedWrite } from "#runtime/base/activity.js";
+import { LoopReporter } from "#runtime/apply/competing-writers.js";
+import type { LoopEvent, PostponedWrite } from "#runtime/base/activity.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 
