@@ -4,9 +4,11 @@ import type { Writer } from "../apply/writer.js";
 import { type ApiError, TerminalError, isImmutableError } from "../base/errors.js";
 import {
   type DecodedResource,
+  type Draft,
   type KubernetesObject,
   type ObjectBody,
   type ObjectKey,
+  type ObjectMeta,
   type ResourceDefinition,
   describeObject,
   isTerminating,
@@ -15,11 +17,15 @@ import {
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import {
+  CONTROLLER_LABEL,
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
+  HELD_INDEX,
   LINK_PROOF,
+  OBJECT_KEY,
   factsOf,
   hasLink,
+  holdFinalizerOf,
   isOwnedBy,
   isWrittenBy,
   labelValueOf,
@@ -32,9 +38,11 @@ import type { ApiClient, DeleteOptions } from "../client/api-client.js";
 import type { KnownObjects } from "../sources/dependent-sources.js";
 import { desiredItemsOf } from "../workflow/bulk.js";
 import {
+  type CleanupHolds,
   type DependentReconciler,
   type DependentRun,
   type FindRun,
+  type HoldRun,
   type LinkedPrimary,
   type Live,
   type SeenVersions,
@@ -46,13 +54,12 @@ import {
 } from "../workflow/dependent-reconciler.js";
 import {
   type DependentArguments,
+  type KubernetesDependent,
   deletionOf,
   hasName,
   isHeldForCleanup,
   ownsData,
 } from "../workflow/workflow-definition.js";
-import { FinalizerHolds } from "./cleanup-holds.js";
-import { completeDesired } from "./desired-object.js";
 import type { RememberedState } from "./external-state.js";
 import {
   LiveObjects,
@@ -620,4 +627,188 @@ async function callOperation<Result>(
   }
   if (done === undefined) return "notCalled";
   return wasAwaited ? (done as Promise<Result>).catch(() => "failed" as const) : done;
+}
+
+/** For whom an object is written. */
+interface DesiredOwner {
+  readonly dependent: KubernetesDependent;
+  readonly primary: KubernetesObject;
+  /** The kind of the primary. */
+  readonly definition: ResourceDefinition;
+  /** The namespaces in which the object would be watched; all of them if absent. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly item?: string | undefined;
+  /** The value of the label of the controller. */
+  readonly label: string;
+  /** The finalizer that holds the object for the cleanup of its primary; undefined if nothing does. */
+  readonly hold?: string | undefined;
+}
+
+const BASE64_FIELDS: { readonly [kind: string]: string } = { Secret: "data", ConfigMap: "binaryData" };
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
+export function completeDesired(
+  desired: unknown,
+  { dependent, primary, definition, namespaces, item, label, hold }: DesiredOwner,
+): ObjectBody {
+  const { resource, name, namespace: stated, labelSelector } = dependent;
+  const isOwned = deletionOf(dependent) === "garbageCollected";
+  const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
+  const which = item === undefined ? "" : ` for its item "${item}"`;
+  const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
+  if (typeof desired !== "object" || desired === null)
+    throw fail(`returned ${desired === null ? "null" : typeof desired}`);
+  const { apiVersion = resource.apiVersion, kind = resource.kind, ...rest } = desired as Partial<KubernetesObject>;
+  if (apiVersion !== resource.apiVersion || kind !== resource.kind)
+    throw fail(
+      `returned a ${kind} of ${apiVersion}, and the dependent is a ${resource.kind} of ${resource.apiVersion}`,
+    );
+  const metadata = rest.metadata;
+  if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
+  const invalid = invalidBase64In(rest, resource);
+  if (invalid !== undefined)
+    throw fail(
+      `returned invalid base64 in ${invalid}; encode the value, or use ${kind === "Secret" ? "stringData" : "data"}`,
+    );
+  const isNamespaced = resource.scope === "Namespaced";
+  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? home) : undefined;
+  if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
+  if (namespace !== undefined && namespaces !== undefined && !namespaces.includes(namespace))
+    throw fail(
+      `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
+    );
+  if (isOwned && definition.scope === "Namespaced" && namespace !== home)
+    throw fail(
+      `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
+        "primary is allowed; state deletion: ordered in the workflow spec",
+    );
+  if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
+    throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
+  const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
+  if (other !== label)
+    throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
+  const annotations = {
+    [DEPENDENT_NAME]: name,
+    [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
+    ...(item !== undefined && { [DEPENDENT_ITEM]: item }),
+    ...(!isOwned && linksTo(primary).annotations),
+  };
+  const link: Draft<Partial<ObjectMeta>> = {
+    labels: Object.assign({}, metadata.labels, { [CONTROLLER_LABEL]: label }),
+    annotations: Object.assign({}, metadata.annotations, annotations),
+  };
+  if (namespace !== undefined) link.namespace = namespace;
+  if (hold !== undefined) link.finalizers = [...new Set([...(metadata.finalizers ?? []), hold])];
+  if (isOwned) {
+    const { apiVersion, kind } = definition;
+    const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
+    const owner = { apiVersion, kind, name: ownerName, uid, controller: true, blockOwnerDeletion: true };
+    link.ownerReferences = [...others, owner];
+  }
+  return { ...rest, metadata: Object.assign({}, metadata, link) };
+}
+
+// The API server rejects it, and names no field.
+function invalidBase64In(object: object, { group, kind }: ResourceDefinition): string | undefined {
+  const field = group === "" ? BASE64_FIELDS[kind] : undefined;
+  const values = field && (object as { readonly [member: string]: unknown })[field];
+  for (const [key, value] of Object.entries(Object(values) as object))
+    if (typeof value === "string" && !BASE64.test(value.replace(/[\r\n]/g, ""))) return `${field}.${key}`;
+  return undefined;
+}
+
+// Only equality can be checked here without a parser; other requirements are left to the user.
+function isSelected(labels: { [key: string]: string }, selector: string): boolean {
+  return selector.split(",").every((requirement) => {
+    const [, key, value] = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement) ?? [];
+    return key === undefined || labels[key] === value;
+  });
+}
+
+interface FinalizerHoldsOptions {
+  readonly definition: KubernetesDependent;
+  readonly source: KnownObjects;
+  readonly objects: LiveObjects;
+  readonly writer: Writer;
+  /** The finalizer of the primaries of the controller. */
+  readonly finalizer: string;
+  causeOf(run: DependentRun): PrimaryCause;
+}
+
+/** Keeps objects of one dependent until their primary is cleaned up (`heldForCleanup`), by a finalizer of their own for each primary. */
+class FinalizerHolds implements CleanupHolds {
+  readonly #options: FinalizerHoldsOptions;
+
+  constructor(options: FinalizerHoldsOptions) {
+    this.#options = options;
+  }
+
+  finalizerOf({ metadata }: KubernetesObject): string {
+    return holdFinalizerOf(this.#options.finalizer, metadata);
+  }
+
+  async hold(run: DependentRun, live: Live): Promise<void> {
+    const { definition, writer, causeOf } = this.#options;
+    const entry = live as DecodedResource;
+    const finalizer = this.finalizerOf(run.primary);
+    const isHeld = entry.object.metadata.finalizers?.includes(finalizer) === true;
+    if (isTerminating(entry.object)) {
+      // The deletion of the primary may have caused that of the object, and its event may be still to come.
+      if (isHeld && (await isAlive(run))) await writer.release(this.#target, entry, finalizer, causeOf(run));
+    } else if (!isHeld && isHeldForCleanup(definition))
+      await writer.hold(this.#target, entry, finalizer, causeOf(run)).catch((error: unknown) => {
+        // A patch that was aborted may still be executed, after which the cleanup has to release the object.
+        if (run.context.signal.aborted) run.reconcile.onGivenUp?.();
+        throw error;
+      });
+  }
+
+  /** Removes the finalizer from an object whose own deletion ends the need for it. */
+  async release(run: DependentRun, live: DecodedResource): Promise<void> {
+    const finalizer = this.finalizerOf(run.primary);
+    if (live.object.metadata.finalizers?.includes(finalizer) !== true) return;
+    await this.#options.writer.release(this.#target, live, finalizer, this.#options.causeOf(run));
+  }
+
+  objectsToHold(run: FindRun): readonly KubernetesObject[] {
+    const { definition, objects } = this.#options;
+    if (!isHeldForCleanup(definition)) return [];
+    if (definition.bulk !== undefined) return [...objects.items(run).values()].map(({ object }) => object);
+    return [objects.single(run)].flatMap((entry) => entry?.object ?? []);
+  }
+
+  hasAny(primary: KubernetesObject): boolean {
+    const { cache } = this.#options.source;
+    // Few controllers hold objects, and the name of the finalizer is a hash.
+    return cache.hasIndexed(HELD_INDEX) && cache.keysByIndex(HELD_INDEX, this.finalizerOf(primary)).size > 0;
+  }
+
+  async releaseAll({ primary, context }: HoldRun, needed: Set<string | undefined>): Promise<void> {
+    const { definition, source, writer } = this.#options;
+    const finalizer = this.finalizerOf(primary);
+    const { signal, logger } = context;
+    const cause = { signal, logger, primary, dependent: definition.name };
+    const { cache } = source;
+    const keys = [...cache.keysByIndex(HELD_INDEX, finalizer)];
+    // A bounded cache may have evicted it.
+    if (keys.some((key) => cache.get(key) === undefined)) await cache.load(keys, { signal });
+    for (const entry of cache.byIndex(HELD_INDEX, finalizer)) {
+      if (needed.has(uidOf(entry))) continue;
+      needed.add(uidOf(entry));
+      await writer.release(this.#target, entry, finalizer, cause);
+    }
+  }
+
+  get #target() {
+    const { definition, source } = this.#options;
+    return { definition: definition.resource, cache: source.cache };
+  }
+}
+
+async function isAlive({ primary: { metadata }, reconcile, context }: DependentRun): Promise<boolean> {
+  const { name, namespace, uid } = metadata;
+  const { definition } = reconcile;
+  const now = await context.client.get({ definition }, { name, namespace });
+  return now?.metadata.uid === uid && now !== undefined && !isTerminating(now);
 }

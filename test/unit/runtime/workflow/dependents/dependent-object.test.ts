@@ -1,5 +1,5 @@
 import { hasLink, linkOf } from "#runtime/base/primary-link.js";
-import { completeDesired } from "#runtime/dependents/desired-object.js";
+import { completeDesired } from "#runtime/dependents/kubernetes-reconciler.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../../support/suite.js";
