@@ -9,7 +9,7 @@ import type { ExternalWriteEvent } from "../dependents/external-reconciler.js";
 import type { EventRecorder } from "../operate/event-recorder.js";
 import type { LinkProofs, ProofKeySecret } from "../operate/proof-key-secret.js";
 import type { Controller, ReconcileEvent } from "../queue/controller.js";
-import type { Suspects } from "../queue/suspects.js";
+import type { Suspects } from "../queue/work-queue.js";
 import type { Sweeper } from "../reconcile/cleanup.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { StalledPrimaries, StuckPrimaries } from "../reconcile/primary-events.js";

@@ -18,7 +18,7 @@ import { type LeaderElectionSettings, instanceName } from "../operate/lease-lock
 import { ProofKeySecret, type ProofKeySettings } from "../operate/proof-key-secret.js";
 import { loadTracing, reconcileChannel, startedChannel } from "../operate/tracing.js";
 import type { ReconcileEvent, ReconcileObserver } from "../queue/controller.js";
-import { Suspects } from "../queue/suspects.js";
+import { Suspects } from "../queue/work-queue.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { lateWrites } from "../reconcile/late-writes.js";
 import { InformerPool } from "../watch/shared-informers.js";

@@ -10,7 +10,7 @@ import { memberOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { withDeadline } from "../base/wait.js";
 import type { ControllerDetails, GivenUp } from "../queue/controller-details.js";
-import type { Suspect } from "../queue/suspects.js";
+import type { Suspect } from "../queue/work-queue.js";
 import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
 import type { LeadershipState } from "./leader-election.js";
 

@@ -37,8 +37,7 @@ import {
   transitionOf,
 } from "./processor.js";
 import { type RateLimiter, type Schedule, type ScheduledController, scheduleOf } from "./schedule-settings.js";
-import type { Suspects } from "./suspects.js";
-import { Dispatcher } from "./work-queue.js";
+import { Dispatcher, type Suspects } from "./work-queue.js";
 
 /** The request of one reconcile. */
 export interface ReconcileScope {

@@ -8,7 +8,7 @@ import {
   type ReconcileEvent,
 } from "#runtime/queue/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { Suspects } from "#runtime/queue/suspects.js";
+import type { Suspects } from "#runtime/queue/work-queue.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
 

@@ -1,5 +1,5 @@
 // Primaries whose functions blocked the event loop: they hold up no other primary, and none of them waits for ever.
-import { Suspects } from "#runtime/queue/suspects.js";
+import { Suspects } from "#runtime/queue/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { createBed, failureOf, type BedOptions } from "./controller-bed.js";
