@@ -42,7 +42,7 @@ export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
   const writerOf = (
     { cluster, fieldManager = ownManager, serverSideApply = true }: KubernetesDependent,
     { source }: DependentSource,
-    client: () => ApiClient,
+    client: ApiClient | (() => ApiClient),
   ): Writer => {
     // An event source of the user may watch another cluster.
     const place = isElsewhere(source) ? source.name : "";
@@ -62,7 +62,7 @@ export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
         `dependent "${name}" shares event source "${source.source.name}", which watches another cluster, where the garbage collector ` +
           "cannot find its primary; set deletion: ordered to have the operator delete it",
       );
-    const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
+    const client = clientOf(source.source, cluster === undefined ? undefined : clusters.get(cluster), own);
     return new KubernetesReconciler({
       definition,
       source,
@@ -75,6 +75,17 @@ export function reconcilerFactory(parts: DependentParts): ReconcilerFactory {
       memory: mode === "once" ? externals.memoryOf(name) : undefined,
     });
   };
+}
+
+/** Returns the client of the objects of a source. That of a source in another cluster exists only while its watch runs. */
+function clientOf(
+  source: EventSource,
+  ofCluster: ApiClient | undefined,
+  own: ApiClient,
+): ApiClient | (() => ApiClient) {
+  if (ofCluster !== undefined) return ofCluster;
+  const isLocal = "connection" in source && source.connection === undefined;
+  return isLocal ? own : () => source.client ?? own;
 }
 
 // No instanceof: the source may come from another copy of this package.
@@ -261,7 +272,7 @@ export class RemovedDependents implements RemovedKinds {
     const removed = { name: "removed", resource: source.cache.definition, dependsOn: [], ...(cluster && { cluster }) };
     const reconcilerOf = (deletion: "ordered" | "orphan") => this.#createReconciler({ ...removed, deletion }, source);
     const reconcilers = { ordered: reconcilerOf("ordered"), orphan: reconcilerOf("orphan") };
-    const kind: WatchedKind = { resource, cluster, reconcilerFor: (deletion) => reconcilers[deletion] };
+    const kind: WatchedKind = { resource, cluster, reconcilers };
     this.#kinds.set(source.cache, kind);
     return kind;
   }

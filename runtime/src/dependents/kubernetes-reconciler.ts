@@ -80,7 +80,8 @@ interface KubernetesReconcilerOptions extends LiveObjectsOptions {
   readonly proofKeys?: ProofKeys | undefined;
   /** The recorded runs; required for `mode: once`. */
   readonly memory?: RememberedState | undefined;
-  client(): ApiClient;
+  /** A function if the client exists only while a watch runs. */
+  readonly client: ApiClient | (() => ApiClient);
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
@@ -109,14 +110,15 @@ export class KubernetesReconciler implements DependentReconciler {
     this.#options = options;
     this.#label = labelValueOf(options.controller);
     this.objects = new LiveObjects(options);
-    this.#unlabelled = new UnlabelledObjects(options);
+    this.#unlabelled = new UnlabelledObjects({ ...options, client: () => this.client });
     const { objects } = this;
     this.holds = new FinalizerHolds({ ...options, objects, causeOf: (run) => this.#causeOf(run) });
     this.#once = mode === "once" ? new OnceRuns({ definition, memory: memory!, objects }) : undefined;
   }
 
   get client(): ApiClient {
-    return this.#options.client();
+    const { client } = this.#options;
+    return typeof client === "function" ? client() : client;
   }
 
   isNamed({ primary }: FindRun): boolean {

@@ -60,8 +60,8 @@ interface KindReconciler extends Remover {
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
 export interface WatchedKind extends KindInCluster {
-  /** Returns the reconciler that finds the objects of all dependents, and removes them as `deletion` says. */
-  reconcilerFor(deletion: PruneDeletion): KindReconciler;
+  /** Find the objects of all dependents, and remove them in the way that their key says. */
+  readonly reconcilers: { readonly [Deletion in PruneDeletion]: KindReconciler };
 }
 
 /** The kinds in which a controller may have objects that no dependent claims. */
@@ -209,7 +209,7 @@ function reportUnproven(kinds: Iterable<WatchedKind>, { primary, reconcile, cont
   for (const kind of kinds) {
     const place = placeOf(kind);
     const isClaimed = (key: ObjectKey) => reconcile.notes.claimOf(place, key) !== undefined;
-    const [first, ...others] = kind.reconcilerFor("ordered").objects.takeUnproven(primary, isClaimed);
+    const [first, ...others] = kind.reconcilers.ordered.objects.takeUnproven(primary, isClaimed);
     if (first === undefined) continue;
     const more = others.length === 0 ? "" : ` and ${others.length} more objects`;
     const note =
@@ -227,7 +227,7 @@ function listCandidates(kinds: Iterable<WatchedKind>, facts: PruneFacts): PruneC
   for (const kind of kinds) {
     const place = placeOf(kind);
     const isClaimed = (key: ObjectKey) => !isCleanup && claims.claimOf(place, key) !== undefined;
-    for (const { name, live } of kind.reconcilerFor("ordered").objects.leftovers(primary, isClaimed)) {
+    for (const { name, live } of kind.reconcilers.ordered.objects.leftovers(primary, isClaimed)) {
       const stated = memberOf(removed, name);
       const removal = stated !== undefined && isAbout(stated, kind, live) ? stated : undefined;
       const candidate = candidateOf({ kind, live, name, removal }, facts);
@@ -245,13 +245,13 @@ function candidateOf(object: Unclaimed, facts: PruneFacts): PruneCandidate | und
     case "kept":
       return undefined;
     case "removed":
-      return { ...object, node: undefined, reconciler: kind.reconcilerFor(removal!.deletion as PruneDeletion) };
+      return { ...object, node: undefined, reconciler: kind.reconcilers[removal!.deletion as PruneDeletion] };
     case "renamed": {
       const node = facts.plan.find((each) => hasWritten(each, object))!;
       return { ...object, node, reconciler: node.reconciler };
     }
     case "unhandled":
-      return { ...object, node: undefined, reconciler: kind.reconcilerFor("ordered") };
+      return { ...object, node: undefined, reconciler: kind.reconcilers.ordered };
   }
 }
 

@@ -34,6 +34,10 @@ interface Stored {
   readonly isTied?: boolean;
 }
 
+function reconcilersOf<Reconciler>(reconciler: Reconciler) {
+  return { ordered: reconciler, orphan: reconciler };
+}
+
 /** Reconcilers over one cache that a test fills, with a writer that notes what it is told. */
 function createReconcilers(dependents: readonly KubernetesDependent[]) {
   const { view, cache } = createView({
@@ -193,7 +197,7 @@ suite("pruning", (test) => {
           }) as DependentOutcome;
         const dependents = outcomes.map((outcome, index) => [names[index]!, outcomeOf(outcome)] as const);
         const oldReconciler = createOldReconciler(run, objects);
-        const kind = { resource: dependentOf("old").resource, reconcilerFor: () => oldReconciler.reconciler };
+        const kind = { resource: dependentOf("old").resource, reconcilers: reconcilersOf(oldReconciler.reconciler) };
         await pruneWorkflow({
           run: pruned,
           isCleanup: false,
@@ -241,7 +245,7 @@ suite("replacement of an object", (test) => {
       ]),
       workflow: {},
       kinds: {
-        watched: [{ resource: dependentOf("old").resource, reconcilerFor: () => oldReconciler.reconciler }],
+        watched: [{ resource: dependentOf("old").resource, reconcilers: reconcilersOf(oldReconciler.reconciler) }],
         open: async () => undefined,
       },
     });
