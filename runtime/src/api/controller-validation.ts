@@ -18,7 +18,7 @@ import {
   namesOf,
   takenManagersOf,
 } from "../reconcile/controller-definition.js";
-import { isInput } from "../reconcile/primary-changes.js";
+import { isInput } from "../reconcile/primary-reconciler.js";
 import { hasSharedConditions } from "../reconcile/status-conditions.js";
 import { seesRemoved } from "../workflow/prune.js";
 import {

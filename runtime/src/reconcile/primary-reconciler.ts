@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+import { channel } from "node:diagnostics_channel";
 import { hasFinalizer } from "../apply/resource-operations.js";
 import { type PostponedWrite, describeReason } from "../base/activity.js";
 import { findError, isApiError } from "../base/errors.js";
@@ -5,15 +7,17 @@ import {
   type DecodedResource,
   type KubernetesObject,
   type ObjectKey,
+  type ObjectMeta,
   describeObject,
   isTerminating,
   keyOf,
   uidOf,
 } from "../base/kubernetes-object.js";
 import { deepFreeze } from "../base/lazy-object.js";
-import { messageOf } from "../base/logger.js";
+import { type Logger, messageOf } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { PrimaryOutcome, PrimaryRunner, ReconcileScope } from "../queue/controller.js";
+import type { PrimaryInput } from "../queue/schedule-settings.js";
 import type { CleanupContext } from "../workflow/dependent-reconciler.js";
 import { Cleanups, scopeOfCleanup } from "./cleanup.js";
 import {
@@ -23,8 +27,8 @@ import {
   ownFinalizersOn,
   resolveDefinition,
 } from "./controller-definition.js";
-import { type InputReader, OwnFields, ReadObserver, inputReaderOf } from "./primary-changes.js";
 import {
+  OwnFields,
   type PrimaryWrite,
   StatusWriter,
   type WantedPrimary,
@@ -415,4 +419,133 @@ function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boole
   if (!isApiError(problem, 409) && !isApiError(problem, 422)) return logger.warn({}, message);
   logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
   logger.debug({}, message);
+}
+
+// The inputs of a controller: metadata of the primary that its functions read, so that a change of it causes a reconcile, although it makes no new
+// generation. ReadObserver finds metadata that functions read and that is no input.
+
+/** Returns a digest of the inputs of a controller. */
+type InputReader = (entry: DecodedResource) => string;
+
+type Member = "labels" | "annotations";
+type KeySet = Pick<ReadonlySet<string>, "has">;
+
+// Annotations for bookkeeping of clients and of the runtime. They are inputs only if their keys are listed.
+const BOOKKEEPING =
+  /^(?:kubectl\.kubernetes\.io\/last-applied-configuration$|control-plane\.alpha\.kubernetes\.io\/leader$|gen-operator\.dev\/)/;
+const KEYED = /^metadata\.(labels|annotations)(?:\['([^']+)'\])?$/;
+
+/** Publishes reads of a label or an annotation of the primary that is no input: the `controller`, the `input`, and the key of the `primary`. */
+const unlistedReadChannel = channel("gen-operator.unlisted-read");
+
+/** Validates an input, for users without a type checker. */
+export function isInput(input: unknown): input is PrimaryInput {
+  return typeof input === "string" && (input === "metadata.ownerReferences" || keyedInputOf(input) !== undefined);
+}
+
+/** Returns the member that an input names, and the key if it names one; undefined for `metadata.ownerReferences`. */
+function keyedInputOf(input: string): { readonly member: Member; readonly key: string | undefined } | undefined {
+  const [, member, key] = KEYED.exec(input) ?? [];
+  return member === undefined ? undefined : { member: member as Member, key };
+}
+
+/** Creates the reader of inputs; undefined if there are none. `appliedTo` returns the keys that the controller itself applied to a primary. */
+function inputReaderOf(
+  inputs: readonly PrimaryInput[] = [],
+  appliedTo: (entry: DecodedResource) => { readonly [member in Member]: KeySet },
+): InputReader | undefined {
+  if (inputs.length === 0) return undefined;
+  const parts = [...new Set(inputs)].sort().map(partOf);
+  return (entry) => {
+    const applied = appliedTo(entry);
+    const text = JSON.stringify(parts.map((read) => read(entry.object.metadata, applied)));
+    // One digest is kept for each primary.
+    return text.length <= 32 ? text : hash("sha1", text, "base64");
+  };
+}
+
+type PartReader = (metadata: ObjectMeta, applied: { readonly [member in Member]: KeySet }) => unknown;
+
+// Values that the controller itself applied are no input. Another client that changes such a value becomes the owner of the key.
+function partOf(input: PrimaryInput): PartReader {
+  const keyed = keyedInputOf(input);
+  if (keyed === undefined) return ({ ownerReferences }) => ownerReferences;
+  const { member, key } = keyed;
+  if (key !== undefined) return (metadata, applied) => (applied[member].has(key) ? undefined : metadata[member]?.[key]);
+  return (metadata, applied) =>
+    Object.entries(metadata[member] ?? {})
+      .filter(([key]) => !BOOKKEEPING.test(key) && !applied[member].has(key))
+      .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+type Note = (input: string) => void;
+
+/** Finds reads of metadata that is no input of the controller, while a tool subscribes to them. Without a subscriber it costs nothing. */
+class ReadObserver {
+  readonly #definition: ControllerDefinition;
+  readonly #known = new Set<string>();
+  /** The observed primaries, by the objects that functions get in their place. */
+  readonly #originals = new WeakMap<KubernetesObject, KubernetesObject>();
+
+  constructor(definition: ControllerDefinition) {
+    this.#definition = definition;
+  }
+
+  /** Returns the object that functions get for a primary: the primary itself, unless a tool subscribes. */
+  observe(
+    primary: KubernetesObject,
+    { key, logger }: { readonly key: string; readonly logger: Logger },
+  ): KubernetesObject {
+    const { name: controller, generationAware, defaultFilters } = this.#definition;
+    if (!unlistedReadChannel.hasSubscribers || generationAware === false || defaultFilters === false) return primary;
+    const observed = this.#observed(primary, (input) => {
+      if (this.#known.has(input)) return;
+      this.#known.add(input);
+      const message =
+        `a function reads ${input} of the primary, which is no input of the controller, so a change of it causes no reconcile; ` +
+        "run gen-operator generate, or add it to inputs";
+      logger.warn({ input }, message);
+      unlistedReadChannel.publish({ controller, input, primary: key });
+    });
+    this.#originals.set(observed, primary);
+    return observed;
+  }
+
+  /** Returns the primary for an object that functions got. */
+  originalOf(given: KubernetesObject): KubernetesObject {
+    return this.#originals.get(given) ?? given;
+  }
+
+  // Getters instead of proxies, so that structuredClone and spreads work as in production.
+  #observed(primary: KubernetesObject, note: Note): KubernetesObject {
+    const metadata = { ...primary.metadata };
+    for (const member of ["labels", "annotations"] as const) {
+      const values = this.#observedMember(member, primary.metadata[member], note);
+      if (values !== undefined) Object.defineProperty(metadata, member, { enumerable: true, get: values });
+    }
+    return Object.freeze({ ...primary, metadata: Object.freeze(metadata) });
+  }
+
+  /** Returns the getter of a member; undefined if the whole member is an input. */
+  #observedMember(member: Member, values: { readonly [key: string]: string } | undefined, note: Note) {
+    const { inputs = [] } = this.#definition;
+    const whole = `metadata.${member}` as const;
+    if (inputs.includes(whole)) return undefined;
+    const isListed = (key: string) => inputs.includes(`${whole}['${key}']`);
+    if (!inputs.some((input) => input.startsWith(`${whole}[`)))
+      return () => {
+        note(whole);
+        return values;
+      };
+    if (values === undefined) return undefined;
+    const observed = {};
+    for (const [key, value] of Object.entries(values)) {
+      const get = () => {
+        if (!isListed(key)) note(`${whole}['${key}']`);
+        return value;
+      };
+      Object.defineProperty(observed, key, { enumerable: true, get });
+    }
+    return () => Object.freeze(observed);
+  }
 }

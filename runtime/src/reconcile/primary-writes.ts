@@ -1,6 +1,6 @@
 // The writes of a controller to its primaries: the finalizer, the resource, the status and its conditions. Each one states the UID, so that a deleted
 // primary is not re-created. (An apply to the status subresource of a custom resource ignores the UID: a re-created primary gets its own status a
-// moment later.)
+// moment later.) OwnFields detects that another client overwrites what was written.
 import {
   KindOperations,
   type ResourceOperations,
@@ -10,8 +10,10 @@ import {
 import { failedAsGone, latestOf, retryOnConflict } from "../apply/retry-on-conflict.js";
 import type { Sender } from "../apply/sender.js";
 import {
+  type OwnWrite,
   type PrimaryCause,
   type WriteCause,
+  type WritePart,
   type WriteTarget,
   applyOf,
   findPostponed,
@@ -22,6 +24,7 @@ import { TerminalError, isAbsent, isApiError } from "../base/errors.js";
 import {
   type DecodedResource,
   type KubernetesObject,
+  type ObjectKey,
   type ObjectMeta,
   type PartialResource,
   type StatusCondition,
@@ -30,11 +33,11 @@ import {
   describeObject,
   keyOf,
   ownedBy,
+  uidOf,
 } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ReconcileScope } from "../queue/controller.js";
-import type { OwnFields } from "./primary-changes.js";
-import { type ConditionTypes, type ConditionFacts, conditionsAfter } from "./status-conditions.js";
+import { type ConditionFacts, type ConditionTypes, conditionsAfter } from "./status-conditions.js";
 
 type WithStatus = KubernetesObject & { readonly status?: unknown };
 
@@ -366,4 +369,107 @@ export class StatusWriter {
     const added = conditions.filter(({ type }) => !before.some((each) => each.type === type));
     return { ...status, conditions: [...kept, ...added] };
   }
+}
+
+/** Digests of the field paths and of the values of a part; kept for each primary. */
+interface Reading {
+  readonly fields: string;
+  readonly values: string;
+}
+
+/** The part of a primary that one field manager writes. */
+interface OwnPart {
+  readonly fieldManager: string;
+  readonly part: WritePart;
+  /** Returns undefined if the field manager owns nothing. */
+  read(entry: DecodedResource): Reading | undefined;
+}
+
+interface KnownFields {
+  readonly uid: string | undefined;
+  /** Each part after the last own write, or at the start of the last reconcile; undefined if it is empty or unknown. */
+  readonly readings: (Reading | undefined)[];
+  /** Whether a reconcile is in progress. */
+  isRunning: boolean;
+}
+
+interface Writers {
+  readonly sender: Sender;
+  readonly conditionsSender: Sender | undefined;
+  readonly serverSideApply: boolean;
+  readonly conditionTypes: ConditionTypes;
+}
+
+/** Detects that other clients overwrite what the controller wrote to its primaries. */
+export class OwnFields {
+  readonly #parts: readonly OwnPart[];
+  readonly #serverSideApply: boolean;
+  readonly #known = new Map<ObjectKey, KnownFields>();
+
+  constructor(target: WriteTarget, { sender, conditionsSender, serverSideApply, conditionTypes }: Writers) {
+    this.#serverSideApply = serverSideApply;
+    const applied = (by: Sender, part: WritePart) => appliedPart(by, target, part);
+    const conditionsOf = (by: Sender) =>
+      // Without server-side apply, only the types of conditions show who wrote them.
+      serverSideApply ? applied(by, "status") : conditionPart(by, conditionTypes.all);
+    this.#parts = [
+      ...(serverSideApply ? [applied(sender, "status"), applied(sender, "object")] : []),
+      ...(conditionsSender === undefined ? [] : [conditionsOf(conditionsSender)]),
+    ];
+  }
+
+  /** Records the state at the start of a reconcile, which reverts what is overwritten in it. */
+  begin(entry: DecodedResource): void {
+    const { metadata } = entry.object;
+    const readings = this.#parts.map((part) => part.read(entry));
+    this.#known.set(keyOf(metadata), { uid: metadata.uid, readings, isRunning: true });
+  }
+
+  /** Called at the end of a reconcile. During it, values may change by writes of the user's function, so only field paths are compared. */
+  end({ metadata }: KubernetesObject): void {
+    const known = this.#knownOf(metadata);
+    if (known !== undefined) known.isRunning = false;
+  }
+
+  /** Records an own write to a primary or its status, with the response if there was one. */
+  note({ metadata }: KubernetesObject, { part, fieldManager, answer }: OwnWrite): void {
+    const known = this.#knownOf(metadata);
+    // A patch of the status may contain the conditions.
+    const isWriter = (each: OwnPart) => !this.#serverSideApply || each.fieldManager === fieldManager;
+    const index = this.#parts.findIndex((each) => each.part === part && isWriter(each));
+    // The primary may have been re-created meanwhile.
+    const isOf = answer === undefined || uidOf(answer) === metadata.uid;
+    if (known !== undefined && index >= 0 && isOf) known.readings[index] = answer && this.#parts[index]!.read(answer);
+  }
+
+  /** Reports whether a part differs from what the controller wrote, or from what its last reconcile found. */
+  isOverwritten(entry: DecodedResource): boolean {
+    const { readings = [], isRunning = true } = this.#knownOf(entry.object.metadata) ?? {};
+    return readings.some((known, at) => {
+      const now = known && this.#parts[at]!.read(entry);
+      return known?.fields !== now?.fields || (!isRunning && known?.values !== now?.values);
+    });
+  }
+
+  release(key: ObjectKey): void {
+    this.#known.delete(key);
+  }
+
+  #knownOf(metadata: ObjectMeta): KnownFields | undefined {
+    const known = this.#known.get(keyOf(metadata));
+    return known?.uid === metadata.uid ? known : undefined;
+  }
+}
+
+// Another client that overwrites an applied field becomes its owner. An aborted own write that takes effect later changes values only.
+function appliedPart({ fieldManager, matcher }: Sender, target: WriteTarget, part: WritePart): OwnPart {
+  return { fieldManager, part, read: (entry) => matcher.digestsOf(target, part, entry) };
+}
+
+function conditionPart({ fieldManager }: Sender, types: ReadonlySet<string>): OwnPart {
+  const read = ({ object }: DecodedResource) => {
+    const { conditions = [] } = (object as WithConditions).status ?? {};
+    return { fields: JSON.stringify(conditions.filter(({ type }) => types.has(type))), values: "" };
+  };
+  return { fieldManager, part: "status", read };
 }

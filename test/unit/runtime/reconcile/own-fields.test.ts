@@ -1,7 +1,7 @@
 import type { DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { conditionTypesOf } from "#runtime/reconcile/status-conditions.js";
-import { OwnFields } from "#runtime/reconcile/primary-changes.js";
+import { OwnFields } from "#runtime/reconcile/primary-writes.js";
 import { Sender } from "#runtime/apply/sender.js";
 import { unusedClient } from "../../../support/runtime/clients.js";
 import { assert, suite } from "../../../support/suite.js";
