@@ -113,8 +113,8 @@ export type {
   TypedWorkflow,
   WorkflowInvocation,
   WorkflowResult,
-} from "./workflow/workflow-result.js";
-export { WorkflowError } from "./workflow/workflow-result.js";
+} from "./workflow/run.js";
+export { WorkflowError } from "./workflow/run.js";
 export type { Fence, RequestObserver, RequesterOptions } from "./client/transport.js";
 export {
   createLogger,

@@ -97,4 +97,4 @@ export type {
   UpdateArguments,
   WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
-export type { DetailOf, WorkflowInvocation } from "../workflow/workflow-result.js";
+export type { DetailOf, WorkflowInvocation } from "../workflow/run.js";

@@ -3,6 +3,7 @@ import type { EventFilters } from "../cache/resource-view.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type { ExternalOrigin } from "../sources/dependent-sources.js";
 import type { MaybePromise } from "../sources/external-source.js";
+import type { ConditionDetails, TypedWorkflow } from "../workflow/run.js";
 import type {
   BulkOptions,
   Condition,
@@ -24,7 +25,6 @@ import type {
   RemovedDependent,
   WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
-import type { ConditionDetails, TypedWorkflow } from "../workflow/workflow-result.js";
 
 /** The dependents that a chain has declared, with the types of their live objects by name. */
 export type DependentTypes = { readonly [name: string]: unknown };

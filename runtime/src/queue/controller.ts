@@ -21,7 +21,7 @@ import { RunningTasks, synchronous, userCalls } from "../base/user-calls.js";
 import { type Clock, PostponableTimer } from "../base/wait.js";
 import type { ResourceChange } from "../cache/resource-cache.js";
 import type { EventFilters, ResourceView } from "../cache/resource-view.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
+import type { WorkflowResult } from "../workflow/run.js";
 import {
   NEW_STATE,
   type PrimaryState,

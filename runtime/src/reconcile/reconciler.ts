@@ -1,7 +1,7 @@
 // The interface that users implement for their primaries, the controls that its functions return, and the check of those.
 import type { PartOf } from "../base/kubernetes-object.js";
+import type { WorkflowResult } from "../workflow/run.js";
 import type { DependentArguments } from "../workflow/workflow-definition.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** The names of the dependents among what a function of the user sees; what event sources know are lists. */
 type DependentNames<Secondary> = {

@@ -4,7 +4,7 @@ import type { PostponedWrite } from "../base/activity.js";
 import { type Schema, type StatusCondition, type WithConditions, timestampOf } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
-import { type DependentOutcome, type WorkflowResult, isSettled } from "../workflow/workflow-result.js";
+import { type DependentOutcome, type WorkflowResult, isSettled } from "../workflow/run.js";
 
 /** The outcome of a reconcile that the conditions of its primary show. */
 interface ReconciledFacts {

@@ -21,8 +21,11 @@ import {
   MOST_STEPS_AT_ONCE,
   type RunOptions,
   type RunnableWorkflow,
+  type WorkflowInvocation,
+  type WorkflowResult,
   cleanupWorkflow,
   createSecondary,
+  isNothingLeft,
   reconcileWorkflow,
   removeUnseen,
 } from "../workflow/run.js";
@@ -36,7 +39,6 @@ import {
   isKubernetes,
   needsCleanup,
 } from "../workflow/workflow-definition.js";
-import { type WorkflowInvocation, type WorkflowResult, isNothingLeft } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import type { LateWrites } from "./late-writes.js";
 

@@ -5,8 +5,8 @@ import { messageOf } from "../base/logger.js";
 import { Semaphore, turns } from "../base/wait.js";
 import { type Live, LiveItems } from "./dependent-reconciler.js";
 import { isGone, isReady } from "./plan.js";
+import type { DependentOutcome } from "./run.js";
 import { type Run, type Slots, Target, takeStep } from "./step.js";
-import type { DependentOutcome } from "./workflow-result.js";
 
 const MOST_AT_ONCE = 10;
 // The message goes into the status; the result has all failures.

@@ -4,7 +4,7 @@ import type { Defined, KubernetesObject, ResourceReader } from "../base/kubernet
 import type { Logger } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
-import type { OtherWorkflows, WorkflowInvocation } from "./workflow-result.js";
+import type { OtherWorkflows, WorkflowInvocation } from "./run.js";
 
 declare const lookups: unique symbol;
 

@@ -1,8 +1,8 @@
 // The graph of a workflow, and which dependents may be reconciled or deleted next: pure decisions over the immutable plan and the state of a run.
 import { checkCounts, checkNumbers, requireNumbers } from "../base/validation.js";
 import type { DependentReconciler } from "./dependent-reconciler.js";
+import type { DependentOutcome } from "./run.js";
 import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
-import type { DependentOutcome } from "./workflow-result.js";
 
 // `required`: a dependent cannot exist without the other. `optional`: it waits for the other only if that is active and not excluded. `items`: its
 // items wait for the items with the same keys.

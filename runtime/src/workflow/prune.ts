@@ -17,7 +17,15 @@ import { messageOf } from "../base/logger.js";
 import { DEPENDENT_ITEM, isOwnedBy } from "../base/primary-link.js";
 import { type DependentRun, type Live, type ReconcileNotes, placeOf } from "./dependent-reconciler.js";
 import { type Plan, type PlanNode, endsOf, isGone, isReady } from "./plan.js";
-import type { RunOptions, SeenDependent } from "./run.js";
+import {
+  type DependentOutcome,
+  type RunOptions,
+  type SeenDependent,
+  type WorkflowResult,
+  createWorkflowResult,
+  hasRun,
+  isPostponed,
+} from "./run.js";
 import {
   type Deletion,
   type DependentDefinition,
@@ -27,13 +35,6 @@ import {
   hasName,
   isKubernetes,
 } from "./workflow-definition.js";
-import {
-  type DependentOutcome,
-  type WorkflowResult,
-  createWorkflowResult,
-  hasRun,
-  isPostponed,
-} from "./workflow-result.js";
 
 const BECAUSE = "the workflow no longer has it";
 

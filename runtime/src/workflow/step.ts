@@ -28,6 +28,7 @@ import {
   type WriteOutcome,
   argumentsOf,
 } from "./dependent-reconciler.js";
+import type { ConditionResults, DependentOutcome } from "./run.js";
 import {
   type Condition,
   type ConditionArguments,
@@ -40,7 +41,6 @@ import {
   isKubernetes,
   needsCleanup,
 } from "./workflow-definition.js";
-import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
 /** How often a step calls `desired` if its object changes in the meantime. */
 const MAX_ATTEMPTS = 3;

@@ -8,7 +8,7 @@ import type {
   KubernetesDependent,
   WorkflowDefinition,
 } from "#runtime/workflow/workflow-definition.js";
-import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import type { DependentOutcome } from "#runtime/workflow/run.js";
 import { configMapsWith, type Stated as StatedOf, type StatedArguments } from "../../../support/runtime/config-maps.js";
 import { assert } from "../../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "../sample-kind.js";

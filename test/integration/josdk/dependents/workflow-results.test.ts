@@ -3,8 +3,7 @@ import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
 import { crdPresent, deleted } from "#runtime/workflow/conditions.js";
-import type { WorkflowError } from "#runtime/workflow/workflow-result.js";
-import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import type { WorkflowError, WorkflowResult } from "#runtime/workflow/run.js";
 import { classOf, customDefinition } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

@@ -3,7 +3,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { deleted, ready } from "#runtime/workflow/conditions.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
-import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import type { WorkflowResult } from "#runtime/workflow/run.js";
 import { builtinDefinition, classOf } from "../../../support/kinds/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import {

@@ -8,7 +8,7 @@ import {
   withoutRetry,
   type ErrorControl,
 } from "#runtime/reconcile/reconciler.js";
-import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import type { WorkflowResult } from "#runtime/workflow/run.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf } from "../workflow/graphs.js";
 import {

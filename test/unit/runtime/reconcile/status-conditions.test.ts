@@ -1,6 +1,6 @@
 import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { hasSharedConditions, statusConditionsOf, type StatusFacts } from "#runtime/reconcile/status-conditions.js";
-import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { type DependentOutcome, type WorkflowResult, createWorkflowResult } from "#runtime/workflow/run.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const NOW = new Date("2026-05-04T10:00:00.123Z");

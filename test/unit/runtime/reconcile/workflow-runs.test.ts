@@ -2,7 +2,7 @@
 import { checkController } from "#runtime/api/controller-validation.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { Deletion } from "#runtime/workflow/workflow-definition.js";
-import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import type { WorkflowResult } from "#runtime/workflow/run.js";
 import { assert, suite } from "../../../support/suite.js";
 import { fails, holds } from "../workflow/fake-cluster.js";
 import { dependentOf, workflowOf } from "../workflow/graphs.js";

@@ -11,14 +11,13 @@ import {
   type Wanted,
 } from "#runtime/workflow/dependent-reconciler.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
+import { type RunOptions, type WorkflowResult, cleanupWorkflow, reconcileWorkflow } from "#runtime/workflow/run.js";
 import type {
   Condition,
   DependentDefinition,
   ExternalDependent,
   WorkflowDefinition,
 } from "#runtime/workflow/workflow-definition.js";
-import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
 import { page } from "./graphs.js";
