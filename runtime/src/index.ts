@@ -160,7 +160,7 @@ export type {
 } from "./reconcile/controller-definition.js";
 export type { PrimaryInput } from "./queue/schedule-settings.js";
 export type { Retry, RetryState } from "./queue/processor.js";
-export type { RetryOptions } from "./queue/schedule-settings.js";
+export type { RetryOptions } from "./queue/processor.js";
 export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./queue/schedule-settings.js";
 export type {
   Context,

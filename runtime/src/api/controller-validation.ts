@@ -6,7 +6,7 @@ import { checkCounts, checkNamespaces, checkNumbers, describe, requireNumbers } 
 import type { ApiClient } from "../client/api-client.js";
 import { type Connection, namespaceOf } from "../client/connection.js";
 import { checkCrds } from "../operate/crd-check.js";
-import type { RetryOptions } from "../queue/schedule-settings.js";
+import type { RetryOptions } from "../queue/processor.js";
 import {
   type ControllerDefinition,
   defaultFinalizerOf,

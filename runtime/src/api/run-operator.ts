@@ -15,7 +15,8 @@ import {
   readFlags,
   settingsOf,
 } from "../operate/settings.js";
-import type { RateLimitOptions, RetryOptions } from "../queue/schedule-settings.js";
+import type { RetryOptions } from "../queue/processor.js";
+import type { RateLimitOptions } from "../queue/schedule-settings.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { type Operator, type OperatorOptions, createOperator } from "./operator.js";
 

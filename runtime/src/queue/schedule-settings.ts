@@ -1,11 +1,10 @@
-// The settings of when primaries are reconciled, and the retry and the rate limiter that are made of them.
-import { type ApiError, findError, flattenErrors, isAbsent, isMendedElsewhere } from "../base/errors.js";
+// The settings of when primaries are reconciled, and the rate limiter that is made of them.
 import { type Logger, messageOf } from "../base/logger.js";
 import { synchronous, userCalls } from "../base/user-calls.js";
 import { requireNumbers } from "../base/validation.js";
 import { type Clock, systemClock } from "../base/wait.js";
 import type { EventFilters } from "../cache/resource-view.js";
-import type { ProcessorSettings, Retry, RetryState } from "./processor.js";
+import { type ProcessorSettings, type Retry, type RetryOptions, type RetryState, createRetry } from "./processor.js";
 
 /**
  * A part of the metadata of a primary, written as the downward API does: all labels, all annotations, one of them, or the owners.
@@ -55,27 +54,6 @@ export interface ScheduleSettings {
   readonly maxConcurrentReconciles?: number;
 }
 
-/**
- * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
- *
- * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end. While the API server
- * cannot be reached, rejects the credentials or takes no requests, they go on at the last quick interval; while it does not serve the kind, every minute.
- * What another client or a person has to mend (an object in the way, a namespace that is missing or being deleted) is looked at again after 10 s,
- * doubling to 60 s.
- */
-export interface RetryOptions {
-  /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
-  readonly maxRetries?: number;
-  /** Default: 2000 */
-  readonly initialIntervalMs?: number;
-  /** Default: 1.5 */
-  readonly multiplier?: number;
-  /** Caps the interval; -1 for no cap. Default: 15187.5, or the initial interval if that is longer */
-  readonly maxIntervalMs?: number;
-  /** By which part of itself an interval gets longer at most, at random: 0 to 1. Default: 0.2 */
-  readonly jitter?: number;
-}
-
 /** The part of a controller definition that the queue reads. */
 export interface ScheduledController extends ScheduleSettings {
   readonly name: string;
@@ -103,15 +81,6 @@ const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
 export const MAX_CONCURRENT_RECONCILES = 50;
 
-const LONGEST_QUICK_MS = 2000 * 1.5 ** 5;
-const FIRST_SLOW_MS = 60_000;
-const LONGEST_SLOW_MS = 600_000;
-// For errors that another client has to fix: no event reports the fix, and an attempt costs one request.
-const FIRST_LOOK_MS = 10_000;
-const LONGEST_LOOK_MS = 60_000;
-// Not 500: the API server rejects some objects with it.
-const OUTAGES: readonly number[] = [401, 429, 502, 503, 504];
-
 /** Applies the defaults of the settings of a controller. */
 export function scheduleOf(
   definition: ScheduledController,
@@ -133,52 +102,6 @@ export function scheduleOf(
     maxConcurrentReconciles: definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES,
     createLimiter: rateLimiterFactoryOf(definition.rateLimit, { controller, logger }),
   };
-}
-
-/** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
-export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
-  // Thousands of primaries may fail at once, for example because a webhook is down. The jitter spreads their retries.
-  const { maxRetries = 5, initialIntervalMs = 2000, multiplier = 1.5, jitter = 0.2 } = options;
-  const { maxIntervalMs = Math.max(LONGEST_QUICK_MS, initialIntervalMs) } = options;
-  const isLastAttempt = (state: RetryState | undefined) => maxRetries >= 0 && (state?.attempt ?? 0) >= maxRetries;
-  const jittered = (intervalMs: number, error: unknown) =>
-    Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + jitter * random());
-  const quickMs = (attempt: number) => {
-    const grown = initialIntervalMs * multiplier ** Math.max(0, attempt - 2);
-    return attempt <= 2 || maxIntervalMs < 0 ? grown : Math.min(grown, maxIntervalMs);
-  };
-  return {
-    isLastAttempt,
-    next(state, error) {
-      const attempt = (state?.attempt ?? 0) + 1;
-      if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt), error) };
-      if (state === undefined) return undefined;
-      const lastQuickMs = quickMs(maxRetries);
-      if (flattenErrors(error).some(isOutage))
-        return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
-      const growth = 2 ** (attempt - maxRetries - 1);
-      // The CRD of a kind that is not served may be installed soon.
-      const grownMs = flattenErrors(error).some(isUnserved) ? FIRST_SLOW_MS : FIRST_SLOW_MS * growth;
-      const slowMs = flattenErrors(error).some(isMendedElsewhere)
-        ? Math.min(FIRST_LOOK_MS * growth, LONGEST_LOOK_MS)
-        : Math.min(grownMs, LONGEST_SLOW_MS);
-      return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
-    },
-  };
-}
-
-function askedMs(error: unknown): number {
-  return Math.max(0, ...flattenErrors(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
-}
-
-function isOutage(part: unknown): boolean {
-  const answer = findError<ApiError>(part, "ApiError");
-  return answer === undefined ? findError(part, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
-}
-
-function isUnserved(part: unknown): boolean {
-  const answer = findError<ApiError>(part, "ApiError");
-  return answer?.code === 404 && !isAbsent(answer);
 }
 
 /** Creates the retry of a definition. If a retry of the user throws, the default retry decides. */

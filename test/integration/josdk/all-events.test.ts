@@ -3,7 +3,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
-import type { RetryOptions } from "#runtime/queue/schedule-settings.js";
+import type { RetryOptions } from "#runtime/queue/processor.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
 import { spacesOf } from "./space.js";

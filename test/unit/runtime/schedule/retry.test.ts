@@ -1,7 +1,7 @@
 // JOSDK's GenericRetryExecutionTest.
 import fc from "../../../support/fast-check.js";
-import type { Retry, RetryState } from "#runtime/queue/processor.js";
-import { createRetry, guardedRetryOf, type RetryOptions } from "#runtime/queue/schedule-settings.js";
+import { type Retry, type RetryOptions, type RetryState, createRetry } from "#runtime/queue/processor.js";
+import { guardedRetryOf } from "#runtime/queue/schedule-settings.js";
 import { ApiError, BlockedError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -6,10 +6,10 @@ import {
   type PrimaryState,
   type ProcessorEvent,
   type ProcessorSettings,
+  createRetry,
   priorityOf,
   transitionOf,
 } from "#runtime/queue/processor.js";
-import { createRetry } from "#runtime/queue/schedule-settings.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 const ALL_EVENTS = { onAllEvents: true } as const;
