@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createLogger, createOperator } from "@gen-operator/runtime";
 import { startApiServer } from "#apiserver/index.js";
@@ -12,12 +13,16 @@ import { createTemporaryFolder } from "#test/support/temporary-folder.js";
 import { WebPage, webPageController } from "#webpage/generated/index.js";
 import { startEmbeddedPlane } from "../operators/embedded-plane.js";
 import type { BenchmarkResult } from "../measurement.js";
+import { calledFunctions, type ScriptCoverage } from "#test/support/called-functions.js";
 import { coveredFiles, followCalls, type CoveredFiles } from "./covered-files.js";
 
 const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
 const CRD = join(SAMPLE, "crds/webpages.example.com.yaml");
 const NAME = { name: "one", namespace: "default" };
 const QUIET_MS = 1_000;
+// Longer than an edit takes, so that each timer of an idle operator fires.
+const IDLE_MS = 3_000;
+const TIMEOUT_MS = 60_000;
 
 /** Counts the files of the journeys; JOURNEY_FILES=1 lists them. */
 export async function measureJourneys(): Promise<BenchmarkResult> {
@@ -33,7 +38,7 @@ export async function measureJourneys(): Promise<BenchmarkResult> {
     benchmark: "journeys",
     peers: [],
     notes: [
-      "files of our packages of which a named function is called, and those functions, by V8's precise coverage",
+      "files of our packages of which a named function is called, and those functions, by V8's precise coverage; what an idle operator calls by its timers does not count",
       ...lists,
     ],
     measurements: journeys.flatMap(([name, files]) => [
@@ -80,12 +85,23 @@ async function followEdit(): Promise<CoveredFiles> {
     await waitFor("the page is ready", isReady, { timeoutMs: 60_000, intervalMs: 200 });
     await waitFor("nothing is written", isQuiet, { timeoutMs: 60_000 });
     await using calls = await followCalls();
+    await sleep(IDLE_MS);
+    const idle = await calls.take();
     requests = 0;
     await patch(connection);
-    await waitFor("the edit is written", isQuiet, { timeoutMs: 60_000 });
-    return await calls.take();
+    await untilEditIsWritten(isQuiet);
+    return coveredFiles(await calls.take(), idle);
   } finally {
     await plane.close();
+  }
+}
+
+/** Waits by no function of our packages, which would count. */
+async function untilEditIsWritten(isQuiet: () => boolean): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!isQuiet()) {
+    if (performance.now() > deadline) throw new Error(`the edit is not written within ${TIMEOUT_MS} ms`);
+    await sleep(100);
   }
 }
 
@@ -123,7 +139,7 @@ async function followServer(): Promise<readonly [CoveredFiles, CoveredFiles]> {
   await write("2");
   const patched = await calls.take();
   await get();
-  return [patched, await calls.take()];
+  return [coveredFiles(patched), coveredFiles(await calls.take())];
 }
 
 async function followGenerate(): Promise<CoveredFiles> {
@@ -139,9 +155,9 @@ async function followGenerate(): Promise<CoveredFiles> {
   const scripts = await Promise.all(
     files.map(async (name) => (JSON.parse(await readFile(join(coverage, name), "utf8")) as Coverage).result),
   );
-  return coveredFiles(scripts.flat());
+  return coveredFiles(calledFunctions(scripts.flat()));
 }
 
 interface Coverage {
-  readonly result: Parameters<typeof coveredFiles>[0];
+  readonly result: readonly ScriptCoverage[];
 }
