@@ -9,7 +9,7 @@ import { installDefinitions, installObjects } from "./bootstrap/install-objects.
 import { withShiftedTime } from "./clock.js";
 import { checkNames } from "./did-you-mean.js";
 import { internalError, tooLarge } from "./errors/status-error.js";
-import { FaultRequests, faultControlOf, kindOf } from "./faults/fault-control.js";
+import { FAULT_PATHS, FaultRequests, faultControlOf, kindOf } from "./faults/fault-control.js";
 import {
   type AskedFor,
   type FaultControl,
@@ -268,8 +268,7 @@ async function startUndoable(
     async answer(request) {
       if (folder?.failure !== undefined) return failureAnswer(folder.failure);
       const { revision } = registry.store;
-      const ofFaults = faultRequests.answer(request, () => userOf(request));
-      if (ofFaults !== undefined) return ofFaults;
+      if (FAULT_PATHS.test(request.path)) return faultRequests.answer(request, () => userOf(request));
       const received = machineTime();
       let authorized: Authorized | undefined;
       const onDecision = (decided: Authorized): void => void (authorized = decided);

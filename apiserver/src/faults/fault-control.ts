@@ -97,6 +97,10 @@ function kindOnly(kind: string): AskedFor {
 // The control of faults over HTTP, for tests that run in another process or another language.
 
 const ROOT = "/faults";
+
+/** The paths that FaultRequests answers. */
+export const FAULT_PATHS = /^\/faults(\/|$)/;
+
 const SCOPE_MEMBERS: Readonly<Record<string, string>> = {
   path: 'text, or { "pattern": … } for a regular expression',
   kind: "text",
@@ -131,15 +135,12 @@ export class FaultRequests {
     this.#faults = faults;
   }
 
-  /** Returns the answer; undefined for every other path. */
-  answer(request: ApiRequest, user: () => UserInfo | undefined): Answer | undefined {
-    const { path } = request;
-    if (path !== ROOT && !path.startsWith(`${ROOT}/`)) return undefined;
+  answer(request: ApiRequest, user: () => UserInfo | undefined): Answer {
     try {
       if (user()?.groups.includes(MASTERS) !== true) {
         throw statusError({ code: 403, reason: "Forbidden", message: "faults: only the administrator may make them" });
       }
-      return this.#answer(request, path.slice(ROOT.length + 1));
+      return this.#answer(request, request.path.slice(ROOT.length + 1));
     } catch (error) {
       return renderFailure(error instanceof StatusError ? error : badRequest((error as Error).message), {
         isPretty: false,
