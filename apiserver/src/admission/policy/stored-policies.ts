@@ -9,7 +9,7 @@ const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
 export class StoredPolicies<Value> {
   readonly #store: ResourceStore;
   readonly #read: (object: JsonObject) => Value;
-  #known: { revision: number; values: readonly Value[] } = { revision: -1, values: [] };
+  #known: { version: number; values: readonly Value[] } = { version: -1, values: [] };
 
   constructor(registry: Registry, plural: string, read: (object: JsonObject) => Value) {
     this.#store = (registry.find({ ...GROUP, plural }) as ServedResource).store;
@@ -21,10 +21,10 @@ export class StoredPolicies<Value> {
   }
 
   all(): readonly Value[] {
-    const { revision } = this.#store;
-    if (this.#known.revision !== revision) {
+    const { version } = this.#store;
+    if (this.#known.version !== version) {
       const stored = this.#store.list("").sort((a, b) => compareText(a.key, b.key));
-      this.#known = { revision, values: stored.map(({ object }) => this.#read(object)) };
+      this.#known = { version, values: stored.map(({ object }) => this.#read(object)) };
     }
     return this.#known.values;
   }
