@@ -227,6 +227,7 @@ async function startUndoable(
   const identity = createIdentity(registry, { adminToken: token, secrets, users: options.users ?? [] });
   const { authorizer } = identity;
   const admission = new AdmissionChain(authorizer, {
+    registry,
     policies: {
       mutating: new MutatingPolicies(registry, authorizer),
       validating: new ValidatingPolicies(registry, authorizer),

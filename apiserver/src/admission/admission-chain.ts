@@ -1,16 +1,17 @@
 import { resourceNameOf } from "../builtin/resource-name.js";
-import { type Authorizer, accessDenied, checkEscalation } from "../identity/authorizer.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { type Authorizer, accessDenied } from "../identity/authorizer.js";
 import type { JsonObject } from "../json.js";
 import { settled } from "../pending-conversion.js";
+import type { Registry } from "../registry/registry.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { ResourceStore } from "../storage/store.js";
 import type { Admission, AdmissionPlugin, AdmittedWrite } from "./admission.js";
 import { type PutStatus, chargeQuotas } from "./limits/resource-quotas.js";
 import { type EnabledPlugins, pluginsOf } from "./plugins.js";
 import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies.js";
-import { checkParamRights } from "./policy/param-rights.js";
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
-
-const RBAC = "rbac.authorization.k8s.io";
 
 /** The policies of both kinds. */
 export interface Policies {
@@ -20,6 +21,7 @@ export interface Policies {
 
 /** Who is asked beside those who always are. */
 export interface AdmissionMembers extends EnabledPlugins {
+  readonly registry: Registry;
   readonly policies: Policies;
   readonly webhooks: WebhookAdmission;
   /** Stores a status that the server itself writes. */
@@ -27,19 +29,36 @@ export interface AdmissionMembers extends EnabledPlugins {
 }
 
 /**
- * Admits writes. Mutating plugins, policies and webhooks run before the object is validated; privilege escalation checks, validating plugins,
- * policies, webhooks and quotas run after it.
+ * The plugins that stored objects configure, by the resources of those objects. Without an object of each resource a plugin has nothing to say, and is
+ * not called, as the dispatchers of kube-apiserver call the hooks that they know.
+ */
+const CONFIGURED_BY = {
+  mutatingPolicies: ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
+  mutatingWebhooks: ["mutatingwebhookconfigurations"],
+  validatingPolicies: ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+  validatingWebhooks: ["validatingwebhookconfigurations"],
+  quotas: ["resourcequotas"],
+} as const;
+
+type ConfiguredPlugin = keyof typeof CONFIGURED_BY;
+
+/**
+ * Admits writes. Mutating plugins, policies and webhooks run before the object is validated; validating plugins, policies, webhooks and quotas
+ * run after it.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
-  readonly #plugins: ReadonlyMap<string, ResourcePlugins>;
+  readonly #plugins: readonly AdmissionPlugin[];
+  readonly #pluginsByType = new WeakMap<ServedType, ResourcePlugins>();
+  readonly #configurations: ReadonlyMap<ConfiguredPlugin, readonly ResourceStore[]>;
   readonly #policies: Policies;
   readonly #webhooks: WebhookAdmission;
   readonly #putStatus: PutStatus;
 
-  constructor(authorizer: Authorizer, { policies, webhooks, putStatus, ...enabled }: AdmissionMembers) {
+  constructor(authorizer: Authorizer, { registry, policies, webhooks, putStatus, ...enabled }: AdmissionMembers) {
     this.#authorizer = authorizer;
-    this.#plugins = byResource(pluginsOf(authorizer, enabled));
+    this.#plugins = pluginsOf(authorizer, enabled);
+    this.#configurations = configurationsIn(registry);
     this.#policies = policies;
     this.#webhooks = webhooks;
     this.#putStatus = putStatus;
@@ -58,15 +77,27 @@ export class AdmissionChain implements Admission {
   }
 
   #pluginsOf({ context }: AdmittedWrite): ResourcePlugins {
-    return this.#plugins.get(resourceNameOf(context.resource.type)) ?? NO_PLUGINS;
+    const { type } = context.resource;
+    let plugins = this.#pluginsByType.get(type);
+    if (plugins === undefined) this.#pluginsByType.set(type, (plugins = selectPlugins(this.#plugins, type)));
+    return plugins;
+  }
+
+  #isConfigured(plugin: ConfiguredPlugin): boolean {
+    return this.#configurations.get(plugin)?.every(({ size }) => size > 0) === true;
   }
 
   #mutateCompleted(write: AdmittedWrite): Promise<JsonObject> | undefined {
     const { object } = write;
     const isSeen = object !== undefined && write.context.resource.type.strategy.creates !== "review";
-    const changes = isSeen ? this.#policies.mutating.changesOf(write) : undefined;
-    if (object === undefined || changes === undefined) return this.#webhooks.mutate(write);
+    const changes =
+      isSeen && this.#isConfigured("mutatingPolicies") ? this.#policies.mutating.changesOf(write) : undefined;
+    if (object === undefined || changes === undefined) return this.#askMutating(write);
     return this.#mutateByPolicies(changes, write, object);
+  }
+
+  #askMutating(...asked: Parameters<WebhookAdmission["mutate"]>): Promise<JsonObject> | undefined {
+    return this.#isConfigured("mutatingWebhooks") ? this.#webhooks.mutate(...asked) : undefined;
   }
 
   // Policies come before webhooks, and see once more what those have changed.
@@ -77,30 +108,16 @@ export class AdmissionChain implements Admission {
       if (completed === undefined) return settled(() => changes.again(write, changed));
       return completed.then(() => settled(() => changes.again(write, changed)));
     };
-    return (await this.#webhooks.mutate({ ...write, object }, again)) ?? again(object);
+    return (await this.#askMutating({ ...write, object }, again)) ?? again(object);
   }
 
   validate(write: AdmittedWrite): Promise<void> | undefined {
-    const { context, name, object, oldObject } = write;
-    const { type } = context.resource;
+    const { warnings, resource } = write.context;
     if (write.isUpsert === true) this.#checkMayCreate(write);
-    checkParamRights(this.#authorizer, write);
-    if (type.group === RBAC && object !== undefined) {
-      const { user, namespace = "" } = context;
-      const previous = oldObject === undefined ? {} : { oldObject };
-      checkEscalation(this.#authorizer, {
-        user,
-        plural: type.plural,
-        namespace,
-        name,
-        object,
-        ...previous,
-      });
-    }
     for (const validate of this.#pluginsOf(write).validating) validate(write);
     // Webhooks are asked about reviews, policies are not.
-    if (type.strategy.creates === "review") return this.#askAndCharge(write);
-    const { warnings } = context;
+    if (resource.type.strategy.creates === "review" || !this.#isConfigured("validatingPolicies"))
+      return this.#askAndCharge(write);
     const told = warnings.length;
     const evaluated = settled(() => {
       warnings.length = told;
@@ -118,11 +135,15 @@ export class AdmissionChain implements Admission {
   }
 
   #askAndCharge(write: AdmittedWrite): Promise<void> | undefined {
-    const asked = this.#webhooks.validate(write);
+    const asked = this.#isConfigured("validatingWebhooks") ? this.#webhooks.validate(write) : undefined;
     // What is refused is not counted, so quotas come last.
-    if (asked !== undefined) return asked.then(() => chargeQuotas(write, this.#putStatus));
-    chargeQuotas(write, this.#putStatus);
+    if (asked !== undefined) return asked.then(() => this.#charge(write));
+    this.#charge(write);
     return undefined;
+  }
+
+  #charge(write: AdmittedWrite): void {
+    if (this.#isConfigured("quotas")) chargeQuotas(write, this.#putStatus);
   }
 }
 
@@ -132,17 +153,22 @@ interface ResourcePlugins {
   readonly validating: readonly NonNullable<AdmissionPlugin["validate"]>[];
 }
 
-const NO_PLUGINS: ResourcePlugins = { mutating: [], validating: [] };
+function selectPlugins(plugins: readonly AdmissionPlugin[], type: ServedType): ResourcePlugins {
+  const resource = resourceNameOf(type);
+  const own = plugins.filter(({ resources }) => resources.includes(resource));
+  return {
+    mutating: own.flatMap(({ mutate }) => mutate ?? []),
+    validating: own.flatMap(({ validate }) => validate ?? []),
+  };
+}
 
-function byResource(plugins: readonly AdmissionPlugin[]): Map<string, ResourcePlugins> {
-  const resources = new Set(plugins.flatMap((plugin) => plugin.resources));
-  return new Map(
-    [...resources].map((resource) => {
-      const own = plugins.filter((plugin) => plugin.resources.includes(resource));
-      const mutating = own.flatMap(({ mutate }) => mutate ?? []);
-      return [resource, { mutating, validating: own.flatMap(({ validate }) => validate ?? []) }];
-    }),
-  );
+function configurationsIn(registry: Registry): Map<ConfiguredPlugin, ResourceStore[]> {
+  const storeOf = (plural: string): ResourceStore => {
+    const group = plural === "resourcequotas" ? "" : "admissionregistration.k8s.io";
+    return (registry.find({ group, version: "v1", plural }) as ServedResource).store;
+  };
+  const plugins = Object.entries(CONFIGURED_BY) as [ConfiguredPlugin, readonly string[]][];
+  return new Map(plugins.map(([plugin, plurals]) => [plugin, plurals.map(storeOf)]));
 }
 
 function mutateFrom(

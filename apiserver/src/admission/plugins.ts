@@ -11,6 +11,8 @@ import { podSecurity } from "./pod-security/pod-security.js";
 import { podResize } from "./pods/resize.js";
 import { simulation } from "./pods/simulation.js";
 import { defaultTolerationSeconds } from "./pods/tolerations.js";
+import { paramRights } from "./policy/param-rights.js";
+import { roleEscalation } from "./role-escalation.js";
 import { podTopologyLabels } from "./topology-labels.js";
 
 /** Which plugins a server has beside those that every one has. */
@@ -27,6 +29,9 @@ export interface EnabledPlugins {
  */
 export function pluginsOf(authorizer: Authorizer, { needsAccounts, simulatesPods }: EnabledPlugins): AdmissionPlugin[] {
   return [
+    // kube-apiserver checks these two in the storage of the resources.
+    paramRights(authorizer),
+    roleEscalation(authorizer),
     limitRanger,
     ...(needsAccounts ? [serviceAccount] : []),
     podSecurity,

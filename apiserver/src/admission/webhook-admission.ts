@@ -152,7 +152,6 @@ class ConfiguredWebhooks {
   }
 
   matching(write: AdmittedWrite): Called[] {
-    if (this.#store.size === 0) return [];
     return this.#webhooks().flatMap((webhook) => {
       const seen = matchWrite(webhook, write);
       return seen === undefined ? [] : [{ webhook, seen }];

@@ -30,7 +30,7 @@ export type PutStatus = typeof putOwnStatus;
 export function chargeQuotas(write: AdmittedWrite, putStatus: PutStatus): void {
   const { context, object } = write;
   const quotas = context.registry.find(QUOTAS);
-  if (quotas === undefined || quotas.store.size === 0 || object === undefined || !isCounted(write)) return;
+  if (quotas === undefined || object === undefined || !isCounted(write)) return;
   const charged = quotas.store.list(keyPrefixOf(context.namespace)).flatMap((stored) => {
     const used = usedAfter(write, object, stored.object);
     return used === undefined ? [] : [{ stored, used }];

@@ -42,7 +42,7 @@ export class MutatingPolicies {
 
   /** Returns the changes of one write; undefined where no policy can want to change it. */
   changesOf(write: AdmittedWrite): PolicyChanges | undefined {
-    if (write.operation === "DELETE" || this.#policies.isEmpty || this.#bindings.isEmpty) return undefined;
+    if (write.operation === "DELETE") return undefined;
     return new PolicyChanges(this.#authorizer, this.#policies.all(), this.#bindings.all());
   }
 }

@@ -7,25 +7,29 @@ import { type JsonObject, deepEqual, objectAt, stringAt } from "../../json.js";
 import { kindRefOf, parseApiVersion } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { Registry } from "../../registry/registry.js";
-import type { AdmittedWrite } from "../admission.js";
+import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 import { resourceOf } from "./params.js";
 
 const GROUP = "admissionregistration.k8s.io";
-const POLICIES = /^(validating|mutating)admissionpolicies$/;
-// By the plural of what binds them.
+// Policies by the plural of what binds them.
 const BOUND: { readonly [plural: string]: string } = {
   validatingadmissionpolicybindings: "validatingadmissionpolicies",
   mutatingadmissionpolicybindings: "mutatingadmissionpolicies",
 };
 
-/** Throws 422 for a policy or a binding whose user may not read what it is asked with. */
-export function checkParamRights(authorizer: Authorizer, write: AdmittedWrite): void {
+/** Demands that the user of a policy, or of a binding, may read the parameters that it names. */
+export function paramRights(authorizer: Authorizer): AdmissionPlugin {
+  return {
+    resources: [...Object.keys(BOUND), ...Object.values(BOUND)].map((plural) => `${plural}.${GROUP}`),
+    validate: (write) => checkParamRights(authorizer, write),
+  };
+}
+
+function checkParamRights(authorizer: Authorizer, write: AdmittedWrite): void {
   const { context, object, oldObject, subresource } = write;
   const { type } = context.resource;
-  if (type.group !== GROUP || object === undefined || subresource !== "") return;
-  if (context.user.groups.includes(MASTERS)) return;
-  const member = POLICIES.test(type.plural) ? "paramKind" : Object.hasOwn(BOUND, type.plural) ? "paramRef" : undefined;
-  if (member === undefined) return;
+  if (object === undefined || subresource !== "" || context.user.groups.includes(MASTERS)) return;
+  const member = Object.hasOwn(BOUND, type.plural) ? "paramRef" : "paramKind";
   const params = objectAt(objectAt(object, "spec"), member);
   if (params === undefined || isUnchanged(member, object, oldObject)) return;
   const problem =

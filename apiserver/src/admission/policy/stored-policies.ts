@@ -16,10 +16,6 @@ export class StoredPolicies<Value> {
     this.#read = read;
   }
 
-  get isEmpty(): boolean {
-    return this.#store.size === 0;
-  }
-
   all(): readonly Value[] {
     const { version } = this.#store;
     if (this.#known.version !== version) {

@@ -45,7 +45,6 @@ export class ValidatingPolicies {
 
   /** Checks what would be stored; throws a StatusError for the first denial. */
   validate(write: AdmittedWrite): void {
-    if (this.#policies.isEmpty || this.#bindings.isEmpty) return;
     const denials = this.#policies.all().flatMap((policy) => this.#denialsOf(policy, write));
     if (denials[0] !== undefined) throw refusal(denials[0], write);
   }
