@@ -1,6 +1,7 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import type { Admission } from "../admission/admission.js";
-import { isTrue, parseWriteOptions } from "../decode/options.js";
+import type { Strategy } from "../builtin/strategy.js";
+import { isTrue } from "../decode/options.js";
 import { discoveryAnswer } from "../discovery/discovery.js";
 import { durationProblem } from "../errors/go-duration.js";
 import {
@@ -13,31 +14,25 @@ import {
 } from "../errors/status-error.js";
 import { type Identity, impersonate } from "../identity/authenticator.js";
 import { type AccessAttributes, type Decision, accessDenied } from "../identity/authorizer.js";
-import { answerReview, checkedReview } from "../identity/reviews.js";
 import type { UserInfo } from "../identity/user.js";
-import { type JsonObject, stringAt } from "../json.js";
 import { resourceRefOf } from "../object/names.js";
-import { metadataOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import { admitPart } from "../write/created-part.js";
 import {
   type ResourceRequest,
-  decodeBody,
   deprecationWarningOf,
   readList,
   readObject,
   readWatch,
-  renderContextOf,
-  writeContextOf,
   writeCreate,
   writeDelete,
   writeDeleteCollection,
   writePatch,
   writeUpdate,
 } from "./handlers.js";
-import { renderFailure, renderValue } from "./representation.js";
+import { renderFailure } from "./representation.js";
 import { type Answer, type ApiRequest, type ResourcePath, type StreamAnswer, isWatch, verbOf } from "./request-info.js";
+import { createReview } from "./reviews.js";
 import { answerServerPath } from "./server-paths.js";
 import { bind } from "./subresources/binding.js";
 import { SUBRESOURCES, type SubresourceHandler } from "./subresources/table.js";
@@ -104,30 +99,35 @@ function answerResource(
   const isHead = asked.request.method === "HEAD";
   const request: ApiRequest = isHead ? { ...asked.request, method: "GET" } : asked.request;
   const path = request.target;
-  const { registry, admission } = options;
+  const { registry, admission, identity } = options;
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
   if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
   // Built-in kinds have no route for it.
   if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
-  if (resource.type.strategy.creates === "review") return answerReviewRequest(options, asked, resource);
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, subresource, registry);
   if (deprecation !== undefined) warnings.push(deprecation);
-  const { tokens } = options.identity;
   const place = { resource, namespace, name, subresource };
-  const on: ResourceRequest = { registry, admission, tokens, request, user, ...place, warnings };
+  const on: ResourceRequest = { registry, admission, identity, request, user, ...place, warnings };
   if (subresource !== "") return subresourceHandlerOf(on).answer(on);
   checkVerb(on);
   return name === "" ? answerCollection(on, path) : answerObject(on);
 }
+
+/** What a POST of a collection creates. Bindings and reviews are not stored. */
+const CREATE: Readonly<Record<Strategy["creates"], (on: ResourceRequest) => Promise<Answer>>> = {
+  object: writeCreate,
+  binding: bind,
+  review: createReview,
+};
 
 function answerCollection(on: ResourceRequest, path: ResourcePath): Promise<Answer> | Answer | StreamAnswer {
   switch (on.request.method) {
     case "GET":
       return isWatch(on.request.query, path) ? readWatch(on) : readList(on);
     case "POST":
-      return on.resource.type.strategy.creates === "binding" ? bind(on) : writeCreate(on);
+      return CREATE[on.resource.type.strategy.creates](on);
     default:
       return writeDeleteCollection(on);
   }
@@ -189,24 +189,6 @@ function isInScope({ type }: ServedResource, path: ResourcePath, method: string)
 function unknownPath(registry: Registry, group: string | undefined): Answer {
   if (group !== undefined && registry.isBuiltinGroup(group)) throw unknownResource();
   return plainAnswer(404, "404 page not found\n");
-}
-
-async function answerReviewRequest(
-  { registry, admission, identity }: EndpointOptions,
-  { request, user, warnings }: { request: ApiRequest; user: UserInfo; warnings: string[] },
-  resource: ServedResource,
-): Promise<Answer> {
-  if (request.method !== "POST") throw methodNotAllowed();
-  const namespace = request.target?.namespace;
-  const place = { resource, namespace, name: "", subresource: "" };
-  const on = { registry, admission, tokens: identity.tokens, request, user, ...place, warnings };
-  const render = renderContextOf(on);
-  const context = writeContextOf(on, parseWriteOptions(request.query, "CreateOptions"));
-  const object = decodeBody(on, context);
-  const created = { name: stringAt(metadataOf(object), "name") ?? "", subresource: "", object };
-  const check = (asked: JsonObject): JsonObject => checkedReview(resource.type, asked, namespace);
-  const review = await admitPart(context, created, { isTracked: true, check });
-  return renderValue(render, 201, answerReview(resource.type, review, { user, identity, namespace }));
 }
 
 // Of a path that names a version, not a resource.

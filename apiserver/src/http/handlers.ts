@@ -14,7 +14,7 @@ import {
 } from "../decode/options.js";
 import { BodySyntaxError } from "../errors/decode-errors.js";
 import { type StatusError, badRequest, notFound, plainError, tooLargeResourceVersion } from "../errors/status-error.js";
-import type { ServiceAccountTokens } from "../identity/service-account-tokens.js";
+import type { Identity } from "../identity/authenticator.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from "../json.js";
 import { checkPathName, keyOf, resourceRefOf } from "../object/names.js";
@@ -48,8 +48,8 @@ export interface ResourceRequest {
   registry: Registry;
   /** What is asked about writes before they are stored. */
   admission: Admission;
-  /** What issues the tokens of ServiceAccounts. */
-  tokens: ServiceAccountTokens;
+  /** Who is who and may do what: for reviews and TokenRequests. */
+  identity: Identity;
   request: ApiRequest;
   /** Who it is made for. */
   user: UserInfo;

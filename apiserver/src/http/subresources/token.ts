@@ -61,7 +61,7 @@ function answerTokenRequest(on: ResourceRequest, request: JsonObject): JsonObjec
   const audiences = (arrayAt(spec, "audiences") ?? []).map(String);
   const uid = stringAt(objectAt(request, "metadata"), "uid") ?? "";
   const seconds = Number(spec?.["expirationSeconds"]);
-  const { token, expires } = on.tokens.issue({ namespace, name, uid, audiences, seconds, bound });
+  const { token, expires } = on.identity.tokens.issue({ namespace, name, uid, audiences, seconds, bound });
   return {
     ...request,
     status: { token, expirationTimestamp: `${expires.toISOString().slice(0, 19)}Z` },
