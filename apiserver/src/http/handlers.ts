@@ -27,10 +27,10 @@ import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/store.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { checkPlace, decodeObject, typeMetaMisfit } from "../write/decode-object.js";
+import { decodeObject, typeMetaMisfit } from "../write/decode-object.js";
 import { type DeleteResult, deleteCollection, deleteObject } from "../write/delete.js";
 import { applyObject, patchObject, patchTypeOf } from "../write/patch.js";
-import { type WriteContext, type WriteResult, attemptWrite, renewable } from "../write/write-context.js";
+import { type WriteContext, type WriteResult, attemptWrite, checkPlace, renewable } from "../write/write-context.js";
 import { createObject, updateObject } from "../write/write-object.js";
 import {
   type RenderContext,

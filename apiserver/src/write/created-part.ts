@@ -7,9 +7,8 @@ import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import { builtinRules } from "../registry/builtin-rules.js";
 import { ServedResource, normalForm } from "../registry/served-resource.js";
-import { settleNamespace } from "./decode-object.js";
 import { trackUpdate } from "./managed-fields.js";
-import type { WriteContext } from "./write-context.js";
+import { type WriteContext, settleNamespace } from "./write-context.js";
 
 /** An object that is created but not stored. */
 interface CreatedPart {

@@ -3,15 +3,12 @@ import { type ServedType, builtinTypes } from "../builtin/served-type.js";
 import { isDecoded } from "../builtin/versions.js";
 import { NumberRangeError, type ParsedBody, bodyStart } from "../decode/body.js";
 import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
-import { invalidError } from "../errors/field-error.js";
 import { goTypeOf, quote } from "../errors/go-format.js";
-import { badRequest, forbidden, invalid, namespaceTerminating, notFound } from "../errors/status-error.js";
-import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
-import { apiVersionOf, resourceRefOf } from "../object/names.js";
-import { isTerminating } from "../object/object-meta.js";
-import type { Registry } from "../registry/registry.js";
+import { badRequest } from "../errors/status-error.js";
+import { type JsonObject, isObject, stringAt } from "../json.js";
+import { apiVersionOf } from "../object/names.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { WriteContext } from "./write-context.js";
+import { type WriteContext, tellProblems } from "./write-context.js";
 
 const OF_EVERY_VERSION = [
   "Status",
@@ -36,22 +33,6 @@ export function decodeObject(context: WriteContext, raw: Buffer, parse: () => Pa
   const errors = tellProblems(context, told);
   if (errors.length > 0) throw strictFailure(resource, errors);
   return object;
-}
-
-/** Members that an object does not have, or has twice. */
-export interface StrictProblems {
-  asWarnings: () => readonly string[];
-  /** As a strict request is told of them. Default: as warnings. */
-  asErrors?: () => readonly string[];
-}
-
-/** Warns of such members; returns those that a strict request fails for. A client may also ask to hear nothing. */
-export function tellProblems(
-  { fieldValidation, warnings }: WriteContext,
-  { asWarnings, asErrors = asWarnings }: StrictProblems,
-): readonly string[] {
-  if (fieldValidation === "Warn") warnings.push(...asWarnings());
-  return fieldValidation === "Strict" ? asErrors() : [];
 }
 
 function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => ParsedBody): ParsedBody {
@@ -122,14 +103,6 @@ function unhandled(type: { kind: string }, kind: string, apiVersion: string): Er
   );
 }
 
-/** Fails for a custom resource of another kind, which Kubernetes notices as late as it checks what is in the object. */
-export function checkCustomKind({ type }: ServedResource, object: JsonObject): void {
-  const kind = stringAt(object, "kind") ?? "";
-  if (type.custom === undefined || kind === type.kind) return;
-  const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
-  throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
-}
-
 function checkTypeMetaTypes(type: { kind: string }, raw: Buffer, object: JsonObject): void {
   const [field, value] = ["kind", "apiVersion"]
     .map((name) => [name, object[name]] as const)
@@ -189,67 +162,4 @@ export function unknownConversionText(
 function strictFailure({ type }: ServedResource, problems: readonly string[]): Error {
   const text = `strict decoding error: ${problems.join(", ")}`;
   return badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${text}`);
-}
-
-// Where an object may be: its namespace and its name beside those of the path.
-
-/** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
-export function checkCreationAllowed(
-  registry: Registry,
-  resource: ServedResource,
-  object: { name: string; namespace: string | undefined },
-): void {
-  const { type } = resource;
-  if (object.namespace !== undefined) {
-    const namespace = registry.namespaces.get(object.namespace);
-    if (namespace === undefined) throw notFound({ resource: "namespaces", group: "", name: object.namespace });
-    if (isTerminating(namespace.object)) {
-      throw namespaceTerminating(resourceRefOf(type, object.name), object.namespace);
-    }
-  }
-  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
-    const detail = "create not allowed while custom resource definition is terminating";
-    throw forbidden(resourceRefOf(type, object.name), detail);
-  }
-}
-
-function isCrdTerminating(crd: JsonObject): boolean {
-  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
-  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
-}
-
-/** Makes the namespace of an object agree with the path; cluster-scoped objects lose theirs. */
-export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
-  if (namespace === undefined) {
-    delete metadata["namespace"];
-    return;
-  }
-  checkNamespace(metadata, namespace);
-  metadata["namespace"] = namespace;
-}
-
-/** Fails for metadata with another namespace than that of the path. */
-export function checkNamespace(metadata: JsonObject | undefined, namespace: string | undefined): void {
-  const given = stringAt(metadata, "namespace") ?? "";
-  if (namespace !== undefined && given !== "" && given !== namespace)
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-}
-
-/** Fails for an object with another namespace, or another name, than the path has. */
-export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
-  const metadata = objectAt(object, "metadata");
-  checkNamespace(metadata, namespace);
-  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
-}
-
-/** Fails for a body whose name is not the one in the path. */
-export function checkNameOfUrl(given: string, name: string): void {
-  if (given === "") throw nameUndeterminable(name);
-  if (given !== name)
-    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
-}
-
-/** Builds the failure of a body that names nothing. */
-export function nameUndeterminable(name: string): Error {
-  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }

@@ -30,16 +30,18 @@ import {
 import { apiVersionOf, checkPathName, keyOf, parseApiVersion, resourceRefOf } from "../object/names.js";
 import { applyJsonPatch, applyMergePatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
+import { unknownConversionText } from "./decode-object.js";
+import { trackApply } from "./managed-fields.js";
 import {
+  type WriteContext,
+  type WriteResult,
   checkNameOfUrl,
   checkNamespace,
   checkPlace,
   nameUndeterminable,
+  renewable,
   tellProblems,
-  unknownConversionText,
-} from "./decode-object.js";
-import { trackApply } from "./managed-fields.js";
-import { type WriteContext, type WriteResult, renewable } from "./write-context.js";
+} from "./write-context.js";
 import { updateObject } from "./write-object.js";
 
 /** The content types of patches other than applies. */

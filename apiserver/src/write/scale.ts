@@ -23,10 +23,10 @@ import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import type { StoredObject } from "../storage/stored-object.js";
-import { type StrictProblems, checkPlace, isKnownKind, tellProblems, unknownConversion } from "./decode-object.js";
+import { isKnownKind, unknownConversion } from "./decode-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { comparePaths, unfitPatch } from "./patch.js";
-import type { WriteContext, WriteResult } from "./write-context.js";
+import { type StrictProblems, type WriteContext, type WriteResult, checkPlace, tellProblems } from "./write-context.js";
 import { updateObject } from "./write-object.js";
 
 /** The schema of a Scale. */

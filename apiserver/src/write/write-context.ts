@@ -1,8 +1,8 @@
 import type { Admission } from "../admission/admission.js";
-import { staleResourceVersion } from "../errors/status-error.js";
+import { badRequest, staleResourceVersion } from "../errors/status-error.js";
 import type { LongIntegers } from "../exact-numbers.js";
 import type { UserInfo } from "../identity/user.js";
-import type { JsonObject } from "../json.js";
+import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { resourceRefOf } from "../object/names.js";
 import { type KnownForms, PendingConversion, runKnowing } from "../pending-conversion.js";
 import type { Registry } from "../registry/registry.js";
@@ -111,4 +111,56 @@ export function renewable<T>(first: T, make: () => T): () => T {
     next = undefined;
     return value;
   };
+}
+
+/** Members that an object does not have, or has twice. */
+export interface StrictProblems {
+  asWarnings: () => readonly string[];
+  /** As a strict request is told of them. Default: as warnings. */
+  asErrors?: () => readonly string[];
+}
+
+/** Warns of such members; returns those that a strict request fails for. A client may also ask to hear nothing. */
+export function tellProblems(
+  { fieldValidation, warnings }: WriteContext,
+  { asWarnings, asErrors = asWarnings }: StrictProblems,
+): readonly string[] {
+  if (fieldValidation === "Warn") warnings.push(...asWarnings());
+  return fieldValidation === "Strict" ? asErrors() : [];
+}
+
+/** Makes the namespace of an object agree with the path; cluster-scoped objects lose theirs. */
+export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
+  if (namespace === undefined) {
+    delete metadata["namespace"];
+    return;
+  }
+  checkNamespace(metadata, namespace);
+  metadata["namespace"] = namespace;
+}
+
+/** Fails for metadata with another namespace than that of the path. */
+export function checkNamespace(metadata: JsonObject | undefined, namespace: string | undefined): void {
+  const given = stringAt(metadata, "namespace") ?? "";
+  if (namespace !== undefined && given !== "" && given !== namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** Fails for an object with another namespace, or another name, than the path has. */
+export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
+  const metadata = objectAt(object, "metadata");
+  checkNamespace(metadata, namespace);
+  checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
+}
+
+/** Fails for a body whose name is not the one in the path. */
+export function checkNameOfUrl(given: string, name: string): void {
+  if (given === "") throw nameUndeterminable(name);
+  if (given !== name)
+    throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+/** Builds the failure of a body that names nothing. */
+export function nameUndeterminable(name: string): Error {
+  return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }

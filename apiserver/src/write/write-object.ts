@@ -7,8 +7,10 @@ import { type FieldError, invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";
 import {
   alreadyExists,
+  forbidden,
   generatedNamesTaken,
   invalid,
+  namespaceTerminating,
   notFound,
   plainError,
   staleResourceVersion,
@@ -16,7 +18,7 @@ import {
 } from "../errors/status-error.js";
 import type { LongIntegers } from "../exact-numbers.js";
 import type { UserInfo } from "../identity/user.js";
-import { type JsonObject, deepEqual, objectAt, stringAt } from "../json.js";
+import { type JsonObject, arrayAt, deepEqual, isObject, objectAt, stringAt } from "../json.js";
 import { checkPathName, keyOf, kindRefOf, resourceRefOf, storageKeyOf } from "../object/names.js";
 import {
   checkObjectMeta,
@@ -29,12 +31,19 @@ import {
 } from "../object/object-meta.js";
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";
+import type { Registry } from "../registry/registry.js";
 import { type ServedResource, normalForm } from "../registry/served-resource.js";
 import { StoredObject, withResourceVersion } from "../storage/stored-object.js";
-import { checkCreationAllowed, checkCustomKind, settleNamespace } from "./decode-object.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
-import { OutdatedWrite, type WriteContext, type WriteResult, attemptWrite, sourcesOf } from "./write-context.js";
+import {
+  OutdatedWrite,
+  type WriteContext,
+  type WriteResult,
+  attemptWrite,
+  settleNamespace,
+  sourcesOf,
+} from "./write-context.js";
 
 const GENERATE_ATTEMPTS = 8;
 const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
@@ -356,4 +365,37 @@ function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boo
 function isReadyToGo({ type }: ServedResource, object: JsonObject, live: JsonObject): boolean {
   if (!isTerminating(live) || holdersOf(type, object).length > 0 || holdersOf(type, live).length === 0) return false;
   return (metadataOf(object)["deletionGracePeriodSeconds"] ?? 0) === 0;
+}
+
+/** Fails for a custom resource of another kind, which Kubernetes notices as late as it checks what is in the object. */
+function checkCustomKind({ type }: ServedResource, object: JsonObject): void {
+  const kind = stringAt(object, "kind") ?? "";
+  if (type.custom === undefined || kind === type.kind) return;
+  const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
+  throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
+}
+
+/** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
+function checkCreationAllowed(
+  registry: Registry,
+  resource: ServedResource,
+  object: { name: string; namespace: string | undefined },
+): void {
+  const { type } = resource;
+  if (object.namespace !== undefined) {
+    const namespace = registry.namespaces.get(object.namespace);
+    if (namespace === undefined) throw notFound({ resource: "namespaces", group: "", name: object.namespace });
+    if (isTerminating(namespace.object)) {
+      throw namespaceTerminating(resourceRefOf(type, object.name), object.namespace);
+    }
+  }
+  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
+    const detail = "create not allowed while custom resource definition is terminating";
+    throw forbidden(resourceRefOf(type, object.name), detail);
+  }
+}
+
+function isCrdTerminating(crd: JsonObject): boolean {
+  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
+  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
 }
