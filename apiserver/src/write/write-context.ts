@@ -88,7 +88,8 @@ export async function attemptWrite<T>(context: WriteContext, name: string, write
   const forms: KnownForms = new Map();
   for (let attempt = 1; ; attempt++) {
     try {
-      return await runKnowing(forms, write);
+      // No other resource is read here in a form that only a webhook knows.
+      return await (context.resource.asksWebhook ? runKnowing(forms, write) : write());
     } catch (error) {
       if (error instanceof PendingConversion) {
         await error.ask(forms);
