@@ -3,7 +3,7 @@ import { generateName } from "@gen-operator/schema";
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { isUint64 } from "../decode/options.js";
-import { type FieldError, invalidError } from "../errors/field-error.js";
+import { invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";
 import {
   alreadyExists,
@@ -31,7 +31,6 @@ import {
 } from "../object/object-meta.js";
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";
-import type { Registry } from "../registry/registry.js";
 import { type ServedResource, normalForm } from "../registry/served-resource.js";
 import { StoredObject, withResourceVersion } from "../storage/stored-object.js";
 import { removeObject } from "./delete.js";
@@ -45,8 +44,78 @@ import {
   sourcesOf,
 } from "./write-context.js";
 
-const GENERATE_ATTEMPTS = 8;
-const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
+/** A write on its way through the stages, each of which may replace its object. */
+interface Write {
+  readonly context: WriteContext;
+  /** "" is the main endpoint. */
+  readonly subresource: string;
+  /** Whether the managedFields are final already, as those of an apply are. */
+  readonly isTracked: boolean;
+  object: JsonObject;
+}
+
+/** A write that creates an object. */
+interface Creation extends Write {
+  readonly operation: "CREATE";
+  readonly live: undefined;
+  /** Whether an update was asked for. */
+  readonly isUpsert: boolean;
+  /** As the request has it; "" if it has none. */
+  readonly resourceVersion: string;
+  /** Whether the first update sets the last of its defaults. */
+  settles: boolean;
+  /** An object of this name that was there before validating admission. */
+  existing: StoredObject | undefined;
+}
+
+/** A write that replaces an object. */
+interface Replacement extends Write {
+  readonly operation: "UPDATE";
+  readonly name: string;
+  readonly isPut: boolean;
+  readonly stored: StoredObject;
+  /** The stored object in the version of the request. */
+  readonly live: JsonObject;
+}
+
+/** A step of a write; a promise where it waits for something. The last one returns what the client is shown. */
+type Stage<W> = (write: W) => Promise<StoredObject | void> | StoredObject | void;
+
+/**
+ * The stages in the order of kube-apiserver. A decoded object gets its defaults and managers and passes mutating admission (`endpoints/handlers`),
+ * is prepared and validated (`registry/rest`), then passes validating admission and is stored (`registry/generic/registry`).
+ */
+const STAGES: readonly { readonly create?: Stage<Creation>; readonly update?: Stage<Replacement> }[] = [
+  { create: matchNamespace, update: matchNamespace },
+  { create: checkCreatable, update: checkPreconditions },
+  { create: checkKind, update: checkKind },
+  { create: clearServerOwned },
+  { create: fillDefaults, update: fillDefaults },
+  { create: recordManagers, update: recordManagers },
+  { create: admitMutating, update: admitMutating },
+  { create: matchNamespace, update: matchNamespace },
+  { create: prepareForCreate, update: prepareForUpdate },
+  { create: dropDuplicateOwnerReferences, update: dropDuplicateOwnerReferences },
+  { create: validateNew, update: validateUpdate },
+  { create: warn, update: warn },
+  { create: canonicalize, update: canonicalize },
+  { create: findExisting },
+  { create: admitValidating, update: admitValidating },
+  { create: checkStillAbsent, update: checkStillLatest },
+  { create: storeNew, update: storeUpdate },
+];
+
+const CREATE_STAGES = STAGES.flatMap(({ create }) => create ?? []);
+const UPDATE_STAGES = STAGES.flatMap(({ update }) => update ?? []);
+
+async function run<W>(stages: readonly Stage<W>[], write: W): Promise<StoredObject> {
+  let result: StoredObject | void = undefined;
+  for (const stage of stages) {
+    const outcome = stage(write);
+    result = outcome instanceof Promise ? await outcome : outcome;
+  }
+  return result as StoredObject;
+}
 
 /**
  * Creates a decoded object.
@@ -55,131 +124,22 @@ const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deleti
  */
 export async function createObject(
   context: WriteContext,
-  body: JsonObject,
+  object: JsonObject,
   { isTracked = false, isUpsert = false } = {},
 ): Promise<WriteResult> {
-  const { registry, resource, namespace } = context;
-  const { type, rules } = resource;
-  settleNamespace(metadataOf(body), namespace);
-  const resourceVersion = stringAt(metadataOf(body), "resourceVersion") ?? "";
-  if (!isTracked && resourceVersion !== "" && !context.isDryRun) {
-    throw plainError("resourceVersion should not be set on objects to be created");
-  }
-  checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
-  checkCustomKind(resource, body);
-  for (const field of SERVER_OWNED) delete metadataOf(body)[field];
-  rules.fillDefaults(body);
-  const tracked = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });
-  const given = stringAt(metadataOf(tracked), "name") ?? "";
-  const mutation = context.admission?.mutate({
+  const write: Creation = {
     context,
     operation: "CREATE",
-    name: given,
     subresource: "",
-    object: tracked,
-  });
-  const object = mutation === undefined ? tracked : await mutation;
-  settleNamespace(metadataOf(object), namespace);
-  wipeReset(type, object);
-  setServerOwned(object);
-  const base = stringAt(metadataOf(object), "generateName") ?? "";
-  if ((stringAt(metadataOf(object), "name") ?? "") === "" && base !== "") chooseName(context, object, base);
-  if (isCertificateRequest(type)) setRequester(object, context.user);
-  setFirstGeneration(type, object);
-  const { settlesOnUpdate } = type.strategy;
-  const settles =
-    settlesOnUpdate === "all" ||
-    (settlesOnUpdate === "without-labels" && objectAt(metadataOf(object), "labels") === undefined);
-  context.warnings.push(...(rules.finish(object, undefined, { subresource: "", isDryRun: context.isDryRun }) ?? []));
-  const warning = dropDuplicateOwners(metadataOf(object));
-  if (warning !== undefined) context.warnings.push(warning);
-  const name = stringAt(metadataOf(object), "name") ?? "";
-  const ofMetadata = checkObjectMeta(type, object);
-  const ofKind = rules.validate(object, undefined, ofMetadata);
-  const hearsOfKindAlone = type.strategy.checksMetadata.length === 0 && ofKind.length > 0;
-  const errors = hearsOfKindAlone ? ofKind : [...ofMetadata, ...ofKind];
-  if (errors.length > 0) throw invalid(kindRefOf(type, name), errors);
-  context.warnings.push(...rules.warnings(object));
-  const key = keyOf({ namespace, name });
-  const existing = resource.store.get(key);
-  const next = normalForm(type, object);
-  const created = { context, operation: "CREATE", name, subresource: "", object: next, isUpsert } as const;
-  const validation = context.admission?.validate(created);
-  if (validation !== undefined) {
-    await validation;
-    if (existing === undefined && resource.store.get(key) !== undefined) throw new OutdatedWrite();
-  }
-  if (existing !== undefined)
-    throw alreadyExists(resourceRefOf(type, name), { isTerminating: isTerminating(existing.object) });
-  rules.reread?.(next);
-  if (resource.asksWebhook) return { status: 201, object: await storeNewConverted(context, key, next) };
-  return {
-    status: 201,
-    object: storeNew(context, { key, object: next, settles, revision: Number(resourceVersion) || 0 }),
+    live: undefined,
+    object,
+    isTracked,
+    isUpsert,
+    resourceVersion: stringAt(metadataOf(object), "resourceVersion") ?? "",
+    settles: false,
+    existing: undefined,
   };
-}
-
-async function storeNewConverted(context: WriteContext, key: string, object: JsonObject): Promise<StoredObject> {
-  const { resource, isDryRun } = context;
-  const storedForm = await settled(() => resource.storedForm(object));
-  if (resource.store.get(key) !== undefined) throw new OutdatedWrite();
-  const sources = sourcesOf(context);
-  const stored = isDryRun
-    ? new StoredObject(key, storedForm, 0, sources)
-    : resource.store.put(key, storedForm, sources);
-  return settled(() => resource.read(stored));
-}
-
-function storeNew(
-  context: WriteContext,
-  { key, object, settles, revision }: { key: string; object: JsonObject; settles: boolean; revision: number },
-): StoredObject {
-  const { resource, isDryRun } = context;
-  const sources = sourcesOf(context);
-  // A dry run has no revision to show but a given one. What it answers was in the form of the store, too.
-  const form = () => (revision === 0 ? object : withResourceVersion(object, revision));
-  if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(form()), 0, sources));
-  const stored = resource.store.put(key, resource.storedForm(object), sources);
-  if (settles) unsettled.add(stored);
-  return resource.read(stored);
-}
-
-const unsettled = new WeakSet<StoredObject>();
-
-/** True for a new object that gets the last of its defaults by the first update, even by one that changes nothing. */
-function isUnsettled(stored: StoredObject): boolean {
-  return unsettled.has(stored);
-}
-
-function setServerOwned(object: JsonObject): void {
-  const metadata = metadataOf(object);
-  delete metadata["resourceVersion"];
-  metadata["uid"] = randomUUID();
-  metadata["creationTimestamp"] = now();
-}
-
-/** True for the type whose objects say who made them, and whose spec never changes. */
-function isCertificateRequest({ kind, group }: ServedType): boolean {
-  return kind === "CertificateSigningRequest" && group === "certificates.k8s.io";
-}
-
-// Whatever the request says of it itself.
-function setRequester(object: JsonObject, { username, uid, groups, extra }: UserInfo): void {
-  const spec: JsonObject = { ...objectAt(object, "spec"), username };
-  for (const field of ["uid", "groups", "extra"]) delete spec[field];
-  if (uid !== undefined && uid !== "") spec["uid"] = uid;
-  if (groups.length > 0) spec["groups"] = [...groups];
-  if (extra !== undefined) spec["extra"] = Object.fromEntries(Object.entries(extra).map(([k, v]) => [k, [...v]]));
-  object["spec"] = spec;
-}
-
-function chooseName({ resource, namespace }: WriteContext, object: JsonObject, base: string): void {
-  for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt++) {
-    const name = generateName(base);
-    metadataOf(object)["name"] = name;
-    if (resource.store.get(keyOf({ namespace, name })) === undefined) return;
-  }
-  throw generatedNamesTaken(resourceRefOf(resource.type, metadataOf(object)["name"] as string));
+  return { status: 201, object: await run(CREATE_STAGES, write) };
 }
 
 /** What a write to an existing object consists of. */
@@ -220,76 +180,304 @@ async function attemptUpdate(context: WriteContext, update: Update): Promise<Wri
     delete metadataOf(object)["resourceVersion"];
     return createObject(context, object, { isTracked, isUpsert: true });
   }
-  const live = resource.read(stored);
-  const { object, isTracked } = update.change(live.object);
-  const result = await replaceObject(context, { ...update, object, isTracked, stored, live: live.object });
-  return { status: 200, object: result };
+  const live = resource.read(stored).object;
+  const { object, isTracked } = update.change(live);
+  const { name, subresource, isPut } = update;
+  const write: Replacement = {
+    context,
+    operation: "UPDATE",
+    name,
+    subresource,
+    isPut,
+    isTracked,
+    stored,
+    live,
+    object,
+  };
+  return { status: 200, object: await run(UPDATE_STAGES, write) };
 }
 
-interface Replacement extends Update {
-  object: JsonObject;
-  isTracked: boolean;
-  stored: StoredObject;
-  live: JsonObject;
+const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
+
+function matchNamespace({ context, object }: Write): void {
+  settleNamespace(metadataOf(object), context.namespace);
 }
 
-async function replaceObject(context: WriteContext, replacement: Replacement): Promise<StoredObject> {
-  const { resource, namespace } = context;
-  const { type, rules } = resource;
-  const { live, subresource, stored, name } = replacement;
-  settleNamespace(metadataOf(replacement.object), namespace);
-  checkUid(context, replacement);
-  checkResourceVersion(context, replacement);
-  if (subresource !== "status") checkCustomKind(resource, replacement.object);
+// Nothing is created where the namespace, or the type itself, is missing or terminating.
+function checkCreatable({ context, object, isTracked, resourceVersion }: Creation): void {
+  const { registry, resource, namespace } = context;
+  const { type } = resource;
+  if (!isTracked && resourceVersion !== "" && !context.isDryRun) {
+    throw plainError("resourceVersion should not be set on objects to be created");
+  }
+  if (namespace !== undefined) {
+    const stored = registry.namespaces.get(namespace);
+    if (stored === undefined) throw notFound({ resource: "namespaces", group: "", name: namespace });
+    if (isTerminating(stored.object)) throw namespaceTerminating(resourceRefOf(type, nameOf(object)), namespace);
+  }
+  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
+    const detail = "create not allowed while custom resource definition is terminating";
+    throw forbidden(resourceRefOf(type, nameOf(object)), detail);
+  }
+}
+
+function isCrdTerminating(crd: JsonObject): boolean {
+  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
+  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
+}
+
+function checkPreconditions(write: Replacement): void {
+  checkUid(write);
+  checkResourceVersion(write);
+}
+
+function checkUid({ context, object, live, name, isPut }: Replacement): void {
+  const given = stringAt(metadataOf(object), "uid") ?? "";
+  const uid = stringAt(metadataOf(live), "uid") ?? "";
+  if (!isPut || given === "" || given === uid) return;
+  const { type } = context.resource;
+  const key = storageKeyOf(type, keyOf({ namespace: context.namespace, name }), context);
+  throw storagePreconditionFailed(resourceRefOf(type, name), { key, field: "UID", given, live: uid });
+}
+
+function checkResourceVersion({ context, object, live, name }: Replacement): void {
+  const { type } = context.resource;
+  const given = stringAt(metadataOf(object), "resourceVersion") ?? "";
+  if (given === "" || given === "0") {
+    if (type.strategy.allowsUnconditionalUpdate) return;
+    const error = invalidError("metadata.resourceVersion", 0, "must be specified for an update");
+    // The failure names the resource where the kind would stand.
+    throw invalid({ kind: type.plural, group: type.group, name }, [error]);
+  }
+  if (!isUint64(given)) {
+    const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
+    throw plainError(`strconv.ParseUint: parsing ${quote(given)}: ${problem}`);
+  }
+  if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
+}
+
+// Kubernetes notices only now that a custom resource is of another kind.
+function checkKind({ context, object, subresource }: Write): void {
+  const { type } = context.resource;
+  const kind = stringAt(object, "kind") ?? "";
+  if (subresource === "status" || type.custom === undefined || kind === type.kind) return;
+  throw invalid({ kind, group: type.group, name: nameOf(object) }, [
+    invalidError("kind", kind, `must be ${type.kind}`),
+  ]);
+}
+
+function clearServerOwned({ object }: Creation): void {
+  for (const field of SERVER_OWNED) delete metadataOf(object)[field];
+}
+
+function fillDefaults({ context, object, live, isTracked }: Creation | Replacement): void {
+  const { type, rules } = context.resource;
   // An apply has set the defaults of what it changes, and what is read through another version stays without those of this one.
-  if (type.custom === undefined || !replacement.isTracked) rules.fillDefaults(replacement.object, live);
-  const tracked = replacement.isTracked
-    ? replacement.object
-    : trackUpdate(context, { live, object: replacement.object, subresource });
-  const admitted: Omit<AdmittedWrite, "object"> = { context, operation: "UPDATE", name, subresource, oldObject: live };
-  const mutation = context.admission?.mutate({ ...admitted, object: tracked });
-  const mutated = mutation === undefined ? tracked : await mutation;
-  settleNamespace(metadataOf(mutated), namespace);
-  carryOver(mutated, live, replacement);
-  if (isCertificateRequest(type)) mutated["spec"] = live["spec"] as JsonObject;
-  const object = restoreReset(type, mutated, { live, subresource });
+  if (live !== undefined && type.custom !== undefined && isTracked) return;
+  rules.fillDefaults(object, live);
+}
+
+function recordManagers(write: Creation | Replacement): void {
+  const { context, object, live, subresource } = write;
+  if (!write.isTracked) write.object = trackUpdate(context, { live, object, subresource });
+}
+
+function admittedOf(write: Creation | Replacement): AdmittedWrite {
+  const { context, operation, subresource, object } = write;
+  return operation === "CREATE"
+    ? { context, operation, name: nameOf(object), subresource, object, isUpsert: write.isUpsert }
+    : { context, operation, name: write.name, subresource, object, oldObject: write.live };
+}
+
+function admitMutating(write: Creation | Replacement): Promise<void> | undefined {
+  return write.context.admission?.mutate(admittedOf(write))?.then((mutated) => {
+    write.object = mutated;
+  });
+}
+
+function admitValidating(write: Creation | Replacement): Promise<void> | undefined {
+  return write.context.admission?.validate(admittedOf(write));
+}
+
+const GENERATE_ATTEMPTS = 8;
+
+function prepareForCreate(write: Creation): void {
+  const { context, object } = write;
+  const { type, rules } = context.resource;
+  wipeReset(type, object);
+  setServerOwned(object);
+  const base = stringAt(metadataOf(object), "generateName") ?? "";
+  if (nameOf(object) === "" && base !== "") chooseName(context, object, base);
+  if (isCertificateRequest(type)) setRequester(object, context.user);
+  setFirstGeneration(type, object);
+  const { settlesOnUpdate } = type.strategy;
+  write.settles =
+    settlesOnUpdate === "all" ||
+    (settlesOnUpdate === "without-labels" && objectAt(metadataOf(object), "labels") === undefined);
+  context.warnings.push(...(rules.finish(object, undefined, { subresource: "", isDryRun: context.isDryRun }) ?? []));
+}
+
+function setServerOwned(object: JsonObject): void {
+  const metadata = metadataOf(object);
+  delete metadata["resourceVersion"];
+  metadata["uid"] = randomUUID();
+  metadata["creationTimestamp"] = now();
+}
+
+/** True for the type whose objects say who made them, and whose spec never changes. */
+function isCertificateRequest({ kind, group }: ServedType): boolean {
+  return kind === "CertificateSigningRequest" && group === "certificates.k8s.io";
+}
+
+// Whatever the request says of it itself.
+function setRequester(object: JsonObject, { username, uid, groups, extra }: UserInfo): void {
+  const spec: JsonObject = { ...objectAt(object, "spec"), username };
+  for (const field of ["uid", "groups", "extra"]) delete spec[field];
+  if (uid !== undefined && uid !== "") spec["uid"] = uid;
+  if (groups.length > 0) spec["groups"] = [...groups];
+  if (extra !== undefined) spec["extra"] = Object.fromEntries(Object.entries(extra).map(([k, v]) => [k, [...v]]));
+  object["spec"] = spec;
+}
+
+function chooseName({ resource, namespace }: WriteContext, object: JsonObject, base: string): void {
+  for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt++) {
+    const name = generateName(base);
+    metadataOf(object)["name"] = name;
+    if (resource.store.get(keyOf({ namespace, name })) === undefined) return;
+  }
+  throw generatedNamesTaken(resourceRefOf(resource.type, metadataOf(object)["name"] as string));
+}
+
+function prepareForUpdate(write: Replacement): void {
+  const { context, live, subresource } = write;
+  const { type, rules } = context.resource;
+  carryOver(write.object, live, write);
+  if (isCertificateRequest(type)) write.object["spec"] = live["spec"] as JsonObject;
+  const object = restoreReset(type, write.object, { live, subresource });
   const count = () => subresource !== "status" && raiseGeneration(type, object, live);
   if (type.strategy.countsDropped) count();
   rules.finish(object, live, { subresource, isDryRun: context.isDryRun });
   if (!type.strategy.countsDropped) count();
-  const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
-  if (warning !== undefined) context.warnings.push(warning);
-  const errors = checkReplacement(context, { object, live, subresource });
-  if (errors.length > 0) {
-    context.warnings.push(...(rules.forgiven?.(object) ?? []));
-    throw invalid(kindRefOf(type, name), errors);
-  }
-  context.warnings.push(...rules.warnings(object, live, subresource));
-  const next = normalForm(type, object);
-  const validation = context.admission?.validate({ ...admitted, object: next });
-  if (validation !== undefined) await validation;
-  if (resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
-  if (isReadyToGo(resource, next, live)) return removeObject(context, { stored, last: next });
-  const last = restoreTimes(live, next);
-  rules.reread?.(last);
-  metadataOf(last)["resourceVersion"] = metadataOf(live)["resourceVersion"] as string;
-  if (resource.asksWebhook) return storeNextConverted(context, { stored, next: last });
-  return storeNext(context, { stored, storedForm: resource.storedForm(last) });
+  write.object = object;
 }
 
-function checkReplacement(
-  context: WriteContext,
-  write: { object: JsonObject; live: JsonObject; subresource: string },
-): FieldError[] {
+// What the server decides stays, whatever the request says, except that contradicting a deletion is a failure.
+function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boolean }): void {
+  const metadata = metadataOf(object);
+  const before = metadataOf(live);
+  const ifMissing = ["deletionTimestamp", "deletionGracePeriodSeconds", ...(isPut ? [] : ["uid"])];
+  const always = ["creationTimestamp", "selfLink", "generation", ...(isPut ? ["uid"] : [])];
+  const missing = ifMissing.filter((field) => (metadata[field] ?? "") === "");
+  for (const field of [...always, ...missing]) {
+    if (before[field] === undefined) delete metadata[field];
+    else metadata[field] = before[field];
+  }
+}
+
+function dropDuplicateOwnerReferences(write: Creation | Replacement): void {
+  const { context, object } = write;
+  const isPatch = write.operation === "UPDATE" && !write.isPut;
+  const warning = dropDuplicateOwners(metadataOf(object), { isPatch });
+  if (warning !== undefined) context.warnings.push(warning);
+}
+
+function validateNew({ context, object }: Creation): void {
   const { type, rules } = context.resource;
-  const { object, live, subresource } = write;
+  const ofMetadata = checkObjectMeta(type, object);
+  const ofKind = rules.validate(object, undefined, ofMetadata);
+  const hearsOfKindAlone = type.strategy.checksMetadata.length === 0 && ofKind.length > 0;
+  const errors = hearsOfKindAlone ? ofKind : [...ofMetadata, ...ofKind];
+  if (errors.length > 0) throw invalid(kindRefOf(type, nameOf(object)), errors);
+}
+
+function validateUpdate(write: Replacement): void {
+  const { context, object, live, subresource } = write;
+  const { type, rules } = context.resource;
   const ofPart = subresource === "" ? undefined : rules.validatePart?.(object, live, subresource);
   const ofMetadata = checkUpdatedMeta(type, write);
   const ofKind =
     subresource === "status"
       ? rules.validateStatus(object, live)
       : (ofPart ?? rules.validate(object, live, ofMetadata));
-  return [...ofMetadata, ...ofKind];
+  const errors = [...ofMetadata, ...ofKind];
+  if (errors.length === 0) return;
+  context.warnings.push(...(rules.forgiven?.(object) ?? []));
+  throw invalid(kindRefOf(type, write.name), errors);
+}
+
+function warn({ context, object, live, subresource }: Creation | Replacement): void {
+  context.warnings.push(...context.resource.rules.warnings(object, live, subresource));
+}
+
+function canonicalize(write: Write): void {
+  write.object = normalForm(write.context.resource.type, write.object);
+}
+
+function findExisting(write: Creation): void {
+  write.existing = atKey(write);
+}
+
+function checkStillAbsent(write: Creation): void {
+  const { context, object, existing } = write;
+  if (existing !== undefined) {
+    const ref = resourceRefOf(context.resource.type, nameOf(object));
+    throw alreadyExists(ref, { isTerminating: isTerminating(existing.object) });
+  }
+  if (atKey(write) !== undefined) throw new OutdatedWrite();
+}
+
+function checkStillLatest({ context, stored }: Replacement): void {
+  if (context.resource.store.get(stored.key) !== stored) throw new OutdatedWrite();
+}
+
+function atKey({ context, object }: Creation): StoredObject | undefined {
+  return context.resource.store.get(keyOf({ namespace: context.namespace, name: nameOf(object) }));
+}
+
+function storeNew(write: Creation): Promise<StoredObject> | StoredObject {
+  const { context, object, settles } = write;
+  const { resource, namespace, isDryRun } = context;
+  const key = keyOf({ namespace, name: nameOf(object) });
+  resource.rules.reread?.(object);
+  if (resource.asksWebhook) return storeNewConverted(context, key, object);
+  const sources = sourcesOf(context);
+  // A dry run has no revision to show but a given one. What it answers was in the form of the store, too.
+  const revision = Number(write.resourceVersion) || 0;
+  const form = () => (revision === 0 ? object : withResourceVersion(object, revision));
+  if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(form()), 0, sources));
+  const stored = resource.store.put(key, resource.storedForm(object), sources);
+  if (settles) unsettled.add(stored);
+  return resource.read(stored);
+}
+
+async function storeNewConverted(context: WriteContext, key: string, object: JsonObject): Promise<StoredObject> {
+  const { resource, isDryRun } = context;
+  const storedForm = await settled(() => resource.storedForm(object));
+  if (resource.store.get(key) !== undefined) throw new OutdatedWrite();
+  const sources = sourcesOf(context);
+  const stored = isDryRun
+    ? new StoredObject(key, storedForm, 0, sources)
+    : resource.store.put(key, storedForm, sources);
+  return settled(() => resource.read(stored));
+}
+
+// New objects that get the last of their defaults by the first update, even by one that changes nothing.
+const unsettled = new WeakSet<StoredObject>();
+
+function storeUpdate(write: Replacement): Promise<StoredObject> | StoredObject {
+  const { context, object, stored, live } = write;
+  const { resource } = context;
+  if (isReadyToGo(resource, object, live)) return removeObject(context, { stored, last: object });
+  const last = restoreTimes(live, object);
+  resource.rules.reread?.(last);
+  metadataOf(last)["resourceVersion"] = metadataOf(live)["resourceVersion"] as string;
+  if (resource.asksWebhook) return storeNextConverted(context, { stored, next: last });
+  return storeNext(context, { stored, storedForm: resource.storedForm(last) });
+}
+
+function isReadyToGo({ type }: ServedResource, object: JsonObject, live: JsonObject): boolean {
+  if (!isTerminating(live) || holdersOf(type, object).length > 0 || holdersOf(type, live).length === 0) return false;
+  return (metadataOf(object)["deletionGracePeriodSeconds"] ?? 0) === 0;
 }
 
 function storeNext(
@@ -317,85 +505,13 @@ async function storeNextConverted(
 }
 
 function isUnchanged(stored: StoredObject, storedForm: JsonObject, sources: readonly LongIntegers[]): boolean {
-  if (!deepEqual(storedForm, stored.object) || isUnsettled(stored)) return false;
+  if (!deepEqual(storedForm, stored.object) || unsettled.has(stored)) return false;
   // Two integers may be the same number.
   if (sources.length === 0) return true;
   const { integers } = stored.as(storedForm, sources);
   return integers === undefined ? stored.integers === undefined : integers.equals(stored.integers);
 }
 
-function checkUid(context: WriteContext, { object, live, name, isPut }: Replacement): void {
-  const given = stringAt(metadataOf(object), "uid") ?? "";
-  const uid = stringAt(metadataOf(live), "uid") ?? "";
-  if (!isPut || given === "" || given === uid) return;
-  const { type } = context.resource;
-  const key = storageKeyOf(type, keyOf({ namespace: context.namespace, name }), context);
-  throw storagePreconditionFailed(resourceRefOf(type, name), { key, field: "UID", given, live: uid });
-}
-
-function checkResourceVersion(context: WriteContext, { object, live, name }: Replacement): void {
-  const { type } = context.resource;
-  const given = stringAt(metadataOf(object), "resourceVersion") ?? "";
-  if (given === "" || given === "0") {
-    if (type.strategy.allowsUnconditionalUpdate) return;
-    const error = invalidError("metadata.resourceVersion", 0, "must be specified for an update");
-    // The failure names the resource where the kind would stand.
-    throw invalid({ kind: type.plural, group: type.group, name }, [error]);
-  }
-  if (!isUint64(given)) {
-    const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
-    throw plainError(`strconv.ParseUint: parsing ${quote(given)}: ${problem}`);
-  }
-  if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
-}
-
-// What the server decides stays, whatever the request says, except that contradicting a deletion is a failure.
-function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boolean }): void {
-  const metadata = metadataOf(object);
-  const before = metadataOf(live);
-  const ifMissing = ["deletionTimestamp", "deletionGracePeriodSeconds", ...(isPut ? [] : ["uid"])];
-  const always = ["creationTimestamp", "selfLink", "generation", ...(isPut ? ["uid"] : [])];
-  const missing = ifMissing.filter((field) => (metadata[field] ?? "") === "");
-  for (const field of [...always, ...missing]) {
-    if (before[field] === undefined) delete metadata[field];
-    else metadata[field] = before[field];
-  }
-}
-
-function isReadyToGo({ type }: ServedResource, object: JsonObject, live: JsonObject): boolean {
-  if (!isTerminating(live) || holdersOf(type, object).length > 0 || holdersOf(type, live).length === 0) return false;
-  return (metadataOf(object)["deletionGracePeriodSeconds"] ?? 0) === 0;
-}
-
-/** Fails for a custom resource of another kind, which Kubernetes notices as late as it checks what is in the object. */
-function checkCustomKind({ type }: ServedResource, object: JsonObject): void {
-  const kind = stringAt(object, "kind") ?? "";
-  if (type.custom === undefined || kind === type.kind) return;
-  const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
-  throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
-}
-
-/** Fails when nothing may be created here: the namespace or the type itself is missing or on its way out. */
-function checkCreationAllowed(
-  registry: Registry,
-  resource: ServedResource,
-  object: { name: string; namespace: string | undefined },
-): void {
-  const { type } = resource;
-  if (object.namespace !== undefined) {
-    const namespace = registry.namespaces.get(object.namespace);
-    if (namespace === undefined) throw notFound({ resource: "namespaces", group: "", name: object.namespace });
-    if (isTerminating(namespace.object)) {
-      throw namespaceTerminating(resourceRefOf(type, object.name), object.namespace);
-    }
-  }
-  if (type.custom !== undefined && isCrdTerminating(type.custom.crd)) {
-    const detail = "create not allowed while custom resource definition is terminating";
-    throw forbidden(resourceRefOf(type, object.name), detail);
-  }
-}
-
-function isCrdTerminating(crd: JsonObject): boolean {
-  const conditions = arrayAt(objectAt(crd, "status"), "conditions") ?? [];
-  return conditions.filter(isObject).some(({ type, status }) => type === "Terminating" && status === "True");
+function nameOf(object: JsonObject): string {
+  return stringAt(metadataOf(object), "name") ?? "";
 }
