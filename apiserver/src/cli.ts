@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { printableText } from "@gen-operator/schema";
 import yargs from "yargs";
+import { setInterval, setTimeout } from "./clock.js";
 import { hintOf } from "./did-you-mean.js";
 import { readTokenFile } from "./identity/authenticator.js";
-import { setInterval, setTimeout } from "./real-time.js";
 import { type ApiServer, startApiServer } from "./server.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 

@@ -6,7 +6,7 @@ import { WebhookAdmission } from "./admission/webhook-admission.js";
 import { followDefinitions } from "./bootstrap/custom-resource-definitions.js";
 import { createFirstObjects, publishClientAuthorities } from "./bootstrap/first-objects.js";
 import { installDefinitions, installObjects } from "./bootstrap/install-objects.js";
-import { withShiftedTime } from "./clock.js";
+import { machineTime, withShiftedTime } from "./clock.js";
 import { checkNames } from "./did-you-mean.js";
 import { internalError, tooLarge } from "./errors/status-error.js";
 import { FAULT_PATHS, FaultRequests, faultControlOf, kindOf } from "./faults/fault-control.js";
@@ -35,7 +35,6 @@ import {
   writePrivateFile,
 } from "./identity/user-access.js";
 import type { JsonObject } from "./json.js";
-import { machineTime } from "./real-time.js";
 import { Registry } from "./registry/registry.js";
 import { type Simulated, type Simulation, checkSimulated, isSimulated, startSimulationOf } from "./simulated.js";
 import type { DataFolder } from "./storage/data-folder.js";

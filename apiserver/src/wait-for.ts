@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { elapsedMs, sleep } from "./real-time.js";
+import { elapsedMs, sleep } from "./clock.js";
 
 /** How long to wait, how often to look, and what to show of a wait in vain. */
 export interface WaitOptions {

@@ -74,13 +74,12 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
   },
   apiserver: {
     json: { values: ["@gen-operator/schema/definitions"] },
-    // The clock and the timers of the machine, which every part may use.
-    "real-time": { values: [] },
     "did-you-mean": { values: [] },
     "simulate-annotations": { values: ["did-you-mean"] },
     // The numbers that a number of JavaScript does not hold.
     "exact-numbers": { values: ["json", "@gen-operator/schema"] },
-    clock: { values: ["real-time"] },
+    // The clock and the timers of the machine, which every part may use.
+    clock: { values: [] },
     "package-file": { values: [] },
     "yaml-library": { values: [] },
     "protobuf-writer": { values: [] },
@@ -88,7 +87,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // How code that runs within one turn waits for the forms of other versions.
     "pending-conversion": { values: ["errors"], types: ["json"] },
     // The objects, in memory and on disk.
-    storage: { values: ["exact-numbers", "errors", "real-time"], types: ["json"] },
+    storage: { values: ["exact-numbers", "errors", "clock"], types: ["json"] },
     builtin: {
       values: [
         ...["package-file", "exact-numbers", "errors", "json"],
@@ -113,12 +112,11 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
     },
     read: {
-      values: ["real-time", "pending-conversion", "decode", "object", "builtin", "errors", "json"],
+      values: ["clock", "pending-conversion", "decode", "object", "builtin", "errors", "json"],
       types: ["registry", "storage"],
     },
     write: {
       values: [
-        "real-time",
         "pending-conversion",
         "clock",
         "read",
@@ -140,14 +138,14 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: {
-      values: ["real-time", "x509", "read", "clock", "object", "builtin", "errors", "json"],
+      values: ["x509", "read", "clock", "object", "builtin", "errors", "json"],
       types: ["registry", "storage"],
     },
     // The calls of webhooks, of admission and of conversion.
-    webhooks: { values: ["real-time", "decode", "object", "builtin", "errors", "json"], types: ["registry"] },
+    webhooks: { values: ["clock", "decode", "object", "builtin", "errors", "json"], types: ["registry"] },
     admission: {
       values: [
-        "real-time",
+        "clock",
         "simulate-annotations",
         "pending-conversion",
         "webhooks",
@@ -169,7 +167,6 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // What the server does by itself: its first objects, and the life of definitions.
     bootstrap: {
       values: [
-        "real-time",
         "package-file",
         "yaml-library",
         "write",
@@ -187,7 +184,6 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     table: { values: ["package-file", "builtin", "json"] },
     http: {
       values: [
-        "real-time",
         "pending-conversion",
         "yaml-library",
         "protobuf-writer",
@@ -207,13 +203,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["registry", "admission", "storage"],
     },
     faults: {
-      values: ["real-time", "did-you-mean", "http", "identity", "decode", "errors", "json"],
+      values: ["clock", "did-you-mean", "http", "identity", "decode", "errors", "json"],
       types: ["registry", "read"],
     },
     // Controllers that speak to any API server over HTTP.
     simulate: {
       values: [
-        "real-time",
+        "clock",
         "did-you-mean",
         "simulate-annotations",
         "x509",

@@ -1,3 +1,4 @@
+import { setImmediate, sleep } from "../clock.js";
 import { parseObjectBody } from "../decode/body.js";
 import { hintOf } from "../did-you-mean.js";
 import { StatusError, badRequest, expired, statusError } from "../errors/status-error.js";
@@ -7,7 +8,6 @@ import type { Answer, ApiRequest } from "../http/request-info.js";
 import type { StreamConnection } from "../http/stream-connection.js";
 import { MASTERS, type UserInfo } from "../identity/user.js";
 import { type JsonObject, type JsonValue, isObject } from "../json.js";
-import { setImmediate, sleep } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 import {
   type ActiveFault,

@@ -1,4 +1,5 @@
 /** What real servers do only when something is wrong with them, on request: for tests of clients. */
+import { sleep } from "../clock.js";
 import { checkNames, hintOf } from "../did-you-mean.js";
 import { statusError, unauthorized } from "../errors/status-error.js";
 import { attributesOf } from "../http/endpoint.js";
@@ -6,7 +7,6 @@ import { renderFailure } from "../http/representation.js";
 import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "../http/request-info.js";
 import { accessDenied } from "../identity/authorizer.js";
 import type { StreamSink } from "../read/watch.js";
-import { sleep } from "../real-time.js";
 
 /** What happens to requests that match; every member that says which requests must match. */
 export interface FaultRule extends FaultScope {

@@ -1,5 +1,5 @@
+import { clearTimeout, setTimeout } from "../clock.js";
 import type { LineFilter, StreamConnection } from "../http/stream-connection.js";
-import { clearTimeout, setTimeout } from "../real-time.js";
 import { type AskedFor, type DisturbedWatches, type FaultScope, isInScope } from "./fault-injection.js";
 
 /** What is done to the lines of a watch. */

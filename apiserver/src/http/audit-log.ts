@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type WriteStream, createWriteStream } from "node:fs";
+import { machineTime } from "../clock.js";
 import { type UserInfo, userObject } from "../identity/user.js";
 import type { JsonObject } from "../json.js";
-import { machineTime } from "../real-time.js";
 import type { Authorized } from "./endpoint.js";
 import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "./request-info.js";
 

@@ -1,6 +1,7 @@
 import type { Admission } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { compareVersions } from "../builtin/versions.js";
+import { elapsedMs, sleep } from "../clock.js";
 import { NumberRangeError, parseObjectBody } from "../decode/body.js";
 import {
   type DeleteOptions,
@@ -22,7 +23,6 @@ import { settled } from "../pending-conversion.js";
 import { prepareList } from "../read/list.js";
 import { checkSelectorSyntax } from "../read/selectors.js";
 import { type EventWriter, jsonEventWriter, prepareWatch } from "../read/watch.js";
-import { elapsedMs, sleep } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { ResourceStore } from "../storage/store.js";

@@ -11,8 +11,8 @@ import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { setImmediate } from "../clock.js";
 import type { ClientCertificate } from "../identity/authenticator.js";
-import { setImmediate } from "../real-time.js";
 import {
   type Answer,
   type ApiRequest,

@@ -1,5 +1,5 @@
 import { resourceNameOf } from "../builtin/resource-name.js";
-import { machineTime } from "../real-time.js";
+import { machineTime } from "../clock.js";
 import type { Registry } from "../registry/registry.js";
 import { type ApiRequest, type ResourcePath, verbOf } from "./request-info.js";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import { setImmediate } from "../clock.js";
 import type { Status } from "../errors/status-error.js";
 import type { StreamSink } from "../read/watch.js";
-import { setImmediate } from "../real-time.js";
 
 /** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { X509Certificate, randomBytes } from "node:crypto";
 import { isIP } from "node:net";
-import { machineTime } from "../real-time.js";
+import { machineTime } from "../clock.js";
 import { type ServingCertificate, createServingCertificate } from "../x509/authority.js";
 
 /** The texts that a server keeps beside its objects, such as keys; a Map is enough for one that keeps nothing. */

@@ -6,13 +6,13 @@
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
 import type { ServedType } from "../builtin/served-type.js";
+import { clearTimeout, setInterval, setTimeout } from "../clock.js";
 import { type ListOptions, checkResourceVersion } from "../decode/options.js";
 import { type Status, StatusError, tooLargeResourceVersion } from "../errors/status-error.js";
 import { type JsonObject, objectAt } from "../json.js";
 import { apiVersionOf } from "../object/names.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
-import { clearTimeout, setInterval, setTimeout } from "../real-time.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { StoreEvent } from "../storage/store.js";
 import type { StoredObject } from "../storage/stored-object.js";

@@ -1,8 +1,8 @@
 // What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
 // and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
 import { setMaxListeners } from "node:events";
+import { machineTime } from "../clock.js";
 import { checkNames, hintOf } from "../did-you-mean.js";
-import { machineTime } from "../real-time.js";
 import type { KeyedCertificate } from "../x509/authority.js";
 import { type SimulatedController, controllersNamed, simulatedControllers } from "./controllers.js";
 import { type EventRecorder, createEventRecorder } from "./event-recorder.js";

@@ -8,7 +8,7 @@ import { chmod, mkdir, readFile, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { ClassicLevel } from "classic-level";
-import { setImmediate } from "../real-time.js";
+import { setImmediate } from "../clock.js";
 import type { Change, Journal, Store, StoredState, StoredWrite } from "./store.js";
 
 type Operation = { type: "put"; key: string; value: string } | { type: "del"; key: string };

@@ -7,12 +7,12 @@
 import { createRequire } from "node:module";
 import { isIP } from "node:net";
 import type { Pool } from "undici";
+import { clearTimeout, setTimeout } from "../clock.js";
 import { NumberRangeError, parseYaml } from "../decode/body.js";
 import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
 import { quote } from "../errors/go-format.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { keyOf } from "../object/names.js";
-import { clearTimeout, setTimeout } from "../real-time.js";
 import type { Registry } from "../registry/registry.js";
 
 const DEFAULT_PORT = 443;

@@ -1,6 +1,6 @@
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { serverTime, timestampOf } from "../clock.js";
+import { serverTime, setImmediate, timestampOf } from "../clock.js";
 import type { DeleteOptions, ListOptions } from "../decode/options.js";
 import {
   type PreconditionMismatch,
@@ -24,7 +24,6 @@ import {
 } from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
 import { type ListResult, prepareList } from "../read/list.js";
-import { setImmediate } from "../real-time.js";
 import { normalForm } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { OutdatedWrite, type WriteContext, attemptWrite } from "./write-context.js";

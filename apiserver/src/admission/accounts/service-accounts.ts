@@ -2,11 +2,11 @@
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#serviceaccount
 import { generateName } from "@gen-operator/schema";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { elapsedMs, sleep } from "../../clock.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import { keyOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
-import { elapsedMs, sleep } from "../../real-time.js";
 import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 

@@ -1,5 +1,5 @@
 // Runs controllers: each has objects that it brings about, one at a time, whenever they or what they depend on change.
-import { clearTimeout, elapsedMs, setTimeout } from "../../real-time.js";
+import { clearTimeout, elapsedMs, setTimeout } from "../../clock.js";
 import type { KeyedCertificate } from "../../x509/authority.js";
 import { ApiError, type Requests } from "./api-client.js";
 import type { Cluster } from "./cluster.js";

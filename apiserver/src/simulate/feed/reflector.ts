@@ -1,6 +1,6 @@
 // Follows all objects of one kind: a list, then a watch that is resumed when it ends, then a list again when it cannot be
 // resumed. A listener sees every change at least once, and the end of every object it has seen, at the latest when following ends.
-import { sleep } from "../../real-time.js";
+import { sleep } from "../../clock.js";
 import { type ApiClient, ApiError } from "./api-client.js";
 import { type KubernetesObject, type ResourceKind, pathOf } from "./kubernetes-object.js";
 

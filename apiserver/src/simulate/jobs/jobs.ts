@@ -1,5 +1,5 @@
 // Runs Jobs: Pods until enough have succeeded, or too many have failed.
-import { elapsedMs } from "../../real-time.js";
+import { elapsedMs } from "../../clock.js";
 import type { NewObject } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { controllerOf, isSame } from "../feed/kubernetes-object.js";

@@ -1,5 +1,5 @@
 // The scheduler and the kubelet: Pods get a Node, start after a time, run or end, and go when they are deleted. Nothing runs.
-import { elapsedMs } from "../../real-time.js";
+import { elapsedMs } from "../../clock.js";
 import type { EventDetail } from "../event-recorder.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";

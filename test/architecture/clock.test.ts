@@ -3,12 +3,12 @@ import { readSources } from "./source-files.js";
 
 const FAKED =
   /(?<![.\w#"`])(?:setTimeout|setInterval|setImmediate|queueMicrotask)\(|Date\.now\(|new Date\(\)|performance\.now\(|node:timers/;
-const TAKEN = /^import \{([^}]*)\} from "(?:\.\.?\/)+real-time\.js";$/m;
+const TAKEN = /^import \{([^}]*)\} from "(?:\.\.?\/)+clock\.js";$/m;
 
 suite("time in the API server", (test) => {
   test("comes only from real-time.ts, so that fake timers in tests do not affect it", () => {
     const found = readSources("apiserver/src")
-      .filter(({ path }) => !path.endsWith("real-time.ts"))
+      .filter(({ path }) => !path.endsWith("/clock.ts"))
       .flatMap(({ path, text }) => {
         const taken = (TAKEN.exec(text)?.[1] ?? "").split(",").map((name) => name.trim());
         return text.split("\n").flatMap((line, index) => {
