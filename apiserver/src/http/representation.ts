@@ -21,7 +21,7 @@ import { delimited, integerField, textField } from "../protobuf-writer.js";
 import type { ListResult } from "../read/list.js";
 import { type EventWriter, bookmarkOf, eventLine } from "../read/watch.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoredObject } from "../storage/store.js";
 import { type PrintedType, tableOf } from "../table/table.js";
 import { yamlLibrary } from "../yaml-library.js";
 import type { Answer } from "./request-info.js";

@@ -14,8 +14,7 @@ import { apiVersionOf } from "../object/names.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { StoreEvent } from "../storage/store.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoreEvent, StoredObject } from "../storage/store.js";
 import { presentObjects } from "./list.js";
 import { type Selection, parseSelection } from "./selectors.js";
 

@@ -4,8 +4,7 @@ import { type LongIntegers, integersOfDefaults } from "../exact-numbers.js";
 import type { JsonObject } from "../json.js";
 import { apiVersionOf } from "../object/names.js";
 import { PendingConversion, knownFormOrThrow } from "../pending-conversion.js";
-import type { ResourceStore } from "../storage/store.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { ResourceStore, StoredObject } from "../storage/store.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Between the form in which a resource is stored and the form of one of its versions. */

@@ -25,7 +25,7 @@ import {
 import { settled } from "../pending-conversion.js";
 import { type ListResult, prepareList } from "../read/list.js";
 import { normalForm } from "../registry/served-resource.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoredObject } from "../storage/store.js";
 import { OutdatedWrite, type WriteContext, attemptWrite } from "./write-context.js";
 
 const IMMORTAL_NAMESPACES = new Set(["default", "kube-system", "kube-public"]);

@@ -12,7 +12,7 @@ import { type ManagedWrite, applyManaged, restoreUnchangedTimes, updateManaged }
 import { FieldSet } from "../ssa/field-set.js";
 import { throughScale } from "../ssa/managers.js";
 import { UnfitVersion } from "../ssa/updater.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoredObject } from "../storage/store.js";
 import { type WriteContext, ownContext } from "./write-context.js";
 
 const NOTHING: readonly string[] = [];

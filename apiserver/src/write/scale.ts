@@ -22,7 +22,7 @@ import { scaleOf, scalePathsOf, withScale } from "../object/scale.js";
 import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoredObject } from "../storage/store.js";
 import { isKnownKind, unknownConversion } from "./decode-object.js";
 import { trackApply, trackUpdate, withScaleManagers } from "./managed-fields.js";
 import { comparePaths, unfitPatch } from "./patch.js";

@@ -7,7 +7,7 @@ import { resourceRefOf } from "../object/names.js";
 import { type KnownForms, PendingConversion, runKnowing } from "../pending-conversion.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
-import type { StoredObject } from "../storage/stored-object.js";
+import type { StoredObject } from "../storage/store.js";
 
 // Who writes what the server writes itself, and its field manager.
 const SERVER_USER: UserInfo = { username: "system:apiserver", groups: ["system:masters"] };

@@ -32,7 +32,7 @@ import {
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";
 import { type ServedResource, normalForm } from "../registry/served-resource.js";
-import { StoredObject, withResourceVersion } from "../storage/stored-object.js";
+import { StoredObject, withResourceVersion } from "../storage/store.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
 import {

@@ -14,7 +14,7 @@ import { type JsonObject, clone, compareText, objectAt, stringAt } from "../../j
 import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
 import { metadataOf } from "../../object/object-meta.js";
 import { computed, isInScopes, usageOf } from "../../quota.js";
-import type { StoredObject } from "../../storage/stored-object.js";
+import type { StoredObject } from "../../storage/store.js";
 import type { putOwnStatus } from "../../write/managed-fields.js";
 import type { AdmittedWrite } from "../admission.js";
 

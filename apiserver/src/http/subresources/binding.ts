@@ -8,7 +8,7 @@ import { setCondition } from "../../object/conditions.js";
 import { keyOf, resourceRefOf, storageKeyOf } from "../../object/names.js";
 import { isTerminating, metadataOf } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { StoredObject } from "../../storage/stored-object.js";
+import type { StoredObject } from "../../storage/store.js";
 import { SUCCESS, admitPart, checkPartName } from "../../write/created-part.js";
 import type { WriteContext } from "../../write/write-context.js";
 import { type ResourceRequest, decodeBody, renderContextOf, writeContextOf } from "../handlers.js";

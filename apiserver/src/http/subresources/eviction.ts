@@ -17,7 +17,7 @@ import { conditionOf, hasCondition, setCondition } from "../../object/conditions
 import { keyOf, resourceRefOf } from "../../object/names.js";
 import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
-import type { StoredObject } from "../../storage/stored-object.js";
+import type { StoredObject } from "../../storage/store.js";
 import { SUCCESS, admitPart, checkPartName, partResource } from "../../write/created-part.js";
 import { checkPreconditions, deleteObject } from "../../write/delete.js";
 import { putOwnStatus } from "../../write/managed-fields.js";

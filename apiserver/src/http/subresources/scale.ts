@@ -3,7 +3,7 @@ import { parseWriteOptions } from "../../decode/options.js";
 import { badRequest } from "../../errors/status-error.js";
 import { isObject } from "../../json.js";
 import { scaleOf } from "../../object/scale.js";
-import type { StoredObject } from "../../storage/stored-object.js";
+import type { StoredObject } from "../../storage/store.js";
 import { applyPatch, parseConfig, parsePatch, patchTypeOf } from "../../write/patch.js";
 import { SCALE_SCHEMA, applyScale, checkScaleType, decodePatchedScale, writeScale } from "../../write/scale.js";
 import { type WriteContext, type WriteResult, checkPlace, renewable } from "../../write/write-context.js";
