@@ -1,7 +1,6 @@
 import type { ResourceRef } from "../errors/status-error.js";
 import { type JsonObject, stringAt } from "../json.js";
-import { resourceRefOf } from "../object/names.js";
-import { metadataOf } from "../object/object-meta.js";
+import { metadataOf, resourceRefOf } from "../object/object-meta.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import type { WriteContext } from "../write/write-context.js";
 

@@ -4,7 +4,7 @@ import { forbidden } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/authorizer.js";
 import { MASTERS } from "../identity/user.js";
 import { type JsonObject, deepEqual, objectAt, stringAt } from "../json.js";
-import { resourceRefOf } from "../object/names.js";
+import { resourceRefOf } from "../object/object-meta.js";
 import { organizationsOf, parseSigningRequest } from "../x509/signing-request.js";
 import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "./admission.js";
 

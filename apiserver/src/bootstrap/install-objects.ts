@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { setImmediate } from "../clock.js";
 import { type JsonObject, arrayAt, clone, isObject, objectAt, stringAt } from "../json.js";
 import { isDefinition } from "../object/conditions.js";
-import { apiVersionOf, keyOf } from "../object/names.js";
+import { apiVersionOf, keyOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import { type WriteContext, ownContext } from "../write/write-context.js";

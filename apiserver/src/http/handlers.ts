@@ -18,7 +18,7 @@ import { type StatusError, badRequest, notFound, plainError, tooLargeResourceVer
 import type { Identity } from "../identity/authenticator.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, type JsonValue, isObject, objectAt, stringAt } from "../json.js";
-import { checkPathName, keyOf, resourceRefOf } from "../object/names.js";
+import { checkPathName, keyOf, resourceRefOf } from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
 import { prepareList } from "../read/list.js";
 import { checkSelectorSyntax } from "../read/selectors.js";

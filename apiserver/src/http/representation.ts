@@ -16,7 +16,7 @@ import {
   statusError,
 } from "../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
-import { apiVersionOf } from "../object/names.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import { delimited, integerField, textField } from "../protobuf-writer.js";
 import type { ListResult } from "../read/list.js";
 import { type EventWriter, bookmarkOf, eventLine } from "../read/watch.js";

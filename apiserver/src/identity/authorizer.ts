@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { selectorMatches } from "../builtin/rules/field-rules.js";
 import { StatusError, forbidden, notFound, statusError } from "../errors/status-error.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, objectAt, stringAt } from "../json.js";
-import { keyOf } from "../object/names.js";
+import { keyOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { ResourceStore } from "../storage/store.js";
 import { MASTERS, type UserInfo, serviceAccountOf } from "./user.js";

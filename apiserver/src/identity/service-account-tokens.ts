@@ -10,7 +10,7 @@ import {
 } from "node:crypto";
 import { serverTime } from "../clock.js";
 import { type JsonObject, isObject, objectAt, stringAt } from "../json.js";
-import { keyOf } from "../object/names.js";
+import { keyOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 import type { Secrets } from "./secrets.js";
 import { type UserInfo, authenticatedUser, serviceAccountUsername } from "./user.js";

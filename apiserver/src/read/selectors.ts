@@ -15,8 +15,7 @@ import {
   objectAt,
   stringAt,
 } from "../json.js";
-import { keyOf, keyPrefixOf } from "../object/names.js";
-import { metadataOf } from "../object/object-meta.js";
+import { keyOf, keyPrefixOf, metadataOf } from "../object/object-meta.js";
 import type { ServedResource } from "../registry/served-resource.js";
 
 /** What a field selector asks for. */

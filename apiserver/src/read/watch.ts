@@ -10,7 +10,7 @@ import { clearTimeout, setInterval, setTimeout } from "../clock.js";
 import { type ListOptions, checkResourceVersion } from "../decode/options.js";
 import { type Status, StatusError, tooLargeResourceVersion } from "../errors/status-error.js";
 import { type JsonObject, objectAt } from "../json.js";
-import { apiVersionOf } from "../object/names.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
 import type { ServedResource } from "../registry/served-resource.js";

@@ -1,6 +1,6 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { type JsonObject, clone, deepEqual } from "../json.js";
-import { apiVersionOf } from "../object/names.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import type { Conversion, WebhookForms } from "./served-resource.js";
 import type { TypeRules } from "./type-rules.js";
 

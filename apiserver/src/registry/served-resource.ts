@@ -2,7 +2,7 @@ import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type LongIntegers, integersOfDefaults } from "../exact-numbers.js";
 import type { JsonObject } from "../json.js";
-import { apiVersionOf } from "../object/names.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import { PendingConversion, knownFormOrThrow } from "../pending-conversion.js";
 import type { ResourceStore, StoredObject } from "../storage/store.js";
 import type { TypeRules } from "./type-rules.js";

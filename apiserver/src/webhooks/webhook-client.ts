@@ -12,7 +12,7 @@ import { NumberRangeError, parseYaml } from "../decode/body.js";
 import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
 import { quote } from "../errors/go-format.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
-import { keyOf } from "../object/names.js";
+import { keyOf } from "../object/object-meta.js";
 import type { Registry } from "../registry/registry.js";
 
 const DEFAULT_PORT = 443;

@@ -6,7 +6,7 @@ import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
 import { goTypeOf, quote } from "../errors/go-format.js";
 import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, isObject, stringAt } from "../json.js";
-import { apiVersionOf } from "../object/names.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import type { ServedResource } from "../registry/served-resource.js";
 import { type WriteContext, tellProblems } from "./write-context.js";
 

@@ -13,14 +13,17 @@ import {
 } from "../errors/status-error.js";
 import { type JsonObject, clone, deepEqual, objectAt, stringAt } from "../json.js";
 import { holdDefinition, isDefinition } from "../object/conditions.js";
-import { checkPathName, keyOf, kindRefOf, resourceRefOf } from "../object/names.js";
 import {
+  checkPathName,
   finalizersForDeletion,
   holdersOf,
   isNamespace,
   isTerminating,
+  keyOf,
+  kindRefOf,
   metadataOf,
   now,
+  resourceRefOf,
 } from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
 import { type ListResult, prepareList } from "../read/list.js";

@@ -1,8 +1,7 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { StatusError, plainError } from "../errors/status-error.js";
 import { type JsonObject, arrayAt, objectAt } from "../json.js";
-import { apiVersionOf, parseApiVersion } from "../object/names.js";
-import { metadataOf, now } from "../object/object-meta.js";
+import { apiVersionOf, metadataOf, now, parseApiVersion } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { hasRaw, restoreProblem } from "../patch/restore.js";

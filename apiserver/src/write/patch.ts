@@ -27,7 +27,7 @@ import {
   objectAt,
   stringAt,
 } from "../json.js";
-import { apiVersionOf, checkPathName, keyOf, parseApiVersion, resourceRefOf } from "../object/names.js";
+import { apiVersionOf, checkPathName, keyOf, parseApiVersion, resourceRefOf } from "../object/object-meta.js";
 import { applyJsonPatch, applyMergePatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
 import { unknownConversionText } from "./decode-object.js";

@@ -16,8 +16,7 @@ import {
   stringAt,
 } from "../json.js";
 import { setAtPath, valueAtPath } from "../object/field-path.js";
-import { apiVersionOf } from "../object/names.js";
-import { metadataOf } from "../object/object-meta.js";
+import { apiVersionOf, metadataOf } from "../object/object-meta.js";
 import { scaleOf, scalePathsOf, withScale } from "../object/scale.js";
 import { restoreProblem } from "../patch/restore.js";
 import { checkApplied } from "../ssa/field-manager.js";

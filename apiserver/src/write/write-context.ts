@@ -3,7 +3,7 @@ import { badRequest, staleResourceVersion } from "../errors/status-error.js";
 import type { LongIntegers } from "../exact-numbers.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
-import { resourceRefOf } from "../object/names.js";
+import { resourceRefOf } from "../object/object-meta.js";
 import { type KnownForms, PendingConversion, runKnowing } from "../pending-conversion.js";
 import type { Registry } from "../registry/registry.js";
 import type { ServedResource } from "../registry/served-resource.js";

@@ -19,15 +19,19 @@ import {
 import type { LongIntegers } from "../exact-numbers.js";
 import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, objectAt, stringAt } from "../json.js";
-import { checkPathName, keyOf, kindRefOf, resourceRefOf, storageKeyOf } from "../object/names.js";
 import {
   checkObjectMeta,
+  checkPathName,
   checkUpdatedMeta,
   dropDuplicateOwners,
   holdersOf,
   isTerminating,
+  keyOf,
+  kindRefOf,
   metadataOf,
   now,
+  resourceRefOf,
+  storageKeyOf,
 } from "../object/object-meta.js";
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";

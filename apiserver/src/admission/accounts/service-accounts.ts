@@ -5,8 +5,7 @@ import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { elapsedMs, sleep } from "../../clock.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
-import { keyOf } from "../../object/names.js";
-import { metadataOf } from "../../object/object-meta.js";
+import { keyOf, metadataOf } from "../../object/object-meta.js";
 import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "../admission.js";
 import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 

@@ -12,8 +12,7 @@ import {
 import { objectsAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, compareText, objectAt, stringAt } from "../../json.js";
-import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
-import { metadataOf } from "../../object/object-meta.js";
+import { keyPrefixOf, metadataOf, resourceRefOf } from "../../object/object-meta.js";
 import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
 const LIMIT_RANGES = { group: "", version: "v1", plural: "limitranges" };

@@ -11,8 +11,7 @@ import {
 import { objectsAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, clone, compareText, objectAt, stringAt } from "../../json.js";
-import { keyPrefixOf, resourceRefOf } from "../../object/names.js";
-import { metadataOf } from "../../object/object-meta.js";
+import { keyPrefixOf, metadataOf, resourceRefOf } from "../../object/object-meta.js";
 import { computed, isInScopes, usageOf } from "../../quota.js";
 import type { StoredObject } from "../../storage/store.js";
 import type { putOwnStatus } from "../../write/managed-fields.js";

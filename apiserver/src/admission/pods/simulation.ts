@@ -3,8 +3,7 @@ import { POD_TEMPLATES } from "../../builtin/type-facts.js";
 import { invalidError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
-import { kindRefOf } from "../../object/names.js";
-import { metadataOf } from "../../object/object-meta.js";
+import { kindRefOf, metadataOf } from "../../object/object-meta.js";
 import { readSimulation } from "../../simulate-annotations.js";
 import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 

@@ -3,7 +3,7 @@ import type { AdmittedWrite } from "../../admission/admission.js";
 import { checkLogOptions, parseConnectOptions, parseWriteOptions } from "../../decode/options.js";
 import { badRequest, internalError, notFound, plainError } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
-import { keyOf, resourceRefOf } from "../../object/names.js";
+import { keyOf, resourceRefOf } from "../../object/object-meta.js";
 import { partResource } from "../../write/created-part.js";
 import type { WriteContext } from "../../write/write-context.js";
 import { type ResourceRequest, writeContextOf } from "../handlers.js";

@@ -14,8 +14,7 @@ import {
   stringAt,
 } from "../../json.js";
 import { conditionOf, hasCondition, setCondition } from "../../object/conditions.js";
-import { keyOf, resourceRefOf } from "../../object/names.js";
-import { isTerminating, metadataOf, now } from "../../object/object-meta.js";
+import { isTerminating, keyOf, metadataOf, now, resourceRefOf } from "../../object/object-meta.js";
 import type { ServedResource } from "../../registry/served-resource.js";
 import type { StoredObject } from "../../storage/store.js";
 import { SUCCESS, admitPart, checkPartName, partResource } from "../../write/created-part.js";

@@ -4,7 +4,7 @@ import { objectsAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
 import { type StatusError, badRequest, notFound, plainError, statusError } from "../../errors/status-error.js";
 import { type JsonObject, isObject, stringAt } from "../../json.js";
-import { keyOf, resourceRefOf } from "../../object/names.js";
+import { keyOf, resourceRefOf } from "../../object/object-meta.js";
 import type { ResourceRequest } from "../handlers.js";
 
 const SCHEMES = ["", "http", "https"];

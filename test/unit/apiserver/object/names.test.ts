@@ -1,4 +1,4 @@
-import { checkName, type NameRule } from "#apiserver/object/names.js";
+import { type NameRule, checkName } from "#apiserver/object/object-meta.js";
 import { generateName } from "#schema/strings/names.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
