@@ -1,4 +1,5 @@
 /** What every object has, whatever its type: kind, name, namespace and the rest of `metadata`. Texts are those of Kubernetes 1.36. */
+import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import { exactAddressProblems } from "../builtin/rules/address-syntax.js";
 import { checkAnnotations, checkLabels, checkNotNegative } from "../builtin/rules/field-rules.js";
 import { checkManagers } from "../builtin/rules/manager-names.js";
@@ -362,4 +363,20 @@ export function finalizersForDeletion(
 
 function finalizerOf(policy: PropagationPolicy): string | undefined {
   return { Foreground: FOREGROUND, Orphan: ORPHAN, Background: undefined }[policy];
+}
+
+/** Returns an object with its members in the order in which the server keeps them, and the kind and apiVersion of its type. */
+export function normalForm(type: ServedType, object: JsonObject): JsonObject {
+  if (type.custom === undefined) forgetGivenEmpty(object);
+  return {
+    kind: type.kind,
+    apiVersion: apiVersionOf(type),
+    metadata: object["metadata"] ?? {},
+    ...withoutEmptyLists(type.schemaName, withoutHead(object)),
+  };
+}
+
+function withoutHead(object: JsonObject): JsonObject {
+  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = object;
+  return rest;
 }

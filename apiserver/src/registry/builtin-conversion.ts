@@ -6,8 +6,8 @@ import { validateBuiltin } from "../builtin/rules/validate.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";
-import { metadataOf } from "../object/object-meta.js";
-import { type Conversion, normalForm } from "./served-resource.js";
+import { metadataOf, normalForm } from "../object/object-meta.js";
+import type { Conversion } from "./served-resource.js";
 import type { TypeRules } from "./type-rules.js";
 
 /** Returns under which name the objects of a type are stored; a few types are two views of one storage. */

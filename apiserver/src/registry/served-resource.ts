@@ -1,4 +1,3 @@
-import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type LongIntegers, integersOfDefaults } from "../exact-numbers.js";
 import type { JsonObject } from "../json.js";
@@ -164,20 +163,4 @@ export class ServedResource {
 function formBy(webhook: WebhookForms, to: { object: JsonObject; apiVersion: string }): JsonObject {
   const { object, apiVersion } = to;
   return knownFormOrThrow(`${apiVersion} ${JSON.stringify(object)}`, () => webhook.into(apiVersion, object));
-}
-
-/** Returns an object with its members in the order in which the server keeps them, and the kind and apiVersion of its type. */
-export function normalForm(type: ServedType, object: JsonObject): JsonObject {
-  if (type.custom === undefined) forgetGivenEmpty(object);
-  return {
-    kind: type.kind,
-    apiVersion: apiVersionOf(type),
-    metadata: object["metadata"] ?? {},
-    ...withoutEmptyLists(type.schemaName, withoutHead(object)),
-  };
-}
-
-function withoutHead(object: JsonObject): JsonObject {
-  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = object;
-  return rest;
 }

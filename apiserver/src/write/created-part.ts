@@ -4,9 +4,9 @@ import type { ServedType } from "../builtin/served-type.js";
 import { builtinStrategy } from "../builtin/strategy.js";
 import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
-import { metadataOf } from "../object/object-meta.js";
+import { metadataOf, normalForm } from "../object/object-meta.js";
 import { builtinRules } from "../registry/builtin-rules.js";
-import { ServedResource, normalForm } from "../registry/served-resource.js";
+import { ServedResource } from "../registry/served-resource.js";
 import { trackUpdate } from "./managed-fields.js";
 import { type WriteContext, settleNamespace } from "./write-context.js";
 

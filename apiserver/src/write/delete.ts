@@ -22,12 +22,12 @@ import {
   keyOf,
   kindRefOf,
   metadataOf,
+  normalForm,
   now,
   resourceRefOf,
 } from "../object/object-meta.js";
 import { settled } from "../pending-conversion.js";
 import { type ListResult, prepareList } from "../read/list.js";
-import { normalForm } from "../registry/served-resource.js";
 import type { StoredObject } from "../storage/store.js";
 import { OutdatedWrite, type WriteContext, attemptWrite } from "./write-context.js";
 

@@ -29,13 +29,14 @@ import {
   keyOf,
   kindRefOf,
   metadataOf,
+  normalForm,
   now,
   resourceRefOf,
   storageKeyOf,
 } from "../object/object-meta.js";
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";
-import { type ServedResource, normalForm } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/served-resource.js";
 import { StoredObject, withResourceVersion } from "../storage/store.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";
