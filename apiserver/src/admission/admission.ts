@@ -1,7 +1,7 @@
 import type { ResourceRef } from "../errors/status-error.js";
 import { type JsonObject, stringAt } from "../json.js";
 import { metadataOf, resourceRefOf } from "../object/object-meta.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import type { WriteContext } from "../write/write-context.js";
 
 /** A write as admission sees it. */

@@ -2,8 +2,7 @@ import { selectorMatches } from "../builtin/rules/field-rules.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
 import { isNamespace } from "../object/object-meta.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import type { AdmittedWrite } from "./admission.js";
 
 // A webhook must not be able to lock everybody out of the objects that configure admission.

@@ -13,8 +13,7 @@ import {
 import { scaleOf, withScale } from "../object/scale.js";
 import { applyJsonPatch } from "../patch/json-patch.js";
 import { PendingConversion, settled } from "../pending-conversion.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import type { ResourceStore } from "../storage/store.js";
 import type { WebhookClient } from "../webhooks/webhook-client.js";
 import type { Admission, AdmittedWrite } from "./admission.js";

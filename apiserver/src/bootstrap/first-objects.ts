@@ -4,8 +4,7 @@ import { objectsAt } from "../builtin/read-path.js";
 import { type JsonObject, clone, deepEqual } from "../json.js";
 import { keyOf, metadataOf, now } from "../object/object-meta.js";
 import { packageFile } from "../package-file.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import { ownContext } from "../write/write-context.js";
 import { createObject, updateObject } from "../write/write-object.js";
 

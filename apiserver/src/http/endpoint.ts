@@ -16,8 +16,7 @@ import { type Identity, impersonate } from "../identity/authenticator.js";
 import { type AccessAttributes, type Decision, accessDenied } from "../identity/authorizer.js";
 import type { UserInfo } from "../identity/user.js";
 import { resourceRefOf } from "../object/object-meta.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import {
   type ResourceRequest,
   deprecationWarningOf,

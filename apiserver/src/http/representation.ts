@@ -20,7 +20,7 @@ import { apiVersionOf } from "../object/object-meta.js";
 import { delimited, integerField, textField } from "../protobuf-writer.js";
 import type { ListResult } from "../read/list.js";
 import { type EventWriter, bookmarkOf, eventLine } from "../read/watch.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import type { StoredObject } from "../storage/store.js";
 import { type PrintedType, tableOf } from "../table/table.js";
 import { yamlLibrary } from "../yaml-library.js";

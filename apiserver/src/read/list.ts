@@ -3,7 +3,7 @@ import { jsonSyntaxError } from "../errors/decode-errors.js";
 import { goTypeOf } from "../errors/go-format.js";
 import { badRequest, expired, statusError, tooLargeResourceVersion } from "../errors/status-error.js";
 import { type JsonObject, type JsonValue, isObject } from "../json.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import type { StoredObject } from "../storage/store.js";
 import { type Selection, parseSelection } from "./selectors.js";
 

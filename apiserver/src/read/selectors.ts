@@ -16,7 +16,7 @@ import {
   stringAt,
 } from "../json.js";
 import { keyOf, keyPrefixOf, metadataOf } from "../object/object-meta.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 
 /** What a field selector asks for. */
 interface FieldSelector {

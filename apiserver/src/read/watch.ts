@@ -13,7 +13,7 @@ import { type JsonObject, objectAt } from "../json.js";
 import { apiVersionOf } from "../object/object-meta.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import type { StoreEvent, StoredObject } from "../storage/store.js";
 import { presentObjects } from "./list.js";
 import { type Selection, parseSelection } from "./selectors.js";

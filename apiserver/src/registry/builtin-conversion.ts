@@ -7,8 +7,7 @@ import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";
 import { metadataOf, normalForm } from "../object/object-meta.js";
-import type { Conversion } from "./served-resource.js";
-import type { TypeRules } from "./type-rules.js";
+import type { Conversion, TypeRules } from "./registry.js";
 
 /** Returns under which name the objects of a type are stored; a few types are two views of one storage. */
 export function storageNameOf(type: ServedType): string {

@@ -26,7 +26,7 @@ import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
 import { isStandardFinalizer, isTerminating, kindRefOf, metadataOf, now } from "../object/object-meta.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import type { Allocator } from "./allocator.js";
-import type { TypeRules } from "./type-rules.js";
+import type { TypeRules } from "./registry.js";
 
 // The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
 const NEEDS_UID = new Set([

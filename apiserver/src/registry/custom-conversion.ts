@@ -1,8 +1,7 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { type JsonObject, clone, deepEqual } from "../json.js";
 import { apiVersionOf } from "../object/object-meta.js";
-import type { Conversion, WebhookForms } from "./served-resource.js";
-import type { TypeRules } from "./type-rules.js";
+import type { Conversion, TypeRules, WebhookForms } from "./registry.js";
 
 /** Asks the webhook of a definition for objects, which are in other versions, in one version. Throws a StatusError if it has none to give. */
 export type AskWebhook = (

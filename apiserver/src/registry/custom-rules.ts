@@ -22,7 +22,7 @@ import { type JsonObject, type JsonValue, canonicalJson, isObject, memberOf } fr
 import { checkEmbeddedMeta, finalizerWarnings } from "../object/object-meta.js";
 import { checkScaleOf } from "../object/scale.js";
 import { mergeTypeOfCustomResource } from "../ssa/merge-type.js";
-import type { TypeRules } from "./type-rules.js";
+import type { TypeRules } from "./registry.js";
 
 /** Returns the rules of a custom resource. */
 export function customRules(type: ServedType): TypeRules {

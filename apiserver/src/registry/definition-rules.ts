@@ -11,7 +11,7 @@ import type { FieldError } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";
 import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { METADATA_RULES } from "./custom-rules.js";
-import type { TypeRules } from "./type-rules.js";
+import type { TypeRules } from "./registry.js";
 
 /** Returns the rules of CustomResourceDefinitions, given what they have in common with other built-in kinds. */
 export function definitionRules(common: TypeRules): TypeRules {

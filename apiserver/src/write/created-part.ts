@@ -6,7 +6,7 @@ import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf, normalForm } from "../object/object-meta.js";
 import { builtinRules } from "../registry/builtin-rules.js";
-import { ServedResource } from "../registry/served-resource.js";
+import { ServedResource } from "../registry/registry.js";
 import { trackUpdate } from "./managed-fields.js";
 import { type WriteContext, settleNamespace } from "./write-context.js";
 

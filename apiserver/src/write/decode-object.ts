@@ -7,7 +7,7 @@ import { goTypeOf, quote } from "../errors/go-format.js";
 import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, isObject, stringAt } from "../json.js";
 import { apiVersionOf } from "../object/object-meta.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import { type WriteContext, tellProblems } from "./write-context.js";
 
 const OF_EVERY_VERSION = [

@@ -5,8 +5,7 @@ import { apiVersionOf, metadataOf, now, parseApiVersion } from "../object/object
 import { scalePathsOf } from "../object/scale.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { hasRaw, restoreProblem } from "../patch/restore.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import { type ManagedWrite, applyManaged, restoreUnchangedTimes, updateManaged } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/field-set.js";
 import { throughScale } from "../ssa/managers.js";

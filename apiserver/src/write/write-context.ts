@@ -5,8 +5,7 @@ import type { UserInfo } from "../identity/user.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { resourceRefOf } from "../object/object-meta.js";
 import { type KnownForms, PendingConversion, runKnowing } from "../pending-conversion.js";
-import type { Registry } from "../registry/registry.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { Registry, ServedResource } from "../registry/registry.js";
 import type { StoredObject } from "../storage/store.js";
 
 // Who writes what the server writes itself, and its field manager.

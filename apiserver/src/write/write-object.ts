@@ -36,7 +36,7 @@ import {
 } from "../object/object-meta.js";
 import { raiseGeneration, restoreReset, setFirstGeneration, wipeReset } from "../object/prepare.js";
 import { settled } from "../pending-conversion.js";
-import type { ServedResource } from "../registry/served-resource.js";
+import type { ServedResource } from "../registry/registry.js";
 import { StoredObject, withResourceVersion } from "../storage/store.js";
 import { removeObject } from "./delete.js";
 import { restoreTimes, trackUpdate } from "./managed-fields.js";

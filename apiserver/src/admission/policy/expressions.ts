@@ -4,7 +4,7 @@ import { authenticatedUser } from "../../identity/user.js";
 import { type JsonObject, isObject, objectAt } from "../../json.js";
 import { apiVersionOf, isNamespace } from "../../object/object-meta.js";
 import { scaleOf } from "../../object/scale.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { ServedResource } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";
 import { reviewOf } from "../review.js";
 

@@ -1,8 +1,7 @@
 import { selectorMatches } from "../../builtin/rules/field-rules.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { apiVersionOf } from "../../object/object-meta.js";
-import type { Registry } from "../../registry/registry.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { Registry, ServedResource } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";
 import type { Policy, PolicyBinding } from "./policy.js";
 

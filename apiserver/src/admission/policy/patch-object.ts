@@ -4,7 +4,7 @@ import { unregisteredKind } from "../../errors/decode-errors.js";
 import { internalError } from "../../errors/status-error.js";
 import { type JsonObject, isObject, stringAt } from "../../json.js";
 import { withScale } from "../../object/scale.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { ServedResource } from "../../registry/registry.js";
 import { mergeConfiguration } from "../../ssa/merge.js";
 import type { MergeType } from "../../ssa/type-model.js";
 import type { AdmittedWrite } from "../admission.js";

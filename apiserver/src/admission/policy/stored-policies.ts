@@ -1,6 +1,5 @@
 import { type JsonObject, compareText } from "../../json.js";
-import type { Registry } from "../../registry/registry.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { Registry, ServedResource } from "../../registry/registry.js";
 import type { ResourceStore } from "../../storage/store.js";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };

@@ -6,7 +6,7 @@ import { badRequest, conflict, notFound, plainError, storagePreconditionFailed }
 import { type JsonObject, arrayAt, clone, isObject, objectAt, stringAt } from "../../json.js";
 import { setCondition } from "../../object/conditions.js";
 import { isTerminating, keyOf, metadataOf, resourceRefOf, storageKeyOf } from "../../object/object-meta.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { ServedResource } from "../../registry/registry.js";
 import type { StoredObject } from "../../storage/store.js";
 import { SUCCESS, admitPart, checkPartName } from "../../write/created-part.js";
 import type { WriteContext } from "../../write/write-context.js";

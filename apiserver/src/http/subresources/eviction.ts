@@ -15,7 +15,7 @@ import {
 } from "../../json.js";
 import { conditionOf, hasCondition, setCondition } from "../../object/conditions.js";
 import { isTerminating, keyOf, metadataOf, now, resourceRefOf } from "../../object/object-meta.js";
-import type { ServedResource } from "../../registry/served-resource.js";
+import type { ServedResource } from "../../registry/registry.js";
 import type { StoredObject } from "../../storage/store.js";
 import { SUCCESS, admitPart, checkPartName, partResource } from "../../write/created-part.js";
 import { checkPreconditions, deleteObject } from "../../write/delete.js";
