@@ -6,9 +6,14 @@ import { scalePathsOf } from "../object/scale.js";
 import { zeroObjectOf } from "../object/zero-object.js";
 import { hasRaw, restoreProblem } from "../patch/restore.js";
 import type { Registry, ServedResource } from "../registry/registry.js";
-import { type ManagedWrite, applyManaged, restoreUnchangedTimes, updateManaged } from "../ssa/field-manager.js";
+import {
+  type ManagedWrite,
+  applyManaged,
+  restoreUnchangedTimes,
+  throughScale,
+  updateManaged,
+} from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/field-set.js";
-import { throughScale } from "../ssa/managers.js";
 import { UnfitVersion } from "../ssa/updater.js";
 import type { StoredObject } from "../storage/store.js";
 import { type WriteContext, ownContext } from "./write-context.js";
