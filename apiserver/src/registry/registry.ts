@@ -6,7 +6,7 @@ import type { JsonObject } from "../json.js";
 import { isDefinition } from "../object/conditions.js";
 import { apiVersionOf, isNamespace } from "../object/object-meta.js";
 import { PendingConversion, knownFormOrThrow } from "../pending-conversion.js";
-import type { MergeType } from "../ssa/type-model.js";
+import type { MergeType } from "../ssa/typed-value.js";
 import { type ResourceStore, Store, type StoredObject } from "../storage/store.js";
 import { type Allocator, createAllocator } from "./allocator.js";
 import { builtinConversion, scalerRules, storageNameOf } from "./builtin-conversion.js";

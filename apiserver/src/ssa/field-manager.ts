@@ -13,8 +13,7 @@ import {
   stringAt,
 } from "../json.js";
 import { FieldSet, decodeFieldsV1, encodeFieldsV1 } from "./field-set.js";
-import type { MergeType } from "./type-model.js";
-import { checkValue, compareValuesOf, fieldSetOf, typedErrorText } from "./typed-value.js";
+import { type MergeType, checkValue, compareValuesOf, fieldSetOf, typedErrorText } from "./typed-value.js";
 import {
   type ApplyOutcome,
   type OwnedFields,

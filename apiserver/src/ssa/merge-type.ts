@@ -10,7 +10,7 @@ import {
   type StructField,
   deducedType,
   untypedAtomicType,
-} from "./type-model.js";
+} from "./typed-value.js";
 
 /** The name of the ObjectMeta schema. */
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";

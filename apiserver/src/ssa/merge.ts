@@ -1,7 +1,16 @@
 import { type JsonObject, type JsonValue, isObject, memberOf, setMember } from "../json.js";
 import { type FieldEntry, FieldSet, type PathElement, fieldElement, pathElementText } from "./field-set.js";
-import { type ListShape, type MapShape, type MergeType, definiteShape, memberType, shapeFor } from "./type-model.js";
-import { checkValue, elementOfItem, typedErrorText } from "./typed-value.js";
+import {
+  type ListShape,
+  type MapShape,
+  type MergeType,
+  checkValue,
+  definiteShape,
+  elementOfItem,
+  memberType,
+  shapeFor,
+  typedErrorText,
+} from "./typed-value.js";
 
 /**
  * Merges a configuration into a live value; the configuration wins.

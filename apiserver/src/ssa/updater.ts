@@ -2,13 +2,14 @@
 import { type JsonObject, type JsonValue, deepEqual, isObject } from "../json.js";
 import { type FieldEntry, FieldSet, type PathElement } from "./field-set.js";
 import { mergeValues, removeFields, withNamedFields } from "./merge.js";
-import { type MergeType, memberType } from "./type-model.js";
 import {
   type Comparison,
+  type MergeType,
   checkValue,
   compareValuesOf,
   excludeFields,
   fieldSetOf,
+  memberType,
   typedErrorText,
 } from "./typed-value.js";
 

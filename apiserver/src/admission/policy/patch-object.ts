@@ -6,7 +6,7 @@ import { type JsonObject, isObject, stringAt } from "../../json.js";
 import { withScale } from "../../object/scale.js";
 import type { ServedResource } from "../../registry/registry.js";
 import { mergeConfiguration } from "../../ssa/merge.js";
-import type { MergeType } from "../../ssa/type-model.js";
+import type { MergeType } from "../../ssa/typed-value.js";
 import type { AdmittedWrite } from "../admission.js";
 import { shown } from "./expressions.js";
 import type { PolicyMutation } from "./policy.js";

@@ -1,7 +1,7 @@
 // Merge types from the schemas of structured-merge-diff, as fixtures/server-side-apply/published.jsonl has them.
 import { fieldElement } from "#apiserver/ssa/field-set.js";
-import { deducedType, untypedAtomicType, type MergeType } from "#apiserver/ssa/type-model.js";
 import type { JsonValue } from "#apiserver/json.js";
+import { type MergeType, deducedType, untypedAtomicType } from "#apiserver/ssa/typed-value.js";
 
 /** A schema, and which of its types an object has. */
 export interface PublishedSchema {

@@ -1,11 +1,10 @@
 // The tests of structured-merge-diff, the library inside kube-apiserver: what they put in, and what comes out. Recorded by
 // test/control-plane/record/record-merge-cases.ts.
 import { readFileSync } from "node:fs";
-import { checkValue, compareValuesOf, fieldSetOf } from "#apiserver/ssa/typed-value.js";
 import { FieldSet, decodeFieldsV1, encodeFieldsV1 } from "#apiserver/ssa/field-set.js";
 import { mergeValues, removeFields } from "#apiserver/ssa/merge.js";
+import { type MergeType, checkValue, compareValuesOf, fieldSetOf } from "#apiserver/ssa/typed-value.js";
 import { type OwnedWrite, type Owners, applyOwned, reconcileWithSchema, updateOwned } from "#apiserver/ssa/updater.js";
-import type { MergeType } from "#apiserver/ssa/type-model.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { assert, suite } from "../../../support/suite.js";
 import { compilePublished, type PublishedSchema } from "./published-type.js";

@@ -1,10 +1,9 @@
 // Runs the cases of fixtures/server-side-apply against the updater, below managedFields and HTTP.
 import { readFileSync } from "node:fs";
+import { type MergeType, checkValue, typedErrorText } from "#apiserver/ssa/typed-value.js";
 import { parse } from "yaml";
-import { checkValue, typedErrorText } from "#apiserver/ssa/typed-value.js";
 import { FieldSet, encodeFieldsV1 } from "#apiserver/ssa/field-set.js";
 import { mergeTypeOfBuiltin } from "#apiserver/ssa/merge-type.js";
-import type { MergeType } from "#apiserver/ssa/type-model.js";
 import { applyOwned, updateOwned, type OwnedWrite, type Owners } from "#apiserver/ssa/updater.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { assert } from "../../../support/suite.js";
