@@ -1,7 +1,8 @@
+import { readFileSync } from "node:fs";
 import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
+import { packageFile } from "../package-file.js";
 import { type TextType, isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
 import { builtinSchemas, connectSchemas, resolveSchema } from "./schemas.js";
-import { type TypeFacts, typeFactsOf } from "./type-facts.js";
 
 /** A member that a struct declares. */
 export interface Property {
@@ -151,4 +152,67 @@ const OPEN = "map[string]interface {}";
 /** Gives the last part of the name of a schema, which is the name of its Go type. */
 export function shortName(schemaName: string): string {
   return schemaName.slice(schemaName.lastIndexOf(".") + 1);
+}
+
+const zeros = new Map<string, JsonObject>();
+
+/**
+ * Returns what an object of a built-in kind shows when nothing in it is set, such as `spec: {…}` and `status: {}`.
+ *
+ * A create is recorded as a change of this object, so what it shows has no owner.
+ */
+export function zeroObjectOf(schemaName: string): JsonObject {
+  let zero = zeros.get(schemaName);
+  if (zero === undefined) zeros.set(schemaName, (zero = zeroOf(schemaName, builtinSchemas()[schemaName] ?? {})));
+  return zero;
+}
+
+function zeroOf(name: string | undefined, schema: JsonObject): JsonObject {
+  const zero: JsonObject = {};
+  const { dropsEmpty = [], nullIfUnset = [] } = typeFactsOf(name);
+  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  for (const [key, node] of Object.entries(objectAt(schema, "properties") ?? {})) {
+    if (!isObject(node) || dropsEmpty.includes(key)) continue;
+    const value = zeroMember(node);
+    if (value !== undefined) zero[key] = value;
+    else if (nullIfUnset.includes(key) || (required.has(key) && isNullable(node))) zero[key] = null;
+  }
+  return zero;
+}
+
+// Defaults such as "TCP" are set by defaulting; those that are empty are what Go shows for a member that is no pointer.
+function zeroMember(node: JsonObject): JsonValue | undefined {
+  const value = node["default"];
+  if (value === "" || value === 0 || value === false) return value;
+  if (!isObject(value) || Object.keys(value).length > 0) return undefined;
+  const { name, schema } = resolveSchema(node);
+  return zeroOf(name, schema);
+}
+
+function isNullable(node: JsonObject): boolean {
+  const { type } = resolveSchema(node).schema;
+  return type === "array" || type === "object";
+}
+
+/** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
+interface TypeFacts {
+  /** Members that keep an explicit "", 0, false or []; of all others a zero is as good as absent. */
+  keepsZero?: string[];
+  /** Members that are shown as null when they are absent or an empty list. */
+  nullIfUnset?: string[];
+  /** Members whose empty default in the schema is not shown. */
+  dropsEmpty?: string[];
+  /** Defaults besides those of the schema. */
+  defaults?: JsonObject;
+}
+
+const FACTS_FILE = packageFile("data/kubernetes-1.36-defaults.json");
+const NONE: TypeFacts = {};
+
+let memoisedFacts: Record<string, TypeFacts> | undefined;
+
+/** Gives the facts of a named built-in schema. */
+export function typeFactsOf(schemaName: string | undefined): TypeFacts {
+  memoisedFacts ??= JSON.parse(readFileSync(FACTS_FILE, "utf8")) as Record<string, TypeFacts>;
+  return (schemaName === undefined ? undefined : memoisedFacts[schemaName]) ?? NONE;
 }

@@ -5,13 +5,13 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
+import { zeroObjectOf } from "../builtin/schema-node.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { clearTimeout, setInterval, setTimeout } from "../clock.js";
 import { type ListOptions, checkResourceVersion } from "../decode/options.js";
 import { type Status, StatusError, tooLargeResourceVersion } from "../errors/status-error.js";
 import { type JsonObject, objectAt } from "../json.js";
 import { apiVersionOf } from "../object/object-meta.js";
-import { zeroObjectOf } from "../object/zero-object.js";
 import { settled } from "../pending-conversion.js";
 import type { ServedResource } from "../registry/registry.js";
 import type { StoreEvent, StoredObject } from "../storage/store.js";

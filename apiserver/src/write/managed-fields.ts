@@ -1,9 +1,9 @@
+import { zeroObjectOf } from "../builtin/schema-node.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { StatusError, plainError } from "../errors/status-error.js";
 import { type JsonObject, arrayAt, objectAt } from "../json.js";
 import { apiVersionOf, metadataOf, now, parseApiVersion } from "../object/object-meta.js";
 import { scalePathsOf } from "../object/scale.js";
-import { zeroObjectOf } from "../object/zero-object.js";
 import { hasRaw, restoreProblem } from "../patch/restore.js";
 import type { Registry, ServedResource } from "../registry/registry.js";
 import {

@@ -1,6 +1,6 @@
 // What the admission plugin PodSecurity does: a Pod does no more than its namespace lets it. What Pods are made from is only warned of.
+import { POD_TEMPLATES, podTemplatePathOf } from "../../builtin/pod-templates.js";
 import { at, objectsAt } from "../../builtin/read-path.js";
-import { POD_TEMPLATES, podTemplatePathOf } from "../../builtin/type-facts.js";
 import { forbidden, invalid } from "../../errors/status-error.js";
 import { type JsonObject, deepEqual, isObject, objectAt, stringAt } from "../../json.js";
 import { kindRefOf, metadataOf } from "../../object/object-meta.js";

@@ -1,5 +1,5 @@
 // Refuses annotations that are misspelt: a Pod that should fail would run.
-import { POD_TEMPLATES } from "../../builtin/type-facts.js";
+import { POD_TEMPLATES } from "../../builtin/pod-templates.js";
 import { invalidError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";

@@ -1,9 +1,9 @@
 // Fields that Kubernetes 1.36 reads and forgets before it checks the object: those of features that are switched off, and what it has no use for.
 import { type JsonObject, type JsonValue, clone, isObject, objectAt } from "../../json.js";
+import { podTemplatePathOf } from "../pod-templates.js";
 import { at, objectsAt, textAt } from "../read-path.js";
 import { resourceNameOf } from "../resource-name.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
-import { podTemplatePathOf } from "../type-facts.js";
 
 type Drop = (object: JsonObject, old: JsonObject | undefined) => void;
 

@@ -1,11 +1,11 @@
 // What Kubernetes 1.36 warns of in Pods and in the templates of workloads.
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
+import { podTemplatePathOf } from "../pod-templates.js";
 import { at, objectsAt } from "../read-path.js";
 import { addressWarnings } from "../rules/address-syntax.js";
 import { placedContainers } from "../rules/pods/placed-containers.js";
 import { ARMOR, ARMOR_ADVICE, SECCOMP, SECCOMP_OF_POD } from "../rules/pods/profile-annotations.js";
-import { podTemplatePathOf } from "../type-facts.js";
 import { placementWarnings } from "./node-label-warnings.js";
 import { pathWarnings } from "./path-warnings.js";
 import { fractionWarnings, sourceWarnings } from "./storage-warnings.js";
