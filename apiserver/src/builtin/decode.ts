@@ -4,8 +4,7 @@ import { goTypeOf } from "../errors/go-format.js";
 import { numberTextsIn } from "../exact-numbers.js";
 import { type JsonObject, type JsonValue, isObject } from "../json.js";
 import { type GoField, goFieldOf } from "./go-types.js";
-import type { TextType } from "./scalar-text.js";
-import { type SchemaNode, schemaNode, shortName } from "./schema-node.js";
+import { type SchemaNode, type TextType, schemaNode, shortName } from "./schema-node.js";
 import type { ServedType } from "./served-type.js";
 
 /** The result of decoding an object, which is not changed. */

@@ -2,8 +2,7 @@
 // and zeros that mean "absent" are dropped; quantities and times are written canonically.
 import { type JsonObject, type JsonValue, isObject, setMember } from "../json.js";
 import { decimalText } from "./decode.js";
-import { isQuantity } from "./scalar-text.js";
-import { type Property, type SchemaNode, schemaNode, typeFactsOf } from "./schema-node.js";
+import { type Property, type SchemaNode, isQuantity, schemaNode, typeFactsOf } from "./schema-node.js";
 
 // Go tells an empty list or map from an absent one until the object is stored. JSON does not show the mark, and copies by spreading keep it.
 const GIVEN_EMPTY = Symbol("members that were given empty");

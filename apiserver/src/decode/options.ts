@@ -1,5 +1,5 @@
 import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../builtin/rules/manager-names.js";
-import { textTypeOf } from "../builtin/scalar-text.js";
+import { textTypeOf } from "../builtin/schema-node.js";
 import { connectSchemas } from "../builtin/schemas.js";
 import { unregisteredKind } from "../errors/decode-errors.js";
 import {

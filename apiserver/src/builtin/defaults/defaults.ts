@@ -11,8 +11,7 @@ import {
   setMember,
 } from "../../json.js";
 import { normalise } from "../normal-form.js";
-import { isQuantity } from "../scalar-text.js";
-import { type SchemaNode, schemaNode } from "../schema-node.js";
+import { type SchemaNode, isQuantity, schemaNode } from "../schema-node.js";
 import type { ServedType } from "../served-type.js";
 import * as configuration from "./configuration-defaults.js";
 import { defaultPod, defaultPullPolicy, defaultVolumeSource, dropOldAnnotations } from "./pod-defaults.js";
