@@ -1,13 +1,8 @@
 // The door of a JSON patch: what a body has to be, and what the client is told.
-import {
-  PatchFailure,
-  type PatchOperation,
-  applyJsonPatch as applyOperations,
-  applyMergePatch as mergeObjects,
-} from "@gen-operator/schema";
+import { PatchFailure, type PatchOperation, applyJsonPatch as applyOperations } from "@gen-operator/schema";
 import { goTypeOf } from "../errors/go-format.js";
 import { badRequest, statusError, unappliablePatch } from "../errors/status-error.js";
-import { type JsonObject, type JsonValue, isObject, memberOf } from "../json.js";
+import { type JsonValue, isObject, memberOf } from "../json.js";
 
 const MAX_OPERATIONS = 10_000;
 const MEMBERS = new Set(["op", "path", "from", "value"]);
@@ -57,14 +52,4 @@ function tooManyOperations(count: number) {
   const limit = `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${count}`;
   const message = `Request entity too large: ${limit}`;
   return statusError({ code: 413, reason: "RequestEntityTooLarge", message });
-}
-
-/** Applies a merge patch (RFC 7386) to a copy of `object`; throws a 400 if the patch is no object. */
-export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
-  if (patch === null) throw badRequest("Invalid JSON Patch");
-  if (!isObject(patch)) {
-    const target = "value of type map[string]interface {}";
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goTypeOf(patch)} into Go ${target}`);
-  }
-  return mergeObjects(object, patch);
 }

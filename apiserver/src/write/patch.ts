@@ -1,4 +1,4 @@
-import { isTooDeep } from "@gen-operator/schema";
+import { isTooDeep, applyMergePatch as mergeObjects } from "@gen-operator/schema";
 import type { ServedType } from "../builtin/served-type.js";
 import { NumberRangeError, mediaTypeOf, parseJson, parseYaml } from "../decode/body.js";
 import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
@@ -28,7 +28,7 @@ import {
   stringAt,
 } from "../json.js";
 import { apiVersionOf, checkPathName, keyOf, parseApiVersion, resourceRefOf } from "../object/object-meta.js";
-import { applyJsonPatch, applyMergePatch, unknownPatchMembers } from "../patch/json-patch.js";
+import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
 import { unknownConversionText } from "./decode-object.js";
 import { trackApply } from "./managed-fields.js";
@@ -138,6 +138,16 @@ export function applyPatch(
   if (patch.patchType === "json") return applyJsonPatch(object, patch.value);
   if (patch.patchType === "merge") return applyMergePatch(object, patch.value);
   return applyStrategicMergePatch(patch.schemaName, object, patch.value as JsonObject);
+}
+
+/** Applies a merge patch (RFC 7386) to a copy of `object`; throws a 400 if the patch is no object. */
+export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
+  if (patch === null) throw badRequest("Invalid JSON Patch");
+  if (!isObject(patch)) {
+    const target = "value of type map[string]interface {}";
+    throw badRequest(`error decoding patch: json: cannot unmarshal ${goTypeOf(patch)} into Go ${target}`);
+  }
+  return mergeObjects(object, patch);
 }
 
 function decodePatched(

@@ -4,8 +4,8 @@ import { defaultBuiltin } from "#apiserver/builtin/defaults/defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
 import { validateBuiltin } from "#apiserver/builtin/rules/validate.js";
 import { clone, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
-import { applyMergePatch } from "#apiserver/patch/json-patch.js";
 import { invalid } from "#apiserver/errors/status-error.js";
+import { applyMergePatch } from "#apiserver/write/patch.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 

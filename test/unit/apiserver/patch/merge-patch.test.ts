@@ -1,5 +1,5 @@
 import type { JsonObject } from "#apiserver/json.js";
-import { applyMergePatch } from "#apiserver/patch/json-patch.js";
+import { applyMergePatch } from "#apiserver/write/patch.js";
 import { messageOf } from "../../../support/api/status-message.js";
 import { assert, suite } from "../../../support/suite.js";
 
