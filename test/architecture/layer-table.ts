@@ -193,6 +193,8 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "identity",
         "discovery",
         "table",
+        "patch",
+        "ssa",
         "decode",
         "object",
         "builtin",
