@@ -5,6 +5,7 @@ import { dropFields } from "../builtin/defaults/dropped-fields.js";
 import { holdGated, keepObservedGenerations, selectOwnLabels } from "../builtin/defaults/pod-preparation.js";
 import { forgetInternalTraffic } from "../builtin/defaults/service-defaults.js";
 import { countTemplate, relabelJob } from "../builtin/defaults/workload-defaults.js";
+import { podTemplatePathOf } from "../builtin/pod-templates.js";
 import { resourceNameOf } from "../builtin/resource-name.js";
 import { qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
 import { copyArmor } from "../builtin/rules/pods/profile-annotations.js";
@@ -54,6 +55,8 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       if (ofHealth !== undefined) throw internalError(ofHealth);
     },
   });
+  const hasPods = (type.group === "" && type.plural === "pods") || podTemplatePathOf(type) !== undefined;
+  const ofUnevaluated = unevaluatedWarnings(type);
   return {
     mergeType: mergeTypeOfBuiltin(builtinSchemas(), hasBuiltinSchema(type) ? type.schemaName : ""),
     decode(object) {
@@ -102,10 +105,10 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
     validateStatus: (object, live) => validateBuiltinStatus(type, object, live),
     warnings: (object, live, subresource) => [
       ...nameWarnings(type.kind, object, live),
-      ...podWarnings(type, object, live),
+      ...(hasPods ? podWarnings(type, object, live) : []),
       ...(type.kind === "Service" && subresource !== "status" ? serviceWarnings(object) : []),
       ...(subresource === "status" ? statusWarnings(type.kind, object) : kindWarnings(type.kind, object, live)),
-      ...unevaluatedWarnings(type),
+      ...ofUnevaluated,
     ],
   };
 }
