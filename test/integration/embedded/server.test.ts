@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
-import { apiRequest } from "../../../support/api/api-request.js";
-import { repositoryRoot } from "../../../support/repository.js";
-import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
+import { apiRequest } from "../../support/api/api-request.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
 
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
 

@@ -1,8 +1,8 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { eventsUntil, openWatch, type WatchClient } from "../../../support/api/watch-client.js";
+import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
+import { eventsUntil, openWatch, type WatchClient } from "../../support/api/watch-client.js";
 
 const SECRETS = CONFIG_MAPS.replace("configmaps", "secrets");
 

@@ -1,7 +1,7 @@
 import { startApiServer, type ApiServer } from "#apiserver/server.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
 
 const HOUR_MS = 3_600_000;
 const JOBS = "/apis/batch/v1/namespaces/default/jobs";

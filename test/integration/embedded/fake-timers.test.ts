@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { repositoryRoot } from "../../../support/repository.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const INDEX = join(repositoryRoot, "apiserver/dist/index.js");
 

@@ -3,10 +3,10 @@ import { connect } from "node:tls";
 import { startApiServer, type ApiServerOptions } from "#apiserver/server.js";
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../../support/api/api-request.js";
-import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
+import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 

@@ -1,10 +1,10 @@
 import { startApiServer } from "#apiserver/server.js";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { apiRequest } from "../../../support/api/api-request.js";
-import { CONFIG_MAPS } from "../../../support/api/api-fixtures.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { apiRequest } from "../../support/api/api-request.js";
+import { CONFIG_MAPS } from "../../support/api/api-fixtures.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 interface AuditEvent {
   stage: string;

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
-import { repositoryRoot } from "../../../support/repository.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { repositoryRoot } from "../../support/repository.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const INDEX = JSON.stringify(join(repositoryRoot, "apiserver/dist/index.js"));
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");

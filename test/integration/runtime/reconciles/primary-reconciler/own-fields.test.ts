@@ -3,8 +3,8 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import { conditionTypesOf } from "#runtime/reconcile/status-conditions.js";
 import { OwnFields } from "#runtime/reconcile/primary-writes.js";
 import { Sender } from "#runtime/apply/sender.js";
-import { unusedClient } from "../../../support/runtime/clients.js";
-import { assert, suite } from "../../../support/suite.js";
+import { unusedClient } from "../../../../support/runtime/clients.js";
+import { assert, suite } from "../../../../support/suite.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page } from "./page-dispatcher.js";
 
 /** A page on which managers have applied parts of the status. */

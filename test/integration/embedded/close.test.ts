@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { startApiServer } from "#apiserver/server.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { apiRequestOrThrow } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { startWebhookServer } from "../../../support/api/webhook-server.js";
+import { apiRequestOrThrow } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
+import { startWebhookServer } from "../../support/api/webhook-server.js";
 
 suite("API server close", (test) => {
   for (const tls of [true, false]) {

@@ -1,6 +1,6 @@
 // What a reconcile of one primary consists of, on an embedded API server.
 import { noUpdate, keepFinalizer, updateStatus, type DeleteControl } from "#runtime/reconcile/reconciler.js";
-import { assert, suite } from "../../../support/suite.js";
+import { assert, suite } from "../../../../support/suite.js";
 import {
   createDispatcher,
   FINALIZER,

@@ -1,8 +1,8 @@
 import { startApiServer } from "#apiserver/index.js";
-import { apiRequest } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
-import { openWatch } from "../../../support/api/watch-client.js";
+import { apiRequest } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
+import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
+import { openWatch } from "../../support/api/watch-client.js";
 
 async function isBroken(promise: Promise<unknown>): Promise<boolean> {
   return promise.then(

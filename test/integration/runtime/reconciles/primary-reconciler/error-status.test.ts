@@ -9,8 +9,8 @@ import {
   type ErrorControl,
 } from "#runtime/reconcile/reconciler.js";
 import type { WorkflowResult } from "#runtime/workflow/run.js";
-import { assert, suite } from "../../../support/suite.js";
-import { dependentOf } from "../workflow/graphs.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { dependentOf } from "../../../../unit/runtime/workflow/graphs.js";
 import {
   createDispatcher,
   type DispatcherOptions,

@@ -1,7 +1,7 @@
 import { startApiServer } from "#apiserver/server.js";
-import { apiRequest, type ApiAnswer } from "../../../support/api/api-request.js";
-import { CONFIG_MAPS, configMap } from "../../../support/api/api-fixtures.js";
-import { assert, suite } from "../../../support/suite.js";
+import { apiRequest, type ApiAnswer } from "../../support/api/api-request.js";
+import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
+import { assert, suite } from "../../support/suite.js";
 
 interface Reply {
   id: string;

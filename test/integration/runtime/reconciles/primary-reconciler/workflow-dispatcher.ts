@@ -3,7 +3,12 @@ import type { PrimaryOutcome } from "#runtime/queue/controller.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/run.js";
-import { createFakeReconciler, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
+import {
+  createFakeReconciler,
+  definitionOf,
+  FakeCluster,
+  type FakeDependent,
+} from "../../../../unit/runtime/workflow/fake-cluster.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
 
 let count = 0;

@@ -1,6 +1,6 @@
 import { startApiServer, type ApiServer, type ApiServerOptions } from "#apiserver/server.js";
-import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
+import { apiRequest, apiRequestOrThrow } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const POD = { metadata: { name: "a" }, spec: { containers: [{ name: "a", image: "a" }] } };

@@ -20,13 +20,13 @@ import type {
 } from "#runtime/workflow/workflow-definition.js";
 import { ResourceOperations } from "#runtime/apply/resource-operations.js";
 import { Sender } from "#runtime/apply/sender.js";
-import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
-import { noSecondarySources } from "../../../support/runtime/no-sources.js";
-import { shared } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/runtime/virtual-clock.js";
-import { eventsUntil, openWatch } from "../../../support/api/watch-client.js";
+import { Page, pageCrd } from "../../page-operator.js";
+import { noSecondarySources } from "../../../../support/runtime/no-sources.js";
+import { shared } from "../../../../support/suite.js";
+import { VirtualClock } from "../../../../support/runtime/virtual-clock.js";
+import { eventsUntil, openWatch } from "../../../../support/api/watch-client.js";
 
-export { Page } from "../../../integration/runtime/page-operator.js";
+export { Page } from "../../page-operator.js";
 
 /** What controllers write as here. */
 export const FIELD_MANAGER = "page";

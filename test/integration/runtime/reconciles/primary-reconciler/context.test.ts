@@ -2,7 +2,7 @@
 import type { EventSource } from "#runtime/sources/event-source.js";
 import type { SecondarySources } from "#runtime/sources/controller-sources.js";
 import { noUpdate, patchResourceAndStatus } from "#runtime/reconcile/reconciler.js";
-import { assert, suite } from "../../../support/suite.js";
+import { assert, suite } from "../../../../support/suite.js";
 import {
   createDispatcher,
   FINALIZER,

@@ -2,9 +2,9 @@ import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { apiRequest, apiRequestOrThrow } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { apiRequest, apiRequestOrThrow } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

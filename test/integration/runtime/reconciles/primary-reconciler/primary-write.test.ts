@@ -1,6 +1,6 @@
 // What the controls of a reconciler make of a primary, on an embedded API server.
 import { patchResource, patchResourceAndStatus, updateStatus } from "#runtime/reconcile/reconciler.js";
-import { assert, suite } from "../../../support/suite.js";
+import { assert, suite } from "../../../../support/suite.js";
 import {
   createDispatcher,
   FINALIZER,

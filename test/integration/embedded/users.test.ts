@@ -2,9 +2,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { readTokenFile } from "#apiserver/identity/authenticator.js";
-import { apiRequest, type ApiObject, type Connection } from "../../../support/api/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { apiRequest, type ApiObject, type Connection } from "../../support/api/api-request.js";
+import { assert, suite } from "../../support/suite.js";
+import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
 const WHO_AM_I = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
 const SELF = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
