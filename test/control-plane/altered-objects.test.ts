@@ -9,7 +9,7 @@ import { apiRequest, apiRequestOrThrow, createAgent, type ApiObject } from "../s
 import { alteredObjects } from "../support/kinds/altered-objects.js";
 import { definitionOf } from "../support/kinds/definition-of.js";
 import { crdJson } from "../support/kinds/hostile-crds.js";
-import { startControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 
@@ -200,7 +200,7 @@ suite("parse of objects altered in one field", (test) => {
   test(
     "accepts and rejects the same objects as kube-apiserver",
     async () => {
-      await using server = await startControlPlane();
+      await using server = await borrowControlPlane();
       const agent = createAgent(server);
       const kinds = [WHOLE, ...sampleKinds()];
       const answers = { valid: 0, refused: 0 };

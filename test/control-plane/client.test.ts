@@ -7,7 +7,7 @@ import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
 import { createInClusterConnection } from "#runtime/client/load-connection.js";
 import { createCertificates } from "../support/api/certificates.js";
-import { startControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
 import { builtinDefinition, classOf } from "../support/kinds/kind-definitions.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -21,7 +21,7 @@ suite("eviction", (test) => {
   test(
     "fails with 429 without a retry while a PodDisruptionBudget forbids it",
     async () => {
-      await using plane = await startControlPlane();
+      await using plane = await borrowControlPlane();
       const requests: string[] = [];
       const client = new ApiClient(createConnection(plane), {
         observe: ({ method, status }) => void requests.push(`${method} ${status}`),
@@ -78,7 +78,7 @@ suite("impersonating client", (test) => {
   test(
     "acts as the user, uid, groups and extra fields of its impersonation config",
     async () => {
-      await using plane = await startControlPlane();
+      await using plane = await borrowControlPlane();
       const extra = { "acme.org/scopes (all)": ["view", "edit"] };
       const impersonation = { user: "jane", uid: "7", groups: ["dev", "ops"], extra };
       const client = new ApiClient(createConnection({ ...plane, impersonation }));
@@ -100,7 +100,7 @@ suite("in-cluster credentials", (test) => {
   test(
     "are refreshed after a CA change or 401, and requests are never anonymous while the token file is empty",
     async () => {
-      await using plane = await startControlPlane();
+      await using plane = await borrowControlPlane();
       await using folder = await createTemporaryFolder();
       const { hostname, port } = new URL(plane.url);
       const [caFile, tokenFile] = ["ca.crt", "token"].map((name) => join(folder.path, name)) as [string, string];

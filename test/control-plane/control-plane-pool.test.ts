@@ -1,6 +1,6 @@
 import { apiRequest, apiRequestOrThrow } from "../support/api/api-request.js";
 import { installCrd, type Crd } from "../support/api/api-server.js";
-import { borrowControlPlane } from "../support/machine/control-plane-pool.js";
+import { ControlPlanePool } from "../support/machine/control-plane-pool.js";
 import { assert, suite } from "../support/suite.js";
 
 const NOTES = "/apis/pool.example.com/v1/namespaces/default/notes";
@@ -31,7 +31,8 @@ const noteOf = (name: string) => ({
 
 suite("pooled control plane", (test) => {
   test("is reset between tests, and serves the same kind with another schema", async () => {
-    const before = await borrowControlPlane();
+    await using pool = new ControlPlanePool();
+    const before = await pool.borrow();
     await installCrd(before, crdOf("first"));
     await apiRequestOrThrow(before, `POST ${NOTES}`, { body: noteOf("one") });
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "pool" } };
@@ -39,7 +40,7 @@ suite("pooled control plane", (test) => {
     const label = { body: { metadata: { labels: { pool: "yes" } } }, contentType: "application/merge-patch+json" };
     await apiRequestOrThrow(before, "PATCH /api/v1/namespaces/default", label);
     await before.close();
-    await using after = await borrowControlPlane();
+    await using after = await pool.borrow();
     assert.is(after.url, before.url, "it was not started anew");
     assert.is((await apiRequest(after, "GET /apis/pool.example.com/v1")).status, 404);
     assert.is((await apiRequest(after, "GET /api/v1/namespaces/pool")).status, 404);
@@ -57,7 +58,8 @@ suite("pooled control plane", (test) => {
   });
 
   test("is not reused after a test that created admission policies", async () => {
-    const before = await borrowControlPlane();
+    await using pool = new ControlPlanePool();
+    const before = await pool.borrow();
     const policy = {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingAdmissionPolicy",
@@ -72,7 +74,7 @@ suite("pooled control plane", (test) => {
     const path = "POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     await apiRequestOrThrow(before, path, { body: policy });
     await before.close();
-    await using after = await borrowControlPlane();
+    await using after = await pool.borrow();
     assert.is.not(after.url, before.url);
   });
 });

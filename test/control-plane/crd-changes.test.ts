@@ -2,7 +2,8 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { crdWith, diffOf, readCrdChanges, schemaOf, type CrdChange } from "../support/crds/crd-changes.js";
 import { apiRequest, apiRequestOrThrow, type ApiObject } from "../support/api/api-request.js";
-import { startControlPlane, type ControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
+import type { ControlPlane } from "../support/machine/control-plane.js";
 import { assert, shared, suite } from "../support/suite.js";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -96,7 +97,7 @@ function withoutLoss(read: unknown, stored: unknown): unknown {
 
 suite("CRD changes on kube-apiserver", (test) => {
   const answersOf = shared(async () => {
-    await using plane = await startControlPlane();
+    await using plane = await borrowControlPlane();
     const answers = await playAll(plane);
     return Object.assign(answers, { [Symbol.asyncDispose]: async () => undefined });
   });

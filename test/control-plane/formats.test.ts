@@ -3,7 +3,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { findPatternProblem, hasFormat } from "@gen-operator/schema";
 import { apiRequest, apiRequestOrThrow } from "../support/api/api-request.js";
 import { crdWith } from "../support/crds/crd-changes.js";
-import { startControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
 import { assert, shared, suite } from "../support/suite.js";
 
 const TEXTS: { readonly [format: string]: readonly string[] } = {
@@ -47,7 +47,7 @@ const PATTERNS = [
 
 suite("string formats on kube-apiserver", (test) => {
   const plane = shared(async () => {
-    const started = await startControlPlane();
+    const started = await borrowControlPlane();
     const formats = Object.keys(TEXTS).map((format, index) => [`f${index}`, { type: "string", format }] as const);
     const spec = { type: "object", properties: Object.fromEntries(formats) };
     const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,10 +1,10 @@
 import { apiRequest } from "../support/api/api-request.js";
 import { readRefusedCrds } from "../support/crds/refused-crds.js";
-import { startControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
 import { assert, shared, suite } from "../support/suite.js";
 
 suite("kube-apiserver", (test) => {
-  const plane = shared(() => startControlPlane());
+  const plane = shared(() => borrowControlPlane());
   for (const { name, crd, says } of readRefusedCrds())
     test(
       `rejects ${name} with 422`,

@@ -1,5 +1,6 @@
 import { startSimulation } from "#apiserver/simulate/index.js";
-import { startControlPlane, type ControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
+import type { ControlPlane } from "../support/machine/control-plane.js";
 import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
 import { declareJobLaws } from "../support/laws/jobs.js";
 import { declareNamespaceLaws } from "../support/laws/namespaces.js";
@@ -17,7 +18,7 @@ suite("controller simulation beside kube-apiserver", (test) => {
 });
 
 async function startSimulated(): Promise<ControlPlane> {
-  const plane = await startControlPlane();
+  const plane = await borrowControlPlane();
   const simulation = await startSimulation(plane, { delayMs: 100 });
   const close = async () => {
     await simulation.close();

@@ -6,7 +6,7 @@ import { controllers, Tomcat, Webapp } from "#tomcat/generated/index.js";
 import { apiRequestOrThrow, type Connection } from "../support/api/api-request.js";
 import { startTestApiServer } from "../support/api/api-server.js";
 import { findBinaryOrThrow } from "../support/machine/binaries.js";
-import { startControlPlane } from "../support/machine/control-plane.js";
+import { borrowControlPlane } from "../support/machine/borrow-control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
@@ -16,7 +16,7 @@ type Server = AsyncDisposable & Connection & { readonly kubeconfig: string };
 const servers: { readonly [name: string]: () => Promise<Server> } = {
   // kubectl sends no token over plain HTTP.
   "the embedded API server": () => startTestApiServer({ tls: true }),
-  "a real API server": () => startControlPlane(),
+  "a real API server": () => borrowControlPlane(),
 };
 const CRDS = ["tomcats", "webapps"].map((plural) => `fixtures/samples/tomcat/crds/${plural}.example.com.yaml`);
 const NAMESPACE = "default";

@@ -10,6 +10,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
 import { groupFiles, MOST_THAT_WAIT } from "./file-groups.js";
+import { lendControlPlanes, LENDER } from "./machine/lend-control-planes.js";
 import { isThorough } from "./runs.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
@@ -213,6 +214,8 @@ async function main(paths: string[]): Promise<number> {
     }
   };
   const startsReal = IS_REAL || paths.some((path) => path.startsWith("control-plane"));
+  await using lender = startsReal ? await lendControlPlanes() : undefined;
+  if (lender !== undefined) process.env[LENDER] = lender.path;
   const atOnce = availableParallelism() + (startsReal ? BESIDE_REAL : BESIDE);
   await Promise.all(Array.from({ length: atOnce }, () => work(waiting)));
   await work(alone.map((file) => [file]));

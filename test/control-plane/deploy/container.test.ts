@@ -4,7 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { apiRequestOrThrow } from "../../support/api/api-request.js";
 import { findBinary } from "../../support/machine/binaries.js";
-import { startControlPlane, type ControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
+import type { ControlPlane } from "../../support/machine/control-plane.js";
 import { freePorts } from "../../support/machine/free-ports.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
@@ -90,7 +91,7 @@ for (const [way, install] of Object.entries(WAYS))
     const problem = way === "the chart" && findBinary("helm") === undefined ? "there is no Helm" : problemWithPods();
     if (problem !== undefined) return test.skip("all tests", problem);
     const server = shared(async () => {
-      const plane = await startControlPlane();
+      const plane = await borrowControlPlane();
       return { plane, [Symbol.asyncDispose]: () => plane.close() };
     });
     const deploy = async (additions: Additions) => {

@@ -1,7 +1,7 @@
 import { hasErrors } from "#generator/diagnostic.js";
 import { readCrds } from "#generator/read/crd/read-crds.js";
 import { apiRequest } from "../../support/api/api-request.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { crdsWithKeywords, crdsWithStructures } from "../../support/kinds/hostile-crds.js";
 import { assert, suite } from "../../support/suite.js";
 
@@ -14,7 +14,7 @@ suite("CRD validation", (test) => {
   test(
     "accepts and rejects the same CRDs as kube-apiserver",
     async () => {
-      await using server = await startControlPlane();
+      await using server = await borrowControlPlane();
       const wrong: string[] = [];
       for (const { name, text } of [...crdsWithKeywords(), ...crdsWithStructures()]) {
         const answer = await apiRequest(server, PATH, { body: JSON.parse(text) as object });

@@ -4,7 +4,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../../support/api/api-request.js";
 import { startTestApiServer } from "../../support/api/api-server.js";
 import { crdJson } from "../../support/kinds/hostile-crds.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
 const text = { type: "string" };
@@ -95,7 +95,7 @@ async function answerOf(server: Connection, { path, body }: Body, validation: st
 
 suite("unusual values", (test) => {
   const servers = shared(async () => {
-    const [real, embedded] = await Promise.all([startControlPlane(), startTestApiServer()]);
+    const [real, embedded] = await Promise.all([borrowControlPlane(), startTestApiServer()]);
     const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     for (const server of [real, embedded])
       for (const crd of CRDS) {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api/api-request.js";
-import { startControlPlane, type ControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
+import type { ControlPlane } from "../../support/machine/control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
@@ -111,7 +112,7 @@ async function findings([program = "", ...args]: string[]): Promise<Found> {
 }
 
 async function startRealServer(): Promise<ControlPlane> {
-  const plane = await startControlPlane();
+  const plane = await borrowControlPlane();
   const text = await readFile(join(repositoryRoot, DEFINITIONS), "utf8");
   for (const document of parseAllDocuments(text)) await install(plane, document.toJS() as Definition);
   return plane;

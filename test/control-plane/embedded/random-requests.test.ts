@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { startApiServer } from "#apiserver/index.js";
 import { apiRequest, type Connection } from "../../support/api/api-request.js";
 import { installCrd, type Crd } from "../../support/api/api-server.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { readDefinitions } from "../../support/conformance/conformance-server.js";
 import type { Step } from "../../support/conformance/conformance-scenario.js";
 import {
@@ -45,7 +45,7 @@ suite("random requests", (test) => {
   test(
     "get the same responses from the embedded server as from kube-apiserver, except known differences",
     async () => {
-      await using plane = await startControlPlane();
+      await using plane = await borrowControlPlane();
       const crds = readDefinitions();
       await using embedded = await startApiServer({ crds });
       const servers = { real: plane, embedded };

@@ -5,7 +5,7 @@ import { SchemaError } from "@gen-operator/runtime/codegen";
 import { startApiServer } from "@gen-operator/apiserver";
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, createAgent } from "../../support/api/api-request.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { definitionOf } from "../../support/kinds/definition-of.js";
 import { crdJson } from "../../support/kinds/hostile-crds.js";
 import { RULE_SPEC, RULES, ruleSpecs } from "../../support/kinds/rule-cases.js";
@@ -54,7 +54,7 @@ suite("CEL validation rules", (test) => {
   test(
     "fail for the same objects in parse, the embedded server and kube-apiserver",
     async () => {
-      await using server = await startControlPlane();
+      await using server = await borrowControlPlane();
       await using embedded = await startApiServer();
       const [agent, embeddedAgent] = [createAgent(server), createAgent(embedded)];
       const rules = RULES.map((rule, index) => ({ rule, message: `rule #${index}#` }));

@@ -12,7 +12,7 @@ import { parseResource } from "@gen-operator/runtime/cel";
 import { defineResource, type ResourceDefinition } from "@gen-operator/runtime/codegen";
 import { apiRequest, createAgent } from "../../support/api/api-request.js";
 import { checkFiles, strictOptions, writeProject } from "../../support/projects/compile.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../../support/kinds/corpus.js";
 import { mutantsOf } from "../../support/kinds/mutants.js";
 import { repositoryRoot } from "../../support/repository.js";
@@ -97,7 +97,7 @@ suite("generated types and parse", (test) => {
   test(
     "accept and reject the same objects as kube-apiserver",
     async () => {
-      await using server = await startControlPlane();
+      await using server = await borrowControlPlane();
       const agent = createAgent(server);
       const cases: Case[] = [];
       const kinds = resources();

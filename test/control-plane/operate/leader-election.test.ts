@@ -4,7 +4,8 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { holderOf, termOf } from "#runtime/operate/lease-lock.js";
 import { apiRequestOrThrow } from "../../support/api/api-request.js";
 import { installCrd } from "../../support/api/api-server.js";
-import { startControlPlane, type ControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
+import type { ControlPlane } from "../../support/machine/control-plane.js";
 import { measureLostTime } from "../../support/runtime/lost-time.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { pageCrd } from "../../integration/runtime/page-operator.js";
@@ -255,7 +256,7 @@ async function createPage(plane: ControlPlane, { namespace }: Stage, name: strin
 }
 
 suite("leader election between processes", (test) => {
-  const server = shared(() => startControlPlane());
+  const server = shared(() => borrowControlPlane());
   // All begin with the first test that waits for its own.
   let outcomes: Map<string, Promise<unknown>> | undefined;
   const begin = async () => {

@@ -5,7 +5,7 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator } from "#runtime/api/operator.js";
 import { apiRequestOrThrow, createAgent } from "../../support/api/api-request.js";
 import { installCrd } from "../../support/api/api-server.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { freePorts } from "../../support/machine/free-ports.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
@@ -15,7 +15,7 @@ import { Page, pageCrd } from "../../integration/runtime/page-operator.js";
 const PAGES = 10_000;
 const AT_ONCE = 50;
 const lint = join(repositoryRoot, "test/control-plane/clients/promlint");
-const server = shared(() => startControlPlane());
+const server = shared(() => borrowControlPlane());
 const isInstalled = spawnSync("go", ["version"]).status === 0;
 
 suite("operator metrics", (test) => {

@@ -1,7 +1,7 @@
 // The probes of an operator that a real API server lets watch nothing.
 import { waitFor } from "#apiserver/wait-for.js";
 import { installCrd } from "../../support/api/api-server.js";
-import { startControlPlane } from "../../support/machine/control-plane.js";
+import { borrowControlPlane } from "../../support/machine/borrow-control-plane.js";
 import { freePorts } from "../../support/machine/free-ports.js";
 import { assert, suite } from "../../support/suite.js";
 import { pageCrd } from "../../integration/runtime/page-operator.js";
@@ -11,7 +11,7 @@ suite("probes on kube-apiserver", (test) => {
   test(
     "readyz returns 503 and names the source while all watches return 403, and livez stays 200",
     async () => {
-      await using plane = await startControlPlane();
+      await using plane = await borrowControlPlane();
       await installCrd(plane, pageCrd);
       const stage = await openStage(plane, "probed");
       const [port = 0] = await freePorts(1);

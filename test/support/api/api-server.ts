@@ -7,8 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { apiRequest, apiRequestOrThrow, type Connection } from "./api-request.js";
-import { startControlPlane } from "../machine/control-plane.js";
-import { borrowControlPlane } from "../machine/control-plane-pool.js";
+import { borrowControlPlane } from "../machine/borrow-control-plane.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../repository.js";
 
@@ -71,7 +70,7 @@ async function startEmbedded(options: { crds: object[]; simulate: boolean; tls: 
 
 async function startReal(crds: object[], simulate: boolean): Promise<TestApiServer> {
   // The real controllers; only the scheduler and the kubelet are simulated, as there are no nodes.
-  const plane = await (simulate ? startControlPlane({ controllerNames: REAL_CONTROLLERS }) : borrowControlPlane());
+  const plane = await borrowControlPlane(simulate ? { controllerNames: REAL_CONTROLLERS } : {});
   try {
     await Promise.all(crds.map((crd) => installCrd(plane, crd as Crd)));
     if (!simulate) return plane;

@@ -1,12 +1,19 @@
-// Control planes that the tests of a file use one after the other: to start one takes seconds of both cores, and to empty one a fraction of a second.
+// Control planes that are used one after the other: to start one takes seconds of both cores, and to empty one a fraction of a second.
 import { apiRequest } from "../api/api-request.js";
-import { shared } from "../suite.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { startControlPlane, type ControlPlane } from "./control-plane.js";
+import { startControlPlane, type ControlPlane, type StartedControlPlane } from "./control-plane.js";
+
+/** What a borrowed control plane has beside etcd and kube-apiserver. */
+export interface BorrowOptions {
+  /** The controllers that run until it is given back. Where there are any, a Pod needs a ServiceAccount. */
+  readonly controllerNames?: readonly string[];
+}
 
 /** A control plane that can be emptied. */
 interface PooledPlane {
-  readonly plane: ControlPlane;
+  readonly plane: StartedControlPlane;
+  /** Whether a Pod needs a ServiceAccount, which only a restart changes. */
+  readonly hasAccounts: boolean;
   /** What was stored before the first test. */
   readonly initial: ReadonlyMap<string, Stored>;
   /** The names of the groups that were served. */
@@ -22,33 +29,40 @@ interface Stored {
 // The API server keeps what it derives from these for a while after they are gone.
 const REMEMBERED = /^\/registry\/(?:validating|mutating|resourcequotas)/;
 // The API server writes these by itself.
-const ITS_OWN = /^\/registry\/(?:masterleases|leases\/kube-system|events|apiregistration\.k8s\.io)\//;
+const ITS_OWN = /^\/registry\/(?:masterleases|leases\/kube-system|apiregistration\.k8s\.io)\//;
 const QUIET_MS = 300;
+// One takes half a gigabyte.
+const MOST_IDLE = 6;
 
-const pool = shared(() => Promise.resolve(new ControlPlanePool()));
-
-/**
- * Returns a control plane without controllers, in the state in which `startControlPlane` returns it; `close` gives it back. Only
- * resource versions show that it was used before.
- */
-export async function borrowControlPlane(): Promise<ControlPlane> {
-  return (await pool()).borrow();
-}
-
-class ControlPlanePool implements AsyncDisposable {
+/** Starts control planes, and keeps those that are given back for the next borrower. */
+export class ControlPlanePool implements AsyncDisposable {
   readonly #idle: PooledPlane[] = [];
   #isClosed = false;
 
-  async borrow(): Promise<ControlPlane> {
-    const pooled = this.#idle.pop() ?? (await startPooled());
-    const close = () => (closing ??= this.#giveBack(pooled));
+  /** Returns a control plane in the state in which `startControlPlane` returns it; `close` gives it back. Only resource versions show that it was used before. */
+  async borrow({ controllerNames = [] }: BorrowOptions = {}): Promise<ControlPlane> {
+    const pooled = await this.#take(controllerNames.length > 0);
+    const controllers = controllerNames.length > 0 ? pooled.plane.startControllers(controllerNames) : undefined;
+    const giveBack = async () => {
+      await controllers?.stop();
+      await this.#giveBack(pooled);
+    };
     let closing: Promise<void> | undefined;
+    const close = () => (closing ??= giveBack());
     return { ...pooled.plane, close, [Symbol.asyncDispose]: close };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#idle.splice(0).map(({ plane }) => plane.close()));
+  }
+
+  async #take(hasAccounts: boolean): Promise<PooledPlane> {
+    const index = this.#idle.findLastIndex((pooled) => pooled.hasAccounts === hasAccounts);
+    const [pooled] = index < 0 ? [] : this.#idle.splice(index, 1);
+    if (pooled !== undefined) return pooled;
+    if (this.#idle.length >= MOST_IDLE) await this.#idle.shift()?.plane.close();
+    return startPooled(hasAccounts);
   }
 
   async #giveBack(pooled: PooledPlane): Promise<void> {
@@ -58,8 +72,8 @@ class ControlPlanePool implements AsyncDisposable {
   }
 }
 
-async function startPooled(): Promise<PooledPlane> {
-  const plane = await startControlPlane();
+async function startPooled(hasAccounts: boolean): Promise<PooledPlane> {
+  const plane = await startControlPlane({ serviceAccountAdmission: hasAccounts });
   try {
     // It creates roles, namespaces and more after it has said that it is ready.
     let last = { size: -1, at: 0 };
@@ -69,13 +83,12 @@ async function startPooled(): Promise<PooledPlane> {
       if (initial.size !== last.size) last = { size: initial.size, at: performance.now() };
       return performance.now() - last.at > QUIET_MS;
     });
-    return { plane, initial, groups: new Set(await servedGroups(plane)) };
+    return { plane, hasAccounts, initial, groups: new Set(await servedGroups(plane)) };
   } catch (error) {
     await plane.close();
     throw error;
   }
 }
-
 /** Removes what is not as it was at first; false if the server would remember some of it. */
 async function empty({ plane, initial, groups }: PooledPlane): Promise<boolean> {
   const stored = await readAll(plane);

@@ -26,6 +26,11 @@ export interface ControlPlane extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** A control plane whose controllers can be started and stopped while it runs. */
+export interface StartedControlPlane extends ControlPlane {
+  startControllers(names: readonly string[]): Program;
+}
+
 /** What to start beside etcd and kube-apiserver. */
 export interface ControlPlaneOptions {
   /** Starts kube-controller-manager with its garbage collector and its namespace controller. */
@@ -48,7 +53,7 @@ const START_TIMEOUT_MS = 60_000;
 const ATTEMPTS = 3;
 
 /** Starts a control plane and waits until it is ready for the first request. */
-export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<StartedControlPlane> {
   for (let attempt = 1; ; attempt++) {
     const group = await createProcessGroup("gen-operator-control-plane-");
     try {
@@ -61,7 +66,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promise<ControlPlane> {
+async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promise<StartedControlPlane> {
   const files = await writeCredentials(group.folder);
   const [clientPort, peerPort, port] = await freePorts(3);
   const auditLog = options.audited === true ? join(group.folder, "audit.log") : undefined;
@@ -105,18 +110,18 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
   await ready(connection, [etcd, apiserver]);
   const kubeconfig = join(group.folder, "kubeconfig");
   await writeKubeconfig(kubeconfig, connection);
-  if (controllerNames.length > 0) {
+  const startControllers = (names: readonly string[]) =>
     group.start("kube-controller-manager", findBinaryOrThrow("kube-controller-manager"), [
       `--kubeconfig=${kubeconfig}`,
       "--leader-elect=false",
-      `--controllers=${controllerNames.join(",")}`,
+      `--controllers=${names.join(",")}`,
       `--service-account-private-key-file=${files.serviceAccountKey}`,
       `--root-ca-file=${files.ca}`,
       `--cluster-signing-cert-file=${files.ca}`,
       `--cluster-signing-key-file=${files.caKey}`,
       "--secure-port=0",
     ]);
-  }
+  if (controllerNames.length > 0) startControllers(controllerNames);
   const close = () => group.close();
   return {
     ...connection,
@@ -124,6 +129,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     ...(auditLog === undefined ? {} : { auditLog }),
     etcdUrl,
     pids: { etcd: etcd.pid, apiserver: apiserver.pid },
+    startControllers,
     close,
     [Symbol.asyncDispose]: close,
   };

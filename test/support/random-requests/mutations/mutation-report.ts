@@ -4,7 +4,7 @@ import { startApiServer } from "#apiserver/index.js";
 import type { Difference } from "../../conformance/conformance-golden.js";
 import type { Step } from "../../conformance/conformance-scenario.js";
 import fc, { type Arbitrary } from "../../fast-check.js";
-import { startControlPlane } from "../../machine/control-plane.js";
+import { borrowControlPlane } from "../../machine/borrow-control-plane.js";
 import { assert, suite } from "../../suite.js";
 import type { Disagreement, Servers } from "../differential.js";
 import { readKnownPatterns } from "../known-patterns.js";
@@ -45,7 +45,7 @@ export function suiteOfTrials<Case>(title: string, trial: Trial<Case>): void {
     test(
       "get the same responses from the embedded server as from kube-apiserver, except known differences",
       async () => {
-        await using plane = await startControlPlane();
+        await using plane = await borrowControlPlane();
         await using embedded = await startApiServer();
         const { unknown, text } = await tryCases({ real: plane, embedded }, trial);
         if (REPORT !== undefined) writeFileSync(REPORT, text);
