@@ -1,5 +1,8 @@
-/** Whether as much is tried as continuous integration has time for: `.ci/run` asks for it with TEST_THOROUGH=1. */
-export const isThorough = process.env["TEST_THOROUGH"] === "1";
+/** Whether only tests run that `test.thorough` declares, as the others ran before: TEST_THOROUGH=added. */
+export const isAdded = process.env["TEST_THOROUGH"] === "added";
+
+/** Whether as much is tried as continuous integration has time for: `.ci/run` asks for it with TEST_THOROUGH=1, or `added`. */
+export const isThorough = process.env["TEST_THOROUGH"] === "1" || isAdded;
 
 /** What is printed for a test that waits for such a run. */
 export const ONLY_THOROUGH = "only where there is time: TEST_THOROUGH=1, as in .ci/run";

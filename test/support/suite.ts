@@ -2,7 +2,7 @@
 // it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
 // every test in time, and reports to run.ts what was declared and what became of it.
 import { exec, suite as uvuSuite } from "uvu";
-import { isThorough, ONLY_THOROUGH } from "./runs.js";
+import { isAdded, isThorough, ONLY_THOROUGH } from "./runs.js";
 
 export * as assert from "./assert.js";
 
@@ -73,7 +73,10 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
   };
   const thorough: DeclareTest["thorough"] = (title, ...rest) =>
     isThorough ? declareOne(title, ...rest) : skip(title, ONLY_THOROUGH);
-  const declareTest: DeclareTest = Object.assign(declareOne, { skip, thorough });
+  const declarePlain: DeclareTestFunction = (...test) => {
+    if (!isAdded) declareOne(...test);
+  };
+  const declareTest: DeclareTest = Object.assign(declarePlain, { skip, thorough });
   declare(declareTest);
   uvuTest.run();
 }
