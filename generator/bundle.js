@@ -19,7 +19,7 @@ const target = resolve(process.argv[2] ?? root);
 /** What others load by its path: the program, the API, what runs in a process or a thread of its own, and what few runs need. */
 const ENTRIES = [
   ...["cli.js", "index.js", "dev/operator/operator-host.js", "dev/code/type-check-worker.js"],
-  "read/crd/definition-checker.js",
+  ...["read/crd/definition-checker.js", "read/crd/expression-checker.js"],
 ];
 
 /** What generated code sees of the runtime. */

@@ -1,14 +1,20 @@
 // Compiles an expression as kube-apiserver does when an object is written, with the error that it reports: the message, the line, and a mark below it.
-import {
-  checkExpression,
-  compileExpression,
-  findSyntaxProblems,
-  longNameOfType,
-  type CheckedExpression,
-  type CheckedType,
-  type CheckOptions,
-  type SyntaxProblem,
-} from "../cel/index.js";
+import { createRequire } from "node:module";
+import type * as Cel from "../cel/index.js";
+import type { CheckedExpression, CheckedType, CheckOptions, SyntaxProblem } from "../cel/index.js";
+
+let cel: typeof Cel | undefined;
+
+/** Returns the package of CEL. Most definitions have no expression, so the first one loads it. */
+export function loadCel(): typeof Cel {
+  return (cel ??= requireCel());
+}
+
+// A bundler follows `require` alone, which a module of Node lacks.
+function requireCel(): typeof Cel {
+  if (typeof require === "function") return require("../cel/index.js") as typeof Cel;
+  return createRequire(import.meta.url)("../cel/index.js") as typeof Cel;
+}
 
 /** The type of a variable of an expression. */
 export type VariableType = CheckedType;
@@ -26,6 +32,7 @@ const PREFIX = "compilation failed: ";
 
 /** Checks an expression. */
 export function checkText(text: string, variables: Variables, options: CheckOptions = {}): CheckedText {
+  const { checkExpression, compileExpression, findSyntaxProblems, longNameOfType } = loadCel();
   const syntax = findSyntaxProblems(text);
   if (syntax.length > 0) return { problem: `${PREFIX}${linesOf(text, syntax)}` };
   const compilation = compileExpression(text);

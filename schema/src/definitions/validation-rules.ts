@@ -1,20 +1,9 @@
 // Validation rules (`x-kubernetes-validations`) in kube-apiserver's words: the check of the rules of a definition, the estimate of their cost from the
 // sizes that the schema bounds, and their evaluation about an object.
-import type { Schema } from "../values/schema.js";
-import {
-  compileExpression,
-  estimateCost,
-  findFailures,
-  hasRules,
-  LARGEST_REQUEST,
-  parseFieldPath,
-  sizedTypeOf,
-  typeOfSchema,
-  type CheckedExpression,
-  type RuleFailure,
-  type Step,
-} from "../cel/index.js";
-import { checkText, type CheckedText } from "./expressions.js";
+import { hasRules, type Schema } from "../values/schema.js";
+import { parseFieldPath, type Step } from "../cel/fields.js";
+import type { CheckedExpression, RuleFailure } from "../cel/index.js";
+import { checkText, loadCel, type CheckedText } from "./expressions.js";
 import {
   duplicateError,
   fieldErrorText,
@@ -108,7 +97,7 @@ export function unevaluatedRules(schema: JsonValue | undefined): string[] {
     ...Object.values(propertiesOf(schema)),
   ];
   const own = rulesOf(schema).flatMap((rule) => {
-    const compilation = compileExpression(stringAt(rule, "rule") ?? "");
+    const compilation = loadCel().compileExpression(stringAt(rule, "rule") ?? "");
     return "problem" in compilation ? [`${stringAt(rule, "rule") ?? ""}: ${compilation.problem}`] : [];
   });
   return [...own, ...[...children, ...(arrayAt(schema, "allOf") ?? [])].flatMap(unevaluatedRules)];
@@ -118,7 +107,7 @@ function checkOwnRules(schema: StructuralSchema, place: Place): FieldError[] {
   const { node, isRoot, path } = place;
   const rules = rulesOf(schema);
   const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
-  if (isOpen && rules.length > 0 && typeOfSchema(node as Schema, {}, { isRoot }) === undefined)
+  if (isOpen && rules.length > 0 && loadCel().typeOfSchema(node as Schema, {}, { isRoot }) === undefined)
     return [internalError(`${path}.x-kubernetes-validations`, UNTYPED)];
   return rules.flatMap((rule, index) => checkExpression(rule, { ...place, path: rulePath(path, index) }));
 }
@@ -155,7 +144,7 @@ function checkExpression(rule: JsonObject, place: Place): FieldError[] {
   const { path, uncorrelated, isRoot, node, copies } = place;
   const [text, message] = [stringAt(rule, "rule") ?? "", stringAt(rule, "messageExpression") ?? ""];
   const optional = rule["optionalOldSelf"];
-  const self = typeOfSchema(node as Schema, {}, { isRoot }) ?? { kind: "dyn" };
+  const self = loadCel().typeOfSchema(node as Schema, {}, { isRoot }) ?? { kind: "dyn" };
   const variables = { self, oldSelf: optional === true ? ({ kind: "optional", element: self } as const) : self };
   const asked = { node, isRoot, copies };
   const wrong = (member: string, words: string) => [invalidError(`${path}.${member}`, goRuleOf(rule), words)];
@@ -263,6 +252,7 @@ function copiesBelow(schema: JsonObject, copies: number | undefined): number | u
 }
 
 function costOf(checked: CheckedExpression, { node, isRoot, copies }: Asked): { cost: number; copies: number } {
+  const { estimateCost, LARGEST_REQUEST, sizedTypeOf } = loadCel();
   const sized = sizedTypeOf(node as Schema, {}, isRoot || node["x-kubernetes-embedded-resource"] === true);
   if (sized === undefined) return { cost: 0, copies: 0 };
   const cost = estimateCost(checked, sized);
@@ -304,7 +294,7 @@ export function evaluateRules(
   if (!hasRules(schema, {})) return NO_FINDINGS;
   if (found.some(({ reason }) => BLOCKING.has(reason)))
     return { errors: [invalidError("", null, NOT_CHECKED)], warnings: [] };
-  const failures = findFailures({ object, old, schema, definitions: {} });
+  const failures = loadCel().findFailures({ object, old, schema, definitions: {} });
   return {
     errors: failures.filter(({ isForgiven }) => !isForgiven).map(errorOf),
     warnings: failures.filter(({ isForgiven }) => isForgiven).map((failure) => fieldErrorText(errorOf(failure))),

@@ -9,6 +9,7 @@ import { describeValue, isRecord } from "../yaml/values.js";
 import { type Place, type YamlDocument, type YamlPath, formatPath } from "../yaml/yaml-document.js";
 import { SCHEMA_KEYWORDS, visitSchemasIn, withoutNulls } from "./crd-schema.js";
 import type * as DefinitionChecker from "./definition-checker.js";
+import type * as ExpressionChecker from "./expression-checker.js";
 import {
   CRD_EMPTY_OBJECT,
   CRD_FIELD,
@@ -20,14 +21,18 @@ import {
   UNCHECKED_RULE,
 } from "./rules.js";
 
-// Most runs read no new definition. What checks one is loaded with the first: by `require`, which Node has for modules, too, since 20.19.
+// Most runs read no new definition, and most definitions have no expression. What checks them is loaded with the first: by `require`, which Node
+// has for modules, too, since 20.19.
 const require = createRequire(import.meta.url);
-let checker: typeof DefinitionChecker | undefined;
 
-/** Returns what checks definitions and expressions. */
+/** Loads what checks definitions. */
 function loadDefinitionChecker(): typeof DefinitionChecker {
-  checker ??= require(fileURLToPath(packageFile("dist/read/crd/definition-checker.js"))) as typeof DefinitionChecker;
-  return checker;
+  return require(fileURLToPath(packageFile("dist/read/crd/definition-checker.js"))) as typeof DefinitionChecker;
+}
+
+/** Loads what checks expressions. */
+function loadExpressionChecker(): typeof ExpressionChecker {
+  return require(fileURLToPath(packageFile("dist/read/crd/expression-checker.js"))) as typeof ExpressionChecker;
 }
 
 /** A definition and where it is. */
@@ -116,10 +121,10 @@ interface FoundProblems extends Pick<LocatedDefinition, "document" | "root"> {
 
 /** Lists the rules that have a syntax error, which the API server does not reach if it finds others, and those that it takes and `parse` skips. */
 function uncheckedRules(definition: JsonObject, { document, root, found }: FoundProblems): Diagnostic[] {
-  const { findExpressionProblem, findSyntaxProblems } = loadDefinitionChecker();
   const isFound = new Set(found.map(({ path }) => path));
   const diagnostics: Diagnostic[] = [];
   const check = (expression: string, path: YamlPath): void => {
+    const { findExpressionProblem, findSyntaxProblems } = loadExpressionChecker();
     const problem = findExpressionProblem(expression);
     if (problem === undefined) return;
     const place = document.valueAt([...root, ...path]);
@@ -310,7 +315,7 @@ function fieldHint(message: string, definition: JsonObject, path: YamlPath): { r
 function nameHint({ offset, message }: CompilationProblem, expression: string): { readonly hint: string } | undefined {
   const [, name] = /^undeclared reference to '(.+)' \(in container ''\)$/.exec(message) ?? [];
   if (name === undefined) return undefined;
-  const { functions, variables } = loadDefinitionChecker().declaredNames(expression);
+  const { functions, variables } = loadExpressionChecker().declaredNames(expression);
   return didYouMean(
     name,
     (expression[offset] === "(" ? functions : variables).filter((each) => each !== name),

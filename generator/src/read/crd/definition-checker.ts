@@ -1,3 +1,2 @@
-// A file of its own in the bundle, with the evaluator: it is loaded with the first definition or rule.
-export { declaredNames, findExpressionProblem, findSyntaxProblems } from "@gen-operator/schema/cel";
+// A file of its own in the bundle: it is loaded with the first definition.
 export { checkDefinition, defaultDefinition } from "@gen-operator/schema/definitions";
