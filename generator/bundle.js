@@ -63,17 +63,20 @@ export default (text) => stripVTControlCharacters(text).length;`,
   },
 };
 
-/** The code that checks a spec: made here, it takes the compiler of its JSON Schema from every start that reads a spec. */
+/** The JSON Schema of specs is compiled here, and not at every start that reads a spec: what is imported as its compiler has the code. */
 const compiledValidator = {
   name: "compiled validator",
   setup({ onResolve, onLoad }) {
-    onLoad({ filter: /[\\/]dist[\\/]read[\\/]spec-validator\.js$/ }, () => ({
-      contents: 'export const loadSpecValidator = async () => (await import("spec-validator")).default;',
+    onResolve({ filter: /^ajv$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "ajv", namespace: "compiler" } : undefined,
+    );
+    onLoad({ filter: /^/, namespace: "compiler" }, () => ({
+      contents: 'import validate from "spec-validator";\nexport class Ajv {\n  compile = () => validate;\n}',
       resolveDir: root,
     }));
     onResolve({ filter: /^spec-validator$/ }, () => ({ path: "spec-validator", namespace: "compiled" }));
     onLoad({ filter: /^/, namespace: "compiled" }, async () => {
-      const { VALIDATOR_OPTIONS } = await import("./dist/read/spec-validator.js");
+      const { VALIDATOR_OPTIONS } = await import("./dist/read/workflows.js");
       const ajv = new Ajv({ ...VALIDATOR_OPTIONS, code: { source: true, esm: true } });
       const schema = JSON.parse(await readFile(join(root, "data/workflow.schema.json"), "utf8"));
       return { contents: standaloneCode.default(ajv, ajv.compile(schema)), resolveDir: root };

@@ -1,12 +1,11 @@
 // What a project that has changed is generated with, in the order of a run.
 export { readProject } from "./read/read-project.js";
 export { readSources } from "./read/project-files.js";
-export { readProjectMemory } from "./write/manifest.js";
+export { checkForgotten, followRenames, forgetNames, readProjectMemory } from "./write/manifest.js";
+export { rememberControllers, rememberDependents } from "./write/manifest.js";
 export { buildModel } from "./check/build-model.js";
 export { emitInputs, emitProject } from "./emit/emit-project.js";
-export { moveCode } from "./move/move-code.js";
-export { checkConditions } from "./code/check-conditions.js";
-export { checkPromises } from "./code/check-promises.js";
+export { checkConditions, checkPromises } from "./code/check-types.js";
 export { acceptWarnings } from "./check/build-model.js";
 export { writeFiles } from "./write/write-files.js";
 export { readChanges } from "./write/write-files.js";

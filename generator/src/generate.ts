@@ -1,21 +1,15 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { ControllerInputs } from "./code/check-code.js";
+import type { CheckedCode } from "./code/check-code.js";
 import type { LocateSetting } from "./code/missing-stubs.js";
 import { type Diagnostic, hasErrors, sortDiagnostics } from "./diagnostic.js";
 import type { OutputFile } from "./emit/output-file.js";
-import { RunMemory, StoredParts, type UnchangedRun } from "./memory/run-memory.js";
-import {
-  checkForgotten,
-  followRenames,
-  forgetNames,
-  rememberControllers,
-  rememberDependents,
-} from "./model/project-memory.js";
+import { RunMemory, StoredStages, type UnchangedRun } from "./memory/run-memory.js";
 import { type LocateExpression, type ProjectModel, type ResourceModel, isKubernetes } from "./model/project-model.js";
+import type { MoveOptions, MovedCode } from "./move/move-code.js";
 import type { ProjectFile } from "./read/project-files.js";
 import type { FileTexts, ProjectInput } from "./read/read-project.js";
-import { type PartMemory, RunParts, digestOf } from "./stage.js";
+import { type Stage, uncached } from "./stage.js";
 import { MANIFEST_PATH } from "./write/manifest.js";
 import type { FileChange, WriteReport } from "./write/write-files.js";
 
@@ -71,8 +65,8 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
     return resultOf(unchanged, options);
   }
 
-  const stored = await StoredParts.open(root);
-  const { input, files, all, ...result } = await runStages(root, { parts: stored.parts, memory }, options);
+  const stored = await StoredStages.open(root);
+  const { input, files, all, ...result } = await runStages(root, { stage: stored.stage, memory }, options);
   if (memory === undefined) return result;
   // Without a memory, a check writes nothing at all.
   const creates = !check && !dryRun;
@@ -96,24 +90,25 @@ interface StagesResult extends GenerateResult {
 
 /** What earlier runs came to. */
 interface Memories {
-  readonly parts: PartMemory;
+  readonly stage: Stage;
   readonly memory: RunMemory | undefined;
 }
 
-async function runStages(root: string, { parts, memory }: Memories, options: GenerateOptions): Promise<StagesResult> {
+async function runStages(root: string, { stage, memory }: Memories, options: GenerateOptions): Promise<StagesResult> {
   const { check = false, dryRun = false, strict = false, forget = [], onStep = () => {} } = options;
   onStep("reading the CRDs and the spec");
   // One import: each would become a file of the published program, with others for what some of them share.
   const stages = await import("./generate-stages.js");
   const { readProject, readSources, readProjectMemory, buildModel, acceptWarnings, checkConditions } = stages;
-  const { emitProject, emitInputs, writeFiles, readChanges, moveCode } = stages;
+  const { emitProject, emitInputs, writeFiles, readChanges } = stages;
+  const { checkForgotten, forgetNames, followRenames, rememberControllers, rememberDependents } = stages;
   const { checkMissingStubs, checkPromises, wideSourceNotes } = stages;
   const stopped = (input: ProjectInput, found: readonly Diagnostic[]) => {
     const all = sortDiagnostics(found);
     return { input, files: [], all, diagnostics: all };
   };
-  const recalled = { parts, digestOf: (file: string) => memory?.inputDigestOf(file) };
-  const input = await readProject(root, { texts: options.texts, ...recalled, onStep });
+  const knownDigestOf = (file: string) => memory?.inputDigestOf(file);
+  const input = await readProject(root, { texts: options.texts, stage, knownDigestOf, onStep });
   if (hasErrors(input.diagnostics)) return stopped(input, input.diagnostics);
 
   const code = await readSources(root);
@@ -123,24 +118,24 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   if (unknown.length > 0) return stopped(input, unknown);
   const known = followRenames(forgetNames(before, forget), input.workflows);
   onStep("checking the spec");
-  const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, parts });
+  const { model, diagnostics, locate } = await buildModel({ ...input, memory: known, stage });
   if (model === undefined) return stopped(input, [...input.diagnostics, ...diagnostics]);
 
   const isMissing = (path: string) => !existsSync(join(root, path));
-  const emitted = await emitProject(model, { parts, isMissing, onStep });
+  const emitted = await emitProject(model, { stage, isMissing, onStep });
   onStep("checking your code and the conditions");
   const readCode = async () => [...code, ...(await readSources(root, "test"))];
-  const moved = await moveCode({ root, model, memory: known, workflows: input.workflows, files: emitted, readCode });
+  const moved = await followMoves({ root, model, memory: known, workflows: input.workflows, files: emitted, readCode });
   if (moved.diagnostics.length > 0) return stopped(input, moved.diagnostics);
   const present = withChanges(code, moved.changes);
   const { specFiles } = input;
-  const checked = await checkUserCode(model, { code: present, stubs: newStubsIn(emitted), specFiles, locate, parts });
+  const checked = await checkUserCode(model, { code: present, stubs: newStubsIn(emitted), specFiles, locate, stage });
   const files = emitInputs(emitted, model, checked.inputs, { isMissing });
   const notes = [...checked.inputs.flatMap(({ note }) => note ?? []), ...wideSourceNotes(model)];
   const problems = [
     ...checked.diagnostics,
-    ...(await checkConditions(model, files, { code: present, locate, parts })),
-    ...(await checkPromises(model, files, { root, code: present, parts })),
+    ...(await checkConditions(model, files, { code: present, locate, stage })),
+    ...(await checkPromises(model, files, { root, code: present, stage })),
   ];
   const reported = [...input.diagnostics, ...diagnostics, ...problems];
   const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
@@ -160,6 +155,13 @@ async function runStages(root: string, { parts, memory }: Memories, options: Gen
   const missing = check && !dryRun ? checkMissingStubs(model, files, locateSetting, movedTo) : [];
   const reports = { report, ...(notes.length > 0 && { notes }), ...changes };
   return { input, files, all, diagnostics: sortDiagnostics([...found, ...missing]), ...reports };
+}
+
+/** Returns how the user's code follows renamed dependents. Few specs have any. */
+async function followMoves(options: MoveOptions): Promise<MovedCode> {
+  if (options.workflows.every(({ moved }) => moved.length === 0)) return { changes: [], diagnostics: [] };
+  const { moveCode } = await import("./move/move-code.js");
+  return moveCode(options);
 }
 
 /** Returns where the spec of a controller states something. */
@@ -216,14 +218,8 @@ export interface UserCodeOptions {
   /** The texts of the specs, in which expressions are. */
   readonly specFiles: readonly ProjectFile[];
   readonly locate: LocateExpression;
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
-}
-
-/** What the user's code tells. */
-export interface CheckedCode {
-  readonly diagnostics: readonly Diagnostic[];
-  readonly inputs: readonly ControllerInputs[];
+  /** Keeps what the code tells. Default: nothing is kept */
+  readonly stage?: Stage;
 }
 
 const NOTHING_FOUND: CheckedCode = { diagnostics: [], inputs: [] };
@@ -231,7 +227,7 @@ const NOTHING_FOUND: CheckedCode = { diagnostics: [], inputs: [] };
 /** Checks what only the user's code tells, and finds what it reads of the metadata of primaries. */
 export async function checkUserCode(
   model: ProjectModel,
-  { code: present, stubs = [], specFiles, locate, parts = new RunParts() }: UserCodeOptions,
+  { code: present, stubs = [], specFiles, locate, stage = uncached }: UserCodeOptions,
 ): Promise<CheckedCode> {
   const hasExpressions = model.controllers.some(({ dependents }) =>
     dependents.some((each) =>
@@ -246,25 +242,19 @@ export async function checkUserCode(
   const code = [...present, ...missing].sort((one, other) => (one.file < other.file ? -1 : 1));
   if (code.length === 0 && !hasExpressions) return NOTHING_FOUND;
   const texts = [...specFiles, ...code].flatMap(({ file, text }) => [file, text]);
-  const files = code.map(({ file, text }) => ({ path: file, text }));
-  // The compiler takes a while to load.
-  return parts.recallLater("code", digestOf(JSON.stringify(model.resources.map(namesOf)), ...texts), async () => {
-    // A stub that nobody has filled in does nothing.
-    if (present.length === 0 && !hasExpressions) return NOTHING_FOUND;
-    const { checkStubs } = await import("./code/check-code.js");
-    const misshapen = checkStubs(model, files);
-    if (misshapen.length > 0) return { diagnostics: misshapen, inputs: [] };
-    const [{ checkCode }, { findInputs }, { unlessTooDeep }] = await Promise.all([
-      import("./code/check-code.js"),
-      import("./code/check-code.js"),
-      import("./code/source-program.js"),
-    ]);
-    const found = unlessTooDeep(
-      () => ({ diagnostics: checkCode(model, files, locate), inputs: findInputs(model, files, locate) }),
-      "warning",
-    );
-    return "rule" in found ? { diagnostics: [found], inputs: [] } : found;
-  });
+  const check = stage(
+    "code",
+    () => [JSON.stringify(model.resources.map(namesOf)), ...texts],
+    async (): Promise<CheckedCode> => {
+      // A stub that nobody has filled in does nothing.
+      if (present.length === 0 && !hasExpressions) return NOTHING_FOUND;
+      // The compiler takes a while to load.
+      const { inspectCode } = await import("./code/check-code.js");
+      const files = code.map(({ file, text }) => ({ path: file, text }));
+      return inspectCode(model, files, locate);
+    },
+  );
+  return check();
 }
 
 /** What the checks of code see of a kind: everything but its fields. */

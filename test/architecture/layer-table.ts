@@ -10,10 +10,9 @@ export interface Layer {
 export const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
   generator: {
     // What makes a text safe for a terminal.
-    diagnostic: { values: ["rule", "@gen-operator/schema"] },
-    rule: { values: [] },
+    diagnostic: { values: ["@gen-operator/schema"] },
     // The `rules.ts` of each folder. `explain` and shell completion load all of them, so they import nothing else.
-    rules: { values: ["rule"] },
+    rules: { values: ["diagnostic"] },
     stage: { values: [] },
     "system-error": { values: [] },
     "package-file": { values: [] },
@@ -22,25 +21,23 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         ...["rules", "diagnostic", "package-file", "stage", "system-error", "@gen-operator/runtime"],
         ...["@gen-operator/schema", "@gen-operator/schema/cel", "@gen-operator/schema/definitions"],
       ],
-      types: ["rule"],
     },
-    model: { values: ["rules", "diagnostic", "stage"], types: ["read"] },
-    check: { values: ["rules", "model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read", "rule"] },
+    model: { values: [], types: ["diagnostic", "read"] },
+    check: { values: ["rules", "model", "diagnostic", "stage", "@gen-operator/schema"], types: ["read"] },
     emit: {
       values: ["model", "diagnostic", "stage", "@gen-operator/schema"],
       types: ["code", "@gen-operator/runtime", "@gen-operator/runtime/cel", "@gen-operator/runtime/codegen"],
     },
     code: { values: ["rules", "emit", "check", "model", "diagnostic", "package-file", "stage"] },
-    write: { values: ["rules", "emit", "model", "stage", "system-error"], types: ["diagnostic"] },
-    memory: { values: ["read", "emit", "write", "package-file", "stage"], types: ["diagnostic"] },
+    write: { values: ["rules", "read", "emit", "model", "diagnostic", "stage", "system-error"] },
+    memory: { values: ["read", "emit", "package-file", "stage"], types: ["diagnostic"] },
     // The rooms of commands.
     add: { values: ["rules", "generate", "read", "write", "diagnostic", "system-error"], types: ["emit", "init"] },
     diff: {
       values: [
-        ...["move", "check", "read", "model", "emit", "diagnostic"],
+        ...["move", "check", "read", "model", "emit", "write", "diagnostic"],
         ...["@gen-operator/schema", "@gen-operator/schema/cel"],
       ],
-      types: ["write"],
     },
     doctor: {
       values: [
@@ -49,7 +46,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       ],
     },
     editor: { values: ["rules", "read", "model", "diagnostic", "package-file"] },
-    explain: { values: ["rules", "diagnostic"], types: ["rule"] },
+    explain: { values: ["rules", "diagnostic"] },
     graph: { values: ["rules", "read", "check", "model", "diagnostic"] },
     init: { values: ["rules", "read", "check", "model", "emit", "write", "diagnostic", "package-file"] },
     move: { values: ["rules", "code", "emit", "diagnostic"], types: ["read", "model", "write"] },

@@ -7,12 +7,11 @@ import { type Diagnostic, didYouMean, hasErrors, quote, sortDiagnostics } from "
 import type { OutputFile } from "../emit/output-file.js";
 import { type GenerateResult, generate } from "../generate.js";
 import type { NewCrdFile } from "../init/new-crds.js";
-import { readProjectFile } from "../read/project-files.js";
+import { readPresentFile, readProjectFile } from "../read/project-files.js";
 import { readProject } from "../read/read-project.js";
 import { NO_WORKFLOW, UNKNOWN_CONTROLLER, UNKNOWN_KIND } from "../read/rules.js";
 import { addYamlEntry, writeInline } from "../read/yaml/edit-yaml.js";
 import { isSystemError, reasonOf } from "../system-error.js";
-import { readPresentFile } from "../write/present-files.js";
 import { type WriteReport, diskOperations, writeFileAtOnce, writeFiles } from "../write/write-files.js";
 
 /** What is added to the spec of a controller. */

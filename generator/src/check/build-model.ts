@@ -1,6 +1,6 @@
 import { type Diagnostic, type SourcePosition, hasErrors, quote, subjectOfCrd } from "../diagnostic.js";
 import { buildController } from "../model/build-controller.js";
-import { createExpressionParser } from "../model/expression.js";
+import { CONDITION_NAMES, parseExpression } from "../model/expression.js";
 import { NO_MEMORY, type ProjectMemory } from "../model/project-memory.js";
 import {
   type ControllerModel,
@@ -28,12 +28,13 @@ import type {
   UntypedKindSpec,
   WorkflowSpec,
 } from "../read/workflow-spec.js";
-import { type PartMemory, RunParts } from "../stage.js";
+import { type Stage, uncached } from "../stage.js";
 import {
   checkBuiltinCondition,
   checkConditionExpression,
   checkConditionField,
   checkConstantCondition,
+  decideExpression,
 } from "./conditions.js";
 import {
   checkCleanupPolicy,
@@ -53,7 +54,13 @@ import {
   checkUnknownDependent,
 } from "./graph.js";
 import { checkMovedDependent, checkRemovedDependent, checkUnhandledRename, checkUnstatedRemoval } from "./history.js";
-import { checkDuplicateKind, checkStatusConditions, checkUnconvertedVersions, checkUnknownKind } from "./kinds.js";
+import {
+  checkDuplicateKind,
+  checkStatusConditions,
+  checkUnconvertedVersions,
+  checkUnknownKind,
+  unconvertedVersionsOf,
+} from "./kinds.js";
 import {
   checkCollidingName,
   checkDuplicateController,
@@ -92,8 +99,8 @@ interface ModelInput {
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
   /** What the last generation had. Default: nothing is known of one */
   readonly memory?: ProjectMemory;
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
+  /** Keeps what looks at expressions and schemas. Default: nothing is kept */
+  readonly stage?: Stage;
 }
 
 /** A model, or the problems of the input. */
@@ -155,16 +162,22 @@ export async function buildModel({
   builtin,
   externalFiles = new Map<string, ExternalFile>(),
   memory = NO_MEMORY,
-  parts = new RunParts(),
+  stage = uncached,
 }: ModelInput): Promise<BuiltModel> {
   const catalog = buildCatalog(crds, builtin);
   const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
   const project: ResolvedProject = { catalog, controllers, memory };
-  const parse = createExpressionParser(parts);
-  const checks = [...CHECKS, checkConstantCondition(parts), checkConditionExpression(parse)];
+  const parse = stage("expression", (text, names = CONDITION_NAMES) => [text, ...names], parseExpression);
+  const decide = stage("constant", (when, absent = new Set()) => [when, ...[...absent].sort()], decideExpression);
+  const compareVersions = stage(
+    "unconverted",
+    ({ digest }) => (digest === undefined ? undefined : [digest]),
+    unconvertedVersionsOf,
+  );
+  const checks = [...CHECKS, checkConstantCondition(decide), checkConditionExpression(parse)];
   const diagnostics = [
     ...checkDuplicateKind(crds),
-    ...checkUnconvertedVersions(crds, project, parts),
+    ...checkUnconvertedVersions(crds, project, compareVersions),
     ...checks.flatMap((check) => check(project)),
   ];
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();

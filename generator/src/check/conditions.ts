@@ -21,7 +21,6 @@ import {
 import { fieldAt, isIntOrString } from "../model/schema.js";
 import type { BuiltinConditionName, FieldEqualsSpec } from "../read/workflow-spec.js";
 import type { Place, YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
-import { type PartMemory, digestOf } from "../stage.js";
 import { BUILTIN_CONDITION, CONDITION_FIELD, CONSTANT_CONDITION, WHEN_NAME, WHEN_SYNTAX } from "./rules.js";
 
 // `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
@@ -269,12 +268,7 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
 };
 
 /** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
-export function checkConstantCondition(parts: PartMemory): Check {
-  const decide: Decide = (when, absent = new Set()) =>
-    parts.recall("constant", digestOf(when, ...[...absent].sort()), () => {
-      const constant = constantValueOf(when, absent);
-      return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
-    });
+export function checkConstantCondition(decide: Decide): Check {
   return checkOfController((controller, { catalog }) =>
     controller.dependents.flatMap((dependent) =>
       conditionsOf(dependent).flatMap((located): Diagnostic[] => {
@@ -297,7 +291,16 @@ export function checkConstantCondition(parts: PartMemory): Check {
 }
 
 /** Tells what an expression comes to whenever what the texts in `absent` stand for is not there. Default: nothing */
-type Decide = (when: string, absent?: ReadonlySet<string>) => "holds" | "fails" | "depends";
+export type Decide = (when: string, absent?: ReadonlySet<string>) => Decision;
+
+/** What a condition comes to. */
+type Decision = "holds" | "fails" | "depends";
+
+/** Decides an expression. */
+export function decideExpression(when: string, absent: ReadonlySet<string> = new Set()): Decision {
+  const constant = constantValueOf(when, absent);
+  return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
+}
 
 interface Around {
   readonly dependent: ResolvedDependent;

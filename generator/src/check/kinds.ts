@@ -1,4 +1,4 @@
-import { type Diagnostic, didYouMean, formatPosition, quote, subjectOfCrd } from "../diagnostic.js";
+import { type Diagnostic, type Rule, didYouMean, formatPosition, quote, subjectOfCrd } from "../diagnostic.js";
 import { EXTERNAL } from "../model/project-memory.js";
 import type { ResourceModel } from "../model/project-model.js";
 import {
@@ -16,8 +16,6 @@ import type { Crd, CrdVersion } from "../read/crd/read-crds.js";
 import { KNOWN_KIND, UNKNOWN_KIND } from "../read/rules.js";
 import type { DependentSpec } from "../read/workflow-spec.js";
 import type { YamlPath } from "../read/yaml/yaml-document.js";
-import type { Rule } from "../rule.js";
-import type { PartMemory } from "../stage.js";
 import {
   DUPLICATE_KIND,
   STATUS_CONDITIONS,
@@ -190,7 +188,7 @@ function plain(kind: string): string {
 export function checkUnconvertedVersions(
   crds: readonly Crd[],
   { controllers }: ResolvedProject,
-  parts: PartMemory,
+  compareVersions = unconvertedVersionsOf,
 ): Diagnostic[] {
   const primaries = new Set(
     controllers.flatMap(({ primary }) => (primary === undefined ? [] : [versionKeyOf(primary)])),
@@ -198,11 +196,8 @@ export function checkUnconvertedVersions(
   return crds
     .filter((crd) => primaries.has(versionKeyOf(crd)))
     .flatMap((crd) => {
-      const { digest } = crd;
-      const problems =
-        digest === undefined ? problemsOf(crd) : parts.recall("unconverted", digest, () => problemsOf(crd));
-      return problems.map(({ message, hint }): Diagnostic => {
-        const about = subjectOfCrd(crd);
+      const about = subjectOfCrd(crd);
+      return compareVersions(crd).map(({ message, hint }): Diagnostic => {
         return { ...UNCONVERTED_VERSION.violation, about, message, ...crd.placeOf(), hint };
       });
     });
@@ -213,7 +208,8 @@ interface Problem {
   readonly hint: string;
 }
 
-function problemsOf(crd: Crd): Problem[] {
+/** Lists the versions of a CRD with other fields than the stored one, if no webhook converts them. */
+export function unconvertedVersionsOf(crd: Crd): Problem[] {
   if (isConverted(crd)) return [];
   const stored = crd.versions.find(({ isStorage }) => isStorage);
   if (stored === undefined) return [];

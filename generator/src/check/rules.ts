@@ -1,4 +1,4 @@
-import { defineRule } from "../rule.js";
+import { defineRule } from "../diagnostic.js";
 
 export const ALL_EVENTS = defineRule({
   id: "all-events",

@@ -21,8 +21,15 @@ import { ReadFollower } from "./follow-reads.js";
 import { checkChosenNamespaces, checkObjectNames } from "./object-places.js";
 import { type PrimaryRead, ReadLog } from "./reads.js";
 import { STUB_CONSTANT, UNINVOKED_WORKFLOW, UNORDERED_READ, UNREAD_DETAIL } from "./rules.js";
-import { type CodeFile, type SourceProgram, createSourceProgram } from "./source-program.js";
-import { detailIn, functionOf, resultOf } from "./user-code.js";
+import {
+  type CodeFile,
+  type SourceProgram,
+  createSourceProgram,
+  detailIn,
+  functionOf,
+  resultOf,
+  unlessTooDeep,
+} from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -32,6 +39,23 @@ interface Code {
   readonly program: SourceProgram;
   /** Returns the names that the class of a kind has in code. */
   classNamesOf(resource: ResourceModel): readonly string[];
+}
+
+/** What the user's code tells. */
+export interface CheckedCode {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly inputs: readonly ControllerInputs[];
+}
+
+/** Checks what only the user's code tells, and finds what it reads of the metadata of primaries. */
+export function inspectCode(model: ProjectModel, code: readonly UserFile[], locate: LocateExpression): CheckedCode {
+  const misshapen = checkStubs(model, code);
+  if (misshapen.length > 0) return { diagnostics: misshapen, inputs: [] };
+  const found = unlessTooDeep(
+    () => ({ diagnostics: checkCode(model, code, locate), inputs: findInputs(model, code, locate) }),
+    "warning",
+  );
+  return "rule" in found ? { diagnostics: [found], inputs: [] } : found;
 }
 
 /** Checks what only the user's code shows: which dependents are read, which details are not, and which objects are written. */

@@ -12,16 +12,17 @@ import {
 import { loadLibrary } from "../model/typescript.js";
 import type { ReadFollower } from "./follow-reads.js";
 import { PRIMARY, type TrackedSource, type Value, rootOf } from "./reads.js";
-import type { CodeFile, SourceProgram } from "./source-program.js";
 import {
+  type CodeFile,
   type FunctionNode,
+  type SourceProgram,
   constantOf,
   functionOf,
   isFunctionNode,
   parametersOf,
   resolveFunction,
   takesMore,
-} from "./user-code.js";
+} from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
 

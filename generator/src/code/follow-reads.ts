@@ -7,15 +7,15 @@ import type ts from "typescript";
 import type { FieldPath } from "../model/schema.js";
 import { loadLibrary, unwrap } from "../model/typescript.js";
 import { type ReadLog, type TrackedSource, type Value, itemOf, keyOfValue, rootOf, stepInto } from "./reads.js";
-import type { SourceProgram } from "./source-program.js";
 import {
   type FunctionNode,
+  type SourceProgram,
   constantOf,
   isFunctionNode,
   parametersOf,
   resolveFunction,
   takesMore,
-} from "./user-code.js";
+} from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
 const { SyntaxKind } = compiler;

@@ -5,9 +5,9 @@ import { type Diagnostic, formatPosition, quote } from "../diagnostic.js";
 import { dependentNamesOf } from "../emit/names.js";
 import { type ControllerModel, type KubernetesDependentModel, isKubernetes } from "../model/project-model.js";
 import { loadLibrary, unwrap } from "../model/typescript.js";
-import type { SourceProgram } from "./source-program.js";
 import {
   type FunctionNode,
+  type SourceProgram,
   constantOf,
   fieldOf,
   functionOf,
@@ -15,7 +15,7 @@ import {
   objectsReturnedBy,
   plainTextOf,
   resolveFunction,
-} from "./user-code.js";
+} from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
 

@@ -1,4 +1,4 @@
-import { defineRule } from "../rule.js";
+import { defineRule } from "../diagnostic.js";
 
 export const DEEP_CODE = defineRule({
   id: "deep-code",

@@ -1,8 +1,10 @@
 import { posix } from "node:path";
 import type ts from "typescript";
 import type { Diagnostic, SourcePosition } from "../diagnostic.js";
-import { loadLibrary } from "../model/typescript.js";
+import { loadLibrary, unwrap } from "../model/typescript.js";
 import { DEEP_CODE } from "./rules.js";
+
+const compiler = loadLibrary("typescript");
 
 /** A file of the user's, or an expression of a spec as if it were one. */
 export interface CodeFile {
@@ -31,7 +33,6 @@ const ROOT = "/__project__/";
 
 /** Parses files. Nothing is type-checked, because generated code may be older than the user's. */
 export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
-  const compiler = loadLibrary("typescript");
   const texts = new Map(files.map((file) => [ROOT + file.path, file]));
   const options: ts.CompilerOptions = {
     noLib: true,
@@ -79,7 +80,7 @@ export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
     const found = new Map<ts.Symbol, ts.Identifier[]>();
     const visit = (node: ts.Node): void => {
       if (compiler.isTypeNode(node) && !compiler.isExpressionWithTypeArguments(node)) return;
-      if (compiler.isIdentifier(node) && isUse(node, compiler)) {
+      if (compiler.isIdentifier(node) && isUse(node)) {
         const symbol = symbolOf(node);
         if (symbol !== undefined) found.set(symbol, [...(found.get(symbol) ?? []), node]);
       }
@@ -119,7 +120,7 @@ export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
 }
 
 /** Tells whether an identifier stands for a value, as opposed to naming a field or declaring something. */
-function isUse(node: ts.Identifier, compiler: typeof ts): boolean {
+function isUse(node: ts.Identifier): boolean {
   const { parent } = node;
   if (compiler.isPropertyAccessExpression(parent)) return parent.expression === node;
   if (compiler.isPropertyAssignment(parent)) return parent.initializer === node;
@@ -143,5 +144,246 @@ export function unlessTooDeep<Result>(look: () => Result, severity: Diagnostic["
       message: "an expression below src/ nests too deeply for your code to be checked",
       hint: "split sums and calls with thousands of parts, or move data into a JSON file",
     };
+  }
+}
+
+/** A function whose text is there. */
+export type FunctionNode = ts.ArrowFunction | ts.FunctionExpression | ts.FunctionDeclaration | ts.MethodDeclaration;
+
+/** Tells whether a node is a function that can be looked into. */
+export function isFunctionNode(node: ts.Node): node is FunctionNode {
+  return (
+    compiler.isArrowFunction(node) ||
+    compiler.isFunctionExpression(node) ||
+    compiler.isFunctionDeclaration(node) ||
+    compiler.isMethodDeclaration(node)
+  );
+}
+
+/** Returns the function that an expression stands for; undefined if that cannot be told. */
+export function resolveFunction(expression: ts.Expression, program: SourceProgram): FunctionNode | undefined {
+  const plain = unwrap(expression, compiler);
+  if (isFunctionNode(plain)) return plain;
+  if (compiler.isPropertyAccessExpression(plain)) return memberFunctionOf(plain, program);
+  return compiler.isIdentifier(plain) ? functionOf(program.declarationOf(plain), program) : undefined;
+}
+
+/** Returns the function that a constant of the project has as a member, such as another one of the same external dependent. */
+function memberFunctionOf(access: ts.PropertyAccessExpression, program: SourceProgram): FunctionNode | undefined {
+  const { expression, name } = access;
+  const declaration = compiler.isIdentifier(expression) ? program.declarationOf(expression) : undefined;
+  const object = declaration === undefined ? undefined : constantOf(declaration);
+  if (object === undefined || !compiler.isObjectLiteralExpression(object)) return undefined;
+  // A spread may bring a member of the same name.
+  if (object.properties.some((property) => compiler.isSpreadAssignment(property))) return undefined;
+  const member = object.properties.find((property) => property.name?.getText() === name.text);
+  if (member === undefined) return undefined;
+  if (compiler.isMethodDeclaration(member)) return member;
+  const value = compiler.isPropertyAssignment(member) ? unwrap(member.initializer, compiler) : undefined;
+  return value !== undefined && isFunctionNode(value) ? value : undefined;
+}
+
+/** Returns the function that a declaration declares. */
+export function functionOf(declaration: ts.Declaration | undefined, program: SourceProgram): FunctionNode | undefined {
+  if (declaration === undefined) return undefined;
+  // One of several signatures has no body.
+  if (compiler.isFunctionDeclaration(declaration)) return declaration.body === undefined ? undefined : declaration;
+  const value = constantOf(declaration);
+  return value === undefined ? undefined : resolveFunction(value, program);
+}
+
+/** Returns what a constant is. */
+export function constantOf(declaration: ts.Declaration): ts.Expression | undefined {
+  if (!compiler.isVariableDeclaration(declaration) || declaration.initializer === undefined) return undefined;
+  const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
+  return isConstant ? unwrap(declaration.initializer, compiler) : undefined;
+}
+
+/** Returns what a function returns, if that is one expression in any case. */
+export function resultOf({ body }: FunctionNode): ts.Expression | undefined {
+  if (body === undefined || !compiler.isBlock(body)) return body;
+  const last = body.statements.at(-1);
+  const isStraight = body.statements.slice(0, -1).every((statement) => compiler.isVariableStatement(statement));
+  return isStraight && last !== undefined && compiler.isReturnStatement(last) ? last.expression : undefined;
+}
+
+/** Returns the parameters that stand for arguments: `this` is none. A function that takes more than its parameters say has none. */
+export function parametersOf(called: FunctionNode | undefined): readonly ts.ParameterDeclaration[] {
+  if (called === undefined || takesMore(called)) return [];
+  return called.parameters.filter(({ name }) => !(compiler.isIdentifier(name) && name.text === "this"));
+}
+
+/** Tells whether a function may reach its arguments by `arguments`. */
+export function takesMore(called: FunctionNode): boolean {
+  return called.body !== undefined && !compiler.isArrowFunction(called) && usesArguments(called.body);
+}
+
+function usesArguments(node: ts.Node): boolean {
+  if (compiler.isIdentifier(node) && node.text === "arguments") return true;
+  return compiler.forEachChild(node, (child) => usesArguments(child) || undefined) ?? false;
+}
+
+/** Returns the object literals that a function returns, but no object that it builds in another way. */
+export function objectsReturnedBy({ body }: FunctionNode): ts.ObjectLiteralExpression[] {
+  if (body === undefined) return [];
+  return compiler.isBlock(body) ? returnedIn(body) : literalsOf(body);
+}
+
+function returnedIn(node: ts.Node): ts.ObjectLiteralExpression[] {
+  if (isFunctionNode(node)) return [];
+  if (compiler.isReturnStatement(node)) return node.expression === undefined ? [] : literalsOf(node.expression);
+  const found: ts.ObjectLiteralExpression[] = [];
+  compiler.forEachChild(node, (child) => {
+    found.push(...returnedIn(child));
+  });
+  return found;
+}
+
+function literalsOf(expression: ts.Expression): ts.ObjectLiteralExpression[] {
+  const plain = unwrap(expression, compiler);
+  if (compiler.isConditionalExpression(plain)) return [...literalsOf(plain.whenTrue), ...literalsOf(plain.whenFalse)];
+  return compiler.isObjectLiteralExpression(plain) ? [plain] : [];
+}
+
+/** Returns a field of an object literal, as an expression where its value is written there. */
+export function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.ObjectLiteralElementLike | undefined {
+  return object.properties.find(
+    (property) =>
+      (compiler.isPropertyAssignment(property) || compiler.isShorthandPropertyAssignment(property)) &&
+      property.name.getText() === name,
+  );
+}
+
+/** Returns where a condition says what it found; undefined if it says no more than whether it holds. */
+export function detailIn(condition: FunctionNode): ts.Node | undefined {
+  for (const object of objectsReturnedBy(condition)) {
+    const detail = fieldOf(object, "detail");
+    const isNothing =
+      detail !== undefined &&
+      compiler.isPropertyAssignment(detail) &&
+      compiler.isIdentifier(detail.initializer) &&
+      detail.initializer.text === "undefined";
+    if (detail !== undefined && !isNothing) return detail;
+  }
+  return undefined;
+}
+
+// What a text is made of, as far as that is plain to see: other texts, and fields of the primary.
+
+/** What an expression stands for: a text, or a field of what the runtime calls a function with, by its path. */
+type Plain = { readonly kind: "text"; readonly template: string } | { readonly kind: "field"; readonly path: string[] };
+
+type Bindings = ReadonlyMap<ts.Declaration, Plain>;
+
+/** A function that the runtime calls with the primary, and where to look for what it uses. */
+interface PlainScope {
+  readonly function: FunctionNode;
+  readonly program: SourceProgram;
+}
+
+/** Functions that call each other are followed so far. */
+const MOST_CALLS = 10;
+
+/**
+ * Returns a template that is the same for all expressions that always are the same text, such as `${primary.metadata.name}-x`; undefined if
+ * there is more in it than texts and fields of the primary.
+ */
+export function plainTextOf(expression: ts.Expression, { function: entry, program }: PlainScope): string | undefined {
+  const [args] = entry.parameters;
+  const bindings = new Map<ts.Declaration, Plain>(args === undefined ? [] : [[args, { kind: "field", path: [] }]]);
+  return templateOf(new Reader(program, bindings).read(expression));
+}
+
+function templateOf(plain: Plain | undefined): string | undefined {
+  if (plain?.kind !== "field") return plain?.template;
+  return plain.path[0] === "primary" && plain.path.length > 1 ? `\${${plain.path.join(".")}}` : undefined;
+}
+
+/** Reads expressions with the parameters of the functions around them. */
+class Reader {
+  readonly #program: SourceProgram;
+  readonly #bindings: Bindings;
+  readonly #depth: number;
+  /** What is being read, which may lead back to itself. */
+  readonly #open = new Set<ts.Declaration>();
+
+  constructor(program: SourceProgram, bindings: Bindings, depth = 0) {
+    this.#program = program;
+    this.#bindings = bindings;
+    this.#depth = depth;
+  }
+
+  read(expression: ts.Expression): Plain | undefined {
+    const plain = unwrap(expression, compiler);
+    if (compiler.isStringLiteralLike(plain)) return { kind: "text", template: plain.text.replaceAll("$", () => "$$") };
+    if (compiler.isTemplateExpression(plain)) return this.#readTemplate(plain);
+    if (compiler.isBinaryExpression(plain)) return this.#readSum(plain);
+    if (compiler.isPropertyAccessExpression(plain)) return this.#fieldOf(plain.expression, plain.name.text);
+    if (compiler.isElementAccessExpression(plain) && compiler.isStringLiteralLike(plain.argumentExpression))
+      return this.#fieldOf(plain.expression, plain.argumentExpression.text);
+    if (compiler.isIdentifier(plain)) return this.#readName(plain);
+    return compiler.isCallExpression(plain) ? this.#readCall(plain) : undefined;
+  }
+
+  #readTemplate({ head, templateSpans }: ts.TemplateExpression): Plain | undefined {
+    let template = head.text.replaceAll("$", () => "$$");
+    for (const { expression, literal } of templateSpans) {
+      const part = templateOf(this.read(expression));
+      if (part === undefined) return undefined;
+      template += part + literal.text.replaceAll("$", () => "$$");
+    }
+    return { kind: "text", template };
+  }
+
+  // Two fields may be numbers; with a text the sum is a text.
+  #readSum({ left, right, operatorToken }: ts.BinaryExpression): Plain | undefined {
+    if (operatorToken.kind !== compiler.SyntaxKind.PlusToken) return undefined;
+    const parts = [this.read(left), this.read(right)];
+    const [first, second] = parts.map(templateOf);
+    if (first === undefined || second === undefined || parts.every((part) => part?.kind === "field")) return undefined;
+    return { kind: "text", template: first + second };
+  }
+
+  #fieldOf(object: ts.Expression, name: string): Plain | undefined {
+    const plain = this.read(object);
+    return plain?.kind === "field" ? { kind: "field", path: [...plain.path, name] } : undefined;
+  }
+
+  #readName(identifier: ts.Identifier): Plain | undefined {
+    const declaration = this.#program.declarationOf(identifier);
+    return declaration === undefined ? undefined : this.#readDeclaration(declaration);
+  }
+
+  #readDeclaration(declaration: ts.Declaration): Plain | undefined {
+    const bound = this.#bindings.get(declaration);
+    if (bound !== undefined) return bound;
+    if (compiler.isBindingElement(declaration)) return this.#readElement(declaration);
+    const constant = constantOf(declaration);
+    if (constant === undefined || this.#open.has(declaration)) return undefined;
+    this.#open.add(declaration);
+    const plain = this.read(constant);
+    this.#open.delete(declaration);
+    return plain;
+  }
+
+  #readElement({ name, propertyName, parent, initializer, dotDotDotToken }: ts.BindingElement): Plain | undefined {
+    const field = propertyName ?? name;
+    const isPlain = compiler.isObjectBindingPattern(parent) && compiler.isIdentifier(field);
+    if (!isPlain || initializer !== undefined || dotDotDotToken !== undefined) return undefined;
+    const whole = this.#readDeclaration(parent.parent);
+    return whole?.kind === "field" ? { kind: "field", path: [...whole.path, field.text] } : undefined;
+  }
+
+  #readCall({ expression, arguments: given }: ts.CallExpression): Plain | undefined {
+    const called = resolveFunction(expression, this.#program);
+    const result = called === undefined ? undefined : resultOf(called);
+    if (called === undefined || result === undefined || this.#depth === MOST_CALLS) return undefined;
+    const bindings = new Map<ts.Declaration, Plain>();
+    for (const [index, parameter] of called.parameters.entries()) {
+      const argument = given[index];
+      const value = argument === undefined ? undefined : this.read(argument);
+      if (value !== undefined && parameter.dotDotDotToken === undefined) bindings.set(parameter, value);
+    }
+    return new Reader(this.#program, bindings, this.#depth + 1).read(result);
   }
 }

@@ -11,12 +11,12 @@ import { type Diagnostic, hasErrors, slashed, sortDiagnostics } from "../diagnos
 import { emitProject } from "../emit/emit-project.js";
 import { dependentNamesOf, kebabCase } from "../emit/names.js";
 import type { OutputFile } from "../emit/output-file.js";
-import { rememberDependents } from "../model/project-memory.js";
 import { type ControllerModel, type ProjectModel, isKubernetes, isReadOnly } from "../model/project-model.js";
 import { loadLibrary } from "../model/typescript.js";
 import { moveCode } from "../move/move-code.js";
 import { isDirectory, readSources } from "../read/project-files.js";
 import { type ProjectInput, type ReadOptions, readProject } from "../read/read-project.js";
+import { rememberDependents } from "../write/manifest.js";
 import type { FileChange } from "../write/write-files.js";
 import { type Change, collectInto, locateChange } from "./change.js";
 import { compareCrds } from "./compare-crds.js";

@@ -1,13 +1,13 @@
 import type { ControllerInputs } from "../code/check-code.js";
 import { counted } from "../diagnostic.js";
 import { type ControllerModel, type ProjectModel, type ResourceModel, usedKindsOf } from "../model/project-model.js";
-import { type PartMemory, RunParts, digestOf } from "../stage.js";
+import { type Stage, digestOf, uncached } from "../stage.js";
 import { emitExternalTypes } from "./controller/dependent-types.js";
 import { emitController, emitIndex, emitWorkflow } from "./controller/emit-controller.js";
-import { emitWorkflowTypes } from "./controller/emit-types.js";
-import { emitDeploy } from "./deploy/emit-deploy.js";
+import { emitWorkflowTypes, statusFactsOf } from "./controller/emit-types.js";
+import { emitCrd, emitDeploy, emitInstallation } from "./deploy/emit-deploy.js";
 import { type ControllerNames, controllerNamesOf, hasOwnClass, nameResources } from "./names.js";
-import { CRDS_KUSTOMIZATION, type OutputFile, recallFiles } from "./output-file.js";
+import { CRDS_KUSTOMIZATION, type OutputFile, stageOfFiles } from "./output-file.js";
 import { emitResource } from "./resource/emit-resource.js";
 import { emitStubs, needsReconciler, reconcilerPathOf } from "./stubs.js";
 
@@ -17,21 +17,22 @@ interface EmitOptions {
   isMissing?(path: string): boolean;
   /** Tells whether the user has a reconciler at a path. Default: if the file is not missing. */
   hasReconciler?(path: string): boolean;
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
+  /** Keeps what is emitted. Default: nothing is kept */
+  readonly stage?: Stage;
   /** Called with what is being generated, as it begins: for somebody who waits. */
   readonly onStep?: (step: string) => void;
 }
 
 /** Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing. */
 export async function emitProject(model: ProjectModel, options: EmitOptions = {}): Promise<OutputFile[]> {
-  const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), parts = new RunParts() } = options;
+  const { isMissing = () => true, hasReconciler = (path) => !isMissing(path), stage = uncached } = options;
   const { onStep = () => {} } = options;
   const names = nameResources(model);
   const own = model.resources.filter(hasOwnClass);
+  const emitResourceOf = stageOfFiles(stage, "resource", versionKeyOf, emitResource);
   const files = own.flatMap((resource, index) => {
     onStep(`generating the types of ${resource.kind} ${resource.version} (${index + 1} of ${own.length})`);
-    return recallResource(resource, parts);
+    return emitResourceOf(resource);
   });
   const controllers = model.controllers.map((controller) => {
     const local = controllerNamesOf(controller, names, model.controllers);
@@ -40,7 +41,15 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
     return { ...all, keys: controllerKeysOf(all) };
   });
   onStep(`generating the code of ${counted(controllers.length, "controller")}`);
-  files.push(...controllers.flatMap((each) => recallController(each, parts)));
+  const statusOf = stage("status", versionKeyOf, statusFactsOf);
+  const emitParts = ({ controller, names, hasReconciler }: KeyedController) => [
+    emitWorkflowTypes(controller, names, statusOf),
+    ...emitExternalTypes(controller, names),
+    emitWorkflow(controller, names),
+    emitController(controller, names, hasReconciler),
+  ];
+  const keyOf = ({ keys: { whole } }: KeyedController) => (whole === undefined ? undefined : [whole]);
+  files.push(...controllers.flatMap(stageOfFiles(stage, "controller", keyOf, emitParts)));
   files.push(
     emitIndex(
       controllers.map((each) => each.names),
@@ -50,9 +59,15 @@ export async function emitProject(model: ProjectModel, options: EmitOptions = {}
   );
   files.push(
     ...emitDeploy(model, {
-      parts,
-      outlines: controllers.map(({ keys }) => keys.outline),
       hasCrdsFolder: !isMissing(CRDS_KUSTOMIZATION),
+      crdOf: stageOfFiles(stage, "manifest", ({ digest }) => (digest === undefined ? undefined : [digest]), emitCrd),
+      // No right depends on the fields of a kind.
+      installationOf: stageOfFiles(
+        stage,
+        "deploy",
+        ({ packageName }, lists) => [JSON.stringify([packageName, lists, controllers.map(({ keys }) => keys.outline)])],
+        emitInstallation,
+      ),
     }),
     ...(await emitStubs(controllers, isMissing)),
   );
@@ -85,21 +100,8 @@ interface KeyedController extends ControllerParts {
   readonly keys: ControllerKeys;
 }
 
-function recallController(all: KeyedController, parts: PartMemory): OutputFile[] {
-  const { controller, names, hasReconciler, keys } = all;
-  const emit = () => [
-    emitWorkflowTypes(controller, names, parts),
-    ...emitExternalTypes(controller, names),
-    emitWorkflow(controller, names),
-    emitController(controller, names, hasReconciler),
-  ];
-  return keys.whole === undefined ? emit() : recallFiles(["controller", keys.whole], parts, emit);
-}
-
-function recallResource(resource: ResourceModel, parts: PartMemory): OutputFile[] {
-  const { digest, version } = resource;
-  const emit = () => emitResource(resource);
-  return digest === undefined ? emit() : recallFiles(["resource", `${digest} ${version}`], parts, emit);
+function versionKeyOf({ digest, version }: ResourceModel): readonly string[] | undefined {
+  return digest === undefined ? undefined : [digest, version];
 }
 
 /** Emits the classes of resources and an index of them: typed resources without a workflow. */

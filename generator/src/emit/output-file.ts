@@ -1,4 +1,4 @@
-import { type PartMemory, digestOf } from "../stage.js";
+import { type Stage, digestOf } from "../stage.js";
 
 /** Who may change a file after it was written: `generate` overwrites its own files and never touches the user's. */
 export type FileOwner = "generator" | "user";
@@ -15,23 +15,30 @@ export interface OutputFile {
   readonly isPresent?: true;
 }
 
-/** Returns files of the generator that are made from what `key` stands for; they are made only if no earlier run has, or somebody looks at one. */
-export function recallFiles(
-  [kind, key]: readonly [kind: string, key: string],
-  parts: PartMemory,
-  make: () => readonly OutputFile[],
-): OutputFile[] {
-  let made: readonly OutputFile[] | undefined;
-  const contentOf = (index: number) => (made ??= make())[index]!.content;
-  const outlines = parts.recall(kind, key, () =>
-    (made ??= make()).map(({ path, content }) => ({ path, digest: digestOf(content) })),
-  );
-  return outlines.map(({ path, digest }, index) => ({
-    ...{ path, owner: "generator", digest },
-    get content(): string {
-      return contentOf(index);
-    },
-  }));
+/** Wraps a function that emits files of the generator as a stage: it is called only if no earlier run has, or when a content is read. */
+export function stageOfFiles<Arguments extends readonly unknown[]>(
+  stage: Stage,
+  name: string,
+  inputs: (...args: Arguments) => readonly string[] | undefined,
+  emit: (...args: Arguments) => readonly OutputFile[],
+): (...args: Arguments) => OutputFile[] {
+  return (...args) => {
+    const given = inputs(...args);
+    if (given === undefined) return [...emit(...args)];
+    let emitted: readonly OutputFile[] | undefined;
+    const files = () => (emitted ??= emit(...args));
+    const outlines = stage(
+      name,
+      () => given,
+      () => files().map(({ path, content }) => ({ path, digest: digestOf(content) })),
+    );
+    return outlines().map(({ path, digest }, index) => ({
+      ...{ path, owner: "generator", digest },
+      get content(): string {
+        return files()[index]!.content;
+      },
+    }));
+  };
 }
 
 /** Returns a file of the user's that is there, and is not to be written. */

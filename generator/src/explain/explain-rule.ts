@@ -1,5 +1,4 @@
-import { didYouMean, quote } from "../diagnostic.js";
-import type { Acceptor, Rule } from "../rule.js";
+import { type Acceptor, type Rule, didYouMean, quote } from "../diagnostic.js";
 import { RULES } from "./rule-registry.js";
 
 /** How a page names the part of a spec that gets the entry of `accept`. */

@@ -57,9 +57,8 @@ import {
   UNREAD_DETAIL,
   WHEN_TYPE,
 } from "../code/rules.js";
-import { MORE_PROBLEMS } from "../diagnostic.js";
+import { MORE_PROBLEMS, type Rule } from "../diagnostic.js";
 import { BREAKING_CHANGE, BROKEN_LINE, STALE_STUB, UNREADABLE_BASELINE } from "../diff/rules.js";
-import { UNKNOWN_FORGET } from "../model/rules.js";
 import {
   CRD_EMPTY_OBJECT,
   CRD_FIELD,
@@ -103,8 +102,7 @@ import {
   YAML_TAG,
   YAML_TEXT,
 } from "../read/yaml/rules.js";
-import type { Rule } from "../rule.js";
-import { DAMAGED_RECORD, STALE } from "../write/rules.js";
+import { DAMAGED_RECORD, STALE, UNKNOWN_FORGET } from "../write/rules.js";
 
 /** Every rule of the generator, in the order in which `explain` lists them. */
 export const RULES: readonly Rule[] = [

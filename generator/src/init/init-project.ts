@@ -7,7 +7,7 @@ import { type Replacements, listTemplatesBelow, renderTemplate } from "../emit/s
 import { isRecord } from "../model/schema.js";
 import { isReservedController } from "../model/typescript.js";
 import { packageFile } from "../package-file.js";
-import { readPresentFile } from "../write/present-files.js";
+import { readPresentFile } from "../read/project-files.js";
 import { diskOperations, writeFileAtOnce, writeFiles } from "../write/write-files.js";
 import { type Example, addDependencies } from "./examples.js";
 import type { NewCrdFile, PrimaryKind } from "./new-crds.js";

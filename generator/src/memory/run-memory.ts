@@ -6,9 +6,8 @@ import { fileURLToPath } from "node:url";
 import type { Diagnostic } from "../diagnostic.js";
 import { CRDS_KUSTOMIZATION } from "../emit/output-file.js";
 import { packageFile } from "../package-file.js";
-import { isDirectory, listCrdFiles, listSourceFiles, listSpecFiles } from "../read/project-files.js";
-import { type Parts, RunParts, digestOf } from "../stage.js";
-import { PlainFolders } from "../write/present-files.js";
+import { PlainFolders, isDirectory, listCrdFiles, listSourceFiles, listSpecFiles } from "../read/project-files.js";
+import { type Stage, StageCache, type StageResults, digestOf } from "../stage.js";
 
 /** The last run that wrote a project, or found it as it would have written it. */
 interface RunRecord {
@@ -288,38 +287,42 @@ function isSettled({ mtimeMs, ctimeMs }: Stats, now: number): boolean {
   return Math.max(mtimeMs, ctimeMs) < now - 2_500;
 }
 
-const PARTS_FILE = "parts.json";
+const STAGES_FILE = "stages.json";
 
-/** How parts are stored. */
+/** How results are stored. */
 interface StoreOptions extends MemoryFileOptions {
   /** Whether the run has come to its end; one that stopped at an error says nothing of what it did not come to. */
   readonly isWhole: boolean;
 }
 
-/** What parts came to in the last run of a project. */
-export class StoredParts {
-  /** Recalls them for this run. */
-  readonly parts: RunParts;
+/** The results of the stages of the last run of a project. */
+export class StoredStages {
   readonly #root: string;
-  readonly #earlier: Parts;
+  readonly #earlier: StageResults;
+  readonly #cache: StageCache;
 
-  private constructor(root: string, earlier: Parts) {
+  private constructor(root: string, earlier: StageResults) {
     this.#root = root;
     this.#earlier = earlier;
-    this.parts = new RunParts(earlier);
+    this.#cache = new StageCache(earlier);
   }
 
-  static async open(root: string): Promise<StoredParts> {
-    const stored = (await readMemoryFile(root, PARTS_FILE)) as { readonly [key: string]: unknown } | undefined;
-    return new StoredParts(root, new Map(Object.entries(stored ?? {})));
+  static async open(root: string): Promise<StoredStages> {
+    const stored = (await readMemoryFile(root, STAGES_FILE)) as { readonly [key: string]: unknown } | undefined;
+    return new StoredStages(root, new Map(Object.entries(stored ?? {})));
   }
 
-  /** Stores what this run has used; what nothing needs any more goes. */
+  /** Wraps the stages of this run. */
+  get stage(): Stage {
+    return this.#cache.stage;
+  }
+
+  /** Stores the results that this run has used. Those that no stage needs any more are dropped. */
   async store({ isWhole, ...options }: StoreOptions): Promise<void> {
-    const { used } = this.parts;
-    const parts = isWhole ? used : new Map([...this.#earlier, ...used]);
-    const isSame = parts.size === this.#earlier.size && [...parts.keys()].every((name) => this.#earlier.has(name));
-    if (!isSame) await writeMemoryFile(this.#root, [PARTS_FILE, Object.fromEntries(parts)], options);
+    const { used } = this.#cache;
+    const results = isWhole ? used : new Map([...this.#earlier, ...used]);
+    const isSame = results.size === this.#earlier.size && [...results.keys()].every((key) => this.#earlier.has(key));
+    if (!isSame) await writeMemoryFile(this.#root, [STAGES_FILE, Object.fromEntries(results)], options);
   }
 }
 

@@ -1,8 +1,6 @@
 import type ts from "typescript";
-import { type PartMemory, digestOf } from "../stage.js";
 import type { ExpressionName } from "./project-model.js";
-import { type ProvenField, provenFieldsOf } from "./proven-fields.js";
-import { loadLibrary } from "./typescript.js";
+import { loadLibrary, unwrap } from "./typescript.js";
 
 /** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
 export type ParsedExpression =
@@ -20,7 +18,7 @@ export type ParsedExpression =
 export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
 
 /** The names that a condition may refer to. */
-const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context", "live", "item"];
+export const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context", "live", "item"];
 
 /** How many words and signs an expression may have. The compiler calls itself for each, and its stack ends after about twice as many. */
 const MAX_TOKENS = 500;
@@ -34,18 +32,14 @@ function excessOf(text: string): number | undefined {
   return undefined;
 }
 
-/** Returns what parses expressions, each once; the compiler takes a while to load, and is loaded for the first that nobody remembers. */
-export function createExpressionParser(parts: PartMemory): ParseExpression {
-  return (text, names = CONDITION_NAMES) =>
-    parts.recall("expression", digestOf(text, ...names), () => parseExpression(text, names, loadLibrary("typescript")));
-}
-
 /**
  * Parses a text as exactly one expression that only reads.
  *
  * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
  */
-function parseExpression(text: string, names: readonly ExpressionName[], compiler: typeof ts): ParsedExpression {
+export function parseExpression(text: string, names: readonly ExpressionName[] = CONDITION_NAMES): ParsedExpression {
+  // The compiler takes a while to load.
+  const compiler = loadLibrary("typescript");
   const head = "(\n";
   const excess = excessOf(text);
   if (excess !== undefined) {
@@ -278,4 +272,149 @@ function evaluateField(
   const isOptional = (node.flags & compiler.NodeFlags.OptionalChain) !== 0;
   const object = isOptional ? evaluate(expression, around) : undefined;
   return object !== undefined && object.value == null ? { value: undefined } : undefined;
+}
+
+/** What a true expression proves of a field of the primary. */
+export interface ProvenField {
+  /** From the primary: `["spec", "backup"]`. */
+  readonly path: readonly string[];
+  /** The values that it does not have; `falsy` are all that count as false. */
+  readonly without?: readonly ("undefined" | "null" | "falsy")[];
+  /** The value that it has. */
+  readonly equals?: string | number | boolean;
+}
+
+/**
+ * Returns what an expression proves of the primary when it is true: by comparisons with undefined, null and literals, by fields that count as
+ * true, and by several of them joined by `&&`. What is negated or joined by `||` proves nothing.
+ */
+function provenFieldsOf(root: ts.Expression, compiler: typeof ts): ProvenField[] {
+  const { SyntaxKind } = compiler;
+  const expression = unwrap(root, compiler);
+  if (compiler.isBinaryExpression(expression)) {
+    const { left, right, operatorToken } = expression;
+    if (operatorToken.kind === SyntaxKind.AmpersandAmpersandToken)
+      return [...provenFieldsOf(left, compiler), ...provenFieldsOf(right, compiler)];
+    if (operatorToken.kind === SyntaxKind.QuestionQuestionToken)
+      return literalOf(right, compiler)?.value === false ? provenFieldsOf(left, compiler) : [];
+    return [
+      ...provenByComparison(left, operatorToken.kind, literalOf(right, compiler), compiler),
+      ...provenByComparison(right, operatorToken.kind, literalOf(left, compiler), compiler),
+    ];
+  }
+  const doubted = negatedOf(expression, compiler);
+  if (doubted !== undefined) {
+    const twice = negatedOf(unwrap(doubted, compiler), compiler);
+    return twice === undefined ? [] : provenFieldsOf(twice, compiler);
+  }
+  if (isBooleanCall(expression, compiler)) return provenFieldsOf(expression.arguments[0]!, compiler);
+  return proven(expression, { without: ["falsy"] }, compiler);
+}
+
+/** A value that is written out. */
+interface Literal {
+  readonly value: string | number | boolean | null | undefined;
+}
+
+type Proof = Omit<ProvenField, "path">;
+
+function provenByComparison(
+  field: ts.Expression,
+  operator: ts.SyntaxKind,
+  literal: Literal | undefined,
+  compiler: typeof ts,
+): ProvenField[] {
+  if (literal === undefined) return [];
+  const { SyntaxKind } = compiler;
+  const { value } = literal;
+  if (operator === SyntaxKind.EqualsEqualsEqualsToken)
+    return value == null ? [] : proven(field, { equals: value }, compiler);
+  if (value != null) return [];
+  if (operator === SyntaxKind.ExclamationEqualsToken)
+    return proven(field, { without: ["undefined", "null"] }, compiler);
+  if (operator !== SyntaxKind.ExclamationEqualsEqualsToken) return [];
+  return proven(field, { without: [value === null ? "null" : "undefined"] }, compiler);
+}
+
+function proven(expression: ts.Expression, proof: Proof, compiler: typeof ts): ProvenField[] {
+  const access = accessOf(expression, compiler);
+  if (access === undefined || access.path.length === 0) return [];
+  const { path, isWhole } = access;
+  if (isWhole) return [{ path, ...proof }];
+  // What was read of the field, or what its method returned, is there, and so the field is.
+  const isThere = proof.equals !== undefined || proof.without?.some((each) => each !== "null") === true;
+  return isThere ? [{ path, without: ["undefined", "null"] }] : [];
+}
+
+interface Access {
+  readonly path: readonly string[];
+  /** Whether the path leads to the value itself, and not to something that it was taken from. */
+  readonly isWhole: boolean;
+}
+
+/** Returns the field of the primary that an expression reads; undefined if it reads something else. */
+function accessOf(node: ts.Expression, compiler: typeof ts): Access | undefined {
+  const expression = unwrap(node, compiler);
+  if (compiler.isIdentifier(expression)) return expression.text === "primary" ? { path: [], isWhole: true } : undefined;
+  if (compiler.isCallExpression(expression)) {
+    const callee = unwrap(expression.expression, compiler);
+    return isAccess(callee, compiler) ? partOf(callee.expression, undefined, compiler) : undefined;
+  }
+  if (!isAccess(expression, compiler)) return undefined;
+  return partOf(expression.expression, nameIn(expression, compiler), compiler);
+}
+
+// Without a name it is something else of the object, such as an item.
+function partOf(node: ts.Expression, name: string | undefined, compiler: typeof ts): Access | undefined {
+  const object = accessOf(node, compiler);
+  if (object === undefined) return undefined;
+  const { path, isWhole } = object;
+  return isWhole && name !== undefined ? { path: [...path, name], isWhole } : { path, isWhole: false };
+}
+
+function isAccess(
+  node: ts.Expression,
+  compiler: typeof ts,
+): node is ts.PropertyAccessExpression | ts.ElementAccessExpression {
+  return compiler.isPropertyAccessExpression(node) || compiler.isElementAccessExpression(node);
+}
+
+function nameIn(
+  access: ts.PropertyAccessExpression | ts.ElementAccessExpression,
+  compiler: typeof ts,
+): string | undefined {
+  if (compiler.isPropertyAccessExpression(access)) return access.name.text;
+  const { argumentExpression } = access;
+  return compiler.isStringLiteralLike(argumentExpression) ? argumentExpression.text : undefined;
+}
+
+function negatedOf(node: ts.Expression, compiler: typeof ts): ts.Expression | undefined {
+  const isNegated = compiler.isPrefixUnaryExpression(node) && node.operator === compiler.SyntaxKind.ExclamationToken;
+  return isNegated ? node.operand : undefined;
+}
+
+function isBooleanCall(node: ts.Expression, compiler: typeof ts): node is ts.CallExpression {
+  if (!compiler.isCallExpression(node) || node.arguments.length !== 1) return false;
+  const { expression } = node;
+  return compiler.isIdentifier(expression) && expression.text === "Boolean";
+}
+
+function literalOf(node: ts.Expression, compiler: typeof ts): Literal | undefined {
+  const { SyntaxKind } = compiler;
+  const expression = unwrap(node, compiler);
+  if (compiler.isStringLiteralLike(expression)) return { value: expression.text };
+  if (compiler.isNumericLiteral(expression)) return numberOf(Number(expression.text));
+  if (compiler.isPrefixUnaryExpression(expression) && expression.operator === SyntaxKind.MinusToken) {
+    const { operand } = expression;
+    return compiler.isNumericLiteral(operand) ? numberOf(-Number(operand.text)) : undefined;
+  }
+  if (compiler.isIdentifier(expression)) return expression.text === "undefined" ? { value: undefined } : undefined;
+  if (expression.kind === SyntaxKind.NullKeyword) return { value: null };
+  const isTrue = expression.kind === SyntaxKind.TrueKeyword;
+  return isTrue || expression.kind === SyntaxKind.FalseKeyword ? { value: isTrue } : undefined;
+}
+
+// There is no literal for an endless one.
+function numberOf(value: number): Literal | undefined {
+  return Number.isFinite(value) ? { value } : undefined;
 }

@@ -7,7 +7,7 @@ import type {
   OperationSpec,
   UntypedKindSpec,
 } from "../read/workflow-spec.js";
-import type { ProvenField } from "./proven-fields.js";
+import type { ProvenField } from "./expression.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
 export type { ExtraRuleSpec } from "../read/workflow-spec.js";

@@ -12,7 +12,7 @@ import {
   ts,
 } from "ts-morph";
 import { isOwnPackage, typesOf } from "../code/condition-program.js";
-import type { PendingMove } from "./pending-moves.js";
+import type { PendingMove } from "./move-code.js";
 
 /** A part of a text that is replaced. */
 export interface TextEdit {

@@ -1,7 +1,6 @@
 import type { ApiClient } from "@gen-operator/runtime";
 import { parseExactJson } from "@gen-operator/schema";
-import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
-import type { Rule } from "../rule.js";
+import { type Diagnostic, type Rule, didYouMean, quote } from "../diagnostic.js";
 import {
   CUSTOM_RESOURCE_DEFINITION,
   type ClusterOptions,

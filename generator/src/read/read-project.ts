@@ -1,6 +1,6 @@
 import { exactJson } from "@gen-operator/schema";
 import { type Diagnostic, didYouMean, quote, subjectOfCrd } from "../diagnostic.js";
-import { type PartMemory, RunParts, digestOf, digestOf as digestOfText } from "../stage.js";
+import { type Stage, digestOf, uncached } from "../stage.js";
 import { checkSchema } from "./crd/crd-schema.js";
 import { type Crd, type CrdFile, type CrdVersion, passedOver, readCrds } from "./crd/read-crds.js";
 import { CRD_EMPTY_OBJECT } from "./crd/rules.js";
@@ -18,7 +18,7 @@ import {
 } from "./project-files.js";
 import { EXTERNAL_TYPE, NO_WORKFLOW } from "./rules.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
-import { recallWorkflows } from "./workflows.js";
+import { readWorkflowsOnce } from "./workflows.js";
 import { parseYaml } from "./yaml/parse-yaml.js";
 import { isRecord } from "./yaml/values.js";
 import type { Place } from "./yaml/yaml-document.js";
@@ -43,10 +43,10 @@ export type FileTexts = ReadonlyMap<string, string>;
 /** How a project is read. */
 export interface ReadOptions {
   readonly texts?: FileTexts | undefined;
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
+  /** Keeps what is read. Default: nothing is kept */
+  readonly stage?: Stage;
   /** Returns the digest of a file, if it is known, so that the file is read only if no earlier run has. Default: none is */
-  digestOf?(file: string): string | undefined;
+  knownDigestOf?(file: string): string | undefined;
   /** Called with what is being read, as it begins: for somebody who waits. */
   readonly onStep?: (step: string) => void;
   /** Reports what an API server refuses of the CRDs. Default: true */
@@ -58,8 +58,8 @@ export async function readProject(
   project: string,
   {
     texts = new Map(),
-    parts = new RunParts(),
-    digestOf = () => undefined,
+    stage = uncached,
+    knownDigestOf = () => undefined,
     onStep = () => {},
     checksDefinitions = true,
   }: ReadOptions = {},
@@ -69,7 +69,7 @@ export async function readProject(
   const [named, builtin, specs, found] = await Promise.all([
     readPackageName(project),
     readBuiltinKinds(),
-    readSpecs(project, specTexts, parts),
+    readSpecs(project, specTexts, stage),
     isDirectory(project).then((exists) => (exists ? findCrdFiles(project) : [])),
   ]);
   const listed = Array.isArray(found) ? found : [];
@@ -78,7 +78,7 @@ export async function readProject(
   const read = await Promise.all(
     crdFiles.map((file) =>
       readCrdFile(project, file, {
-        ...{ parts, text: texts.get(file), digest: digestOf(file) },
+        ...{ stage, text: texts.get(file), digest: knownDigestOf(file) },
         onRead: () => onStep(`reading ${file} (${++begun} of ${crdFiles.length})`),
       }),
     ),
@@ -124,7 +124,7 @@ function definitionProblems(crds: readonly Crd[], workflows: readonly WorkflowSp
 async function readSpecs(
   project: string,
   texts: FileTexts,
-  parts: PartMemory,
+  stage: Stage,
 ): Promise<{ workflows: WorkflowSpec[]; files: ProjectFile[]; diagnostics: Diagnostic[] }> {
   const fail = (message: string, hint: string) => ({
     ...{ workflows: [], files: [] },
@@ -146,7 +146,7 @@ async function readSpecs(
     }),
   );
   const parsed = await Promise.all(
-    read.map((file) => ("rule" in file ? { workflows: [], diagnostics: [file] } : recallWorkflows(file, parts))),
+    read.map((file) => ("rule" in file ? { workflows: [], diagnostics: [file] } : readWorkflowsOnce(file, stage))),
   );
   return {
     workflows: parsed.flatMap(({ workflows }) => workflows),
@@ -161,7 +161,7 @@ interface ReadCrdFile {
 }
 
 interface ReadCrdFileOptions {
-  readonly parts: PartMemory;
+  readonly stage: Stage;
   readonly text: string | undefined;
   readonly digest: string | undefined;
   onRead(): void;
@@ -170,17 +170,21 @@ interface ReadCrdFileOptions {
 async function readCrdFile(
   project: string,
   file: string,
-  { parts, text, digest, onRead }: ReadCrdFileOptions,
+  { stage, text, digest, onRead }: ReadCrdFileOptions,
 ): Promise<ReadCrdFile> {
-  if (text === undefined && digest !== undefined && hasReadCrds({ file, digest }, parts)) {
-    onRead();
-    return { content: recallCrds({ file, digest, readText: () => readKnownFile(project, file, digest) }, parts) };
+  if (text === undefined && digest !== undefined) {
+    const known = lazyCrdFile({ file, digest, readText: () => readKnownFile(project, file, digest) }, stage);
+    if (known.isRead) {
+      onRead();
+      return { content: known.read() };
+    }
   }
   const found = text === undefined ? await readProjectFile(project, file) : { file, text };
   // The file is on its way to memory together with all others; it is parsed alone.
   onRead();
   if ("rule" in found) return { problem: found };
-  return { content: recallCrds({ file, digest: digestOfText(found.text), readText: () => found.text }, parts) };
+  const source = { file, digest: digestOf(found.text), readText: () => found.text };
+  return { content: lazyCrdFile(source, stage).read() };
 }
 
 /** What is known of a CRD without its schemas. */
@@ -196,17 +200,17 @@ interface CrdSource {
   readText(): string;
 }
 
-/** Tells whether an earlier run has read what a file holds. */
-export function hasReadCrds({ file, digest }: Pick<CrdSource, "file" | "digest">, parts: PartMemory): boolean {
-  return parts.has(PART, digestOf(file, digest));
+/** A file whose text is read only for what no earlier run has found in it, and for schemas. */
+interface LazyCrdFile {
+  /** Whether an earlier run has read the file. */
+  readonly isRead: boolean;
+  /** Returns the CRDs of the file. */
+  read(): CrdFile;
 }
 
-const PART = "crds";
-
-/** Reads the CRDs of a file. If an earlier run has read the same file, its text is read only when somebody looks at a schema. */
-export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
+/** Returns a file of CRDs that is read at most once. */
+export function lazyCrdFile(source: CrdSource, stage: Stage): LazyCrdFile {
   const { file, digest } = source;
-  const key = digestOf(file, digest);
   let content: CrdFile | undefined;
   const read = () => (content ??= readCrds({ file, text: source.readText() }));
   const crdAt = (index: number): Crd => {
@@ -214,19 +218,33 @@ export function recallCrds(source: CrdSource, parts: PartMemory): CrdFile {
     if (crd === undefined) throw new Error(`${file} has fewer CRDs than it had`);
     return crd;
   };
-  const { outlines, hasKinds, hasDefinitions, diagnostics } = parts.recall(PART, key, () => {
-    const { crds, kinds, hasDefinitions, diagnostics } = read();
-    return { outlines: crds.map(outlineOf), hasKinds: kinds.length > 0, hasDefinitions, diagnostics };
-  });
-  // The description of a cluster's kinds is no matter of single schemas.
-  if (hasKinds) return read();
-  const crds = outlines.map((outline, index) => {
-    const placeOf = () => parts.recall("place", digestOf(key, String(index)), (): Place => crdAt(index).placeOf());
-    const findProblems = () =>
-      parts.recall("definition", digestOf(key, String(index)), () => crdAt(index).findProblems());
-    return completed(outline, { crd: () => crdAt(index), placeOf, findProblems });
-  });
-  return { file, crds, kinds: [], hasDefinitions, diagnostics };
+  const outlineOfFile = stage(
+    "crds",
+    () => [file, digest],
+    () => {
+      const { crds, kinds, hasDefinitions, diagnostics } = read();
+      return { outlines: crds.map(outlineOf), hasKinds: kinds.length > 0, hasDefinitions, diagnostics };
+    },
+  );
+  const inputsOf = (index: number) => [file, digest, String(index)];
+  const placeAt = stage("place of a definition", inputsOf, (index: number): Place => crdAt(index).placeOf());
+  const problemsAt = stage("definition", inputsOf, (index: number) => crdAt(index).findProblems());
+  return {
+    isRead: outlineOfFile.isCached(),
+    read() {
+      const { outlines, hasKinds, hasDefinitions, diagnostics } = outlineOfFile();
+      // The description of a cluster's kinds is no matter of single schemas.
+      if (hasKinds) return read();
+      const crds = outlines.map((outline, index) =>
+        completed(outline, {
+          crd: () => crdAt(index),
+          placeOf: () => placeAt(index),
+          findProblems: () => problemsAt(index),
+        }),
+      );
+      return { file, crds, kinds: [], hasDefinitions, diagnostics };
+    },
+  };
 }
 
 function outlineOf({

@@ -1,4 +1,4 @@
-import { defineRule } from "../rule.js";
+import { defineRule } from "../diagnostic.js";
 
 export const EMPTY_SPEC = defineRule({
   id: "empty-spec",

@@ -1,10 +1,10 @@
-import type { ErrorObject } from "ajv";
-import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
-import type { Rule } from "../rule.js";
-import { type PartMemory, digestOf } from "../stage.js";
+import { readFile } from "node:fs/promises";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import { type Diagnostic, type Rule, didYouMean, quote } from "../diagnostic.js";
+import { packageFile } from "../package-file.js";
+import { type Stage, digestOf } from "../stage.js";
 import type { ProjectFile } from "./project-files.js";
 import { EMPTY_SPEC, OLD_SPELLING, SPEC_NAME, SPEC_REQUIRED, SPEC_TYPE, SPEC_VALUE, UNKNOWN_FIELD } from "./rules.js";
-import { loadSpecValidator } from "./spec-validator.js";
 import {
   type AcceptanceSpec,
   CONDITION_NAMES,
@@ -33,14 +33,9 @@ interface SpecOutline {
 }
 
 /** Reads the workflow specs of a file. If an earlier run has read the same text, it is neither parsed nor checked. */
-export async function recallWorkflows(source: ProjectFile, parts: PartMemory): Promise<WorkflowFile> {
-  const { file, text } = source;
-  const key = digestOf(file, text);
-  const { values, diagnostics } = await parts.recallLater("spec", key, async (): Promise<SpecOutline> => {
-    const read = readWorkflows(source, await loadSpecSchema());
-    const values = read.workflows.map(({ document }, index) => [read.numbers[index] ?? 0, document.value] as const);
-    return { values, diagnostics: read.diagnostics };
-  });
+export async function readWorkflowsOnce({ file, text }: ProjectFile, stage: Stage): Promise<WorkflowFile> {
+  const digest = digestOf(file, text);
+  const { values, diagnostics } = await stage("spec", (_source: ProjectFile) => [digest], outlineOf)({ file, text });
   let documents: readonly YamlDocument[] | undefined;
   const documentAt = (number: number) => {
     const document = (documents ??= parseYaml(file, text).documents)[number];
@@ -48,10 +43,16 @@ export async function recallWorkflows(source: ProjectFile, parts: PartMemory): P
     return document;
   };
   const workflows = values.map(([number, value]) => {
-    const options = { key: `${key} ${number}`, parts, read: () => documentAt(number) };
-    return workflowOf(recallDocument({ file, value }, options));
+    const inputs = [digest, String(number)];
+    return workflowOf(lazyDocument({ file, value }, { inputs, stage, read: () => documentAt(number) }));
   });
   return { workflows, numbers: values.map(([number]) => number), diagnostics };
+}
+
+async function outlineOf(source: ProjectFile): Promise<SpecOutline> {
+  const { workflows, numbers, diagnostics } = readWorkflows(source, await loadSpecSchema());
+  const values = workflows.map(({ document }, index) => [numbers[index] ?? 0, document.value] as const);
+  return { values, diagnostics };
 }
 
 /** The workflows of a file, and what is wrong with it. */
@@ -163,30 +164,30 @@ function workflowOf(document: YamlDocument): WorkflowSpec {
   };
 }
 
-/** What a document is recalled with. */
-interface RecallOptions {
-  /** Stands for the text of the file, and for the document in it. */
-  readonly key: string;
-  readonly parts: PartMemory;
-  /** Parses the file: for places that nobody has asked for in an earlier run. */
+/** What a document is read with. */
+interface LazyDocumentOptions {
+  /** The digest of the file, and the number of the document in it. */
+  readonly inputs: readonly string[];
+  readonly stage: Stage;
+  /** Parses the file. */
   read(): YamlDocument;
 }
 
-/** Returns a document whose places are recalled; the file is parsed only for a place that is new. */
-function recallDocument(
+/** Returns a document whose file is parsed only for a place that no earlier run has looked up. */
+function lazyDocument(
   { file, value }: Pick<YamlDocument, "file" | "value">,
-  { key, parts, read }: RecallOptions,
+  { inputs, stage, read }: LazyDocumentOptions,
 ): YamlDocument {
-  const place = <Found>(what: string, path: YamlPath, find: (document: YamlDocument) => Found): Found =>
-    parts.recall("place", digestOf(key, what, JSON.stringify(path)), () => find(read()));
+  const inputsOf = (path: YamlPath, offset = 0) => [...inputs, JSON.stringify(path), String(offset)];
   return Object.freeze({
     file,
     value,
-    valueAt: (path: YamlPath) => place("value", path, (document) => document.valueAt(path)),
-    keyAt: (path: YamlPath) => place("key", path, (document) => document.keyAt(path)),
+    valueAt: stage("place of a value", inputsOf, (path: YamlPath) => read().valueAt(path)),
+    keyAt: stage("place of a key", inputsOf, (path: YamlPath) => read().keyAt(path)),
     plainTextAt: (path: YamlPath) => read().plainTextAt(path),
-    characterAt: (path: YamlPath, offset: number) =>
-      place(`character ${offset}`, path, (document) => document.characterAt(path, offset)),
+    characterAt: stage("place of a character", inputsOf, (path: YamlPath, offset: number) =>
+      read().characterAt(path, offset),
+    ),
   });
 }
 
@@ -201,6 +202,18 @@ let loaded: Promise<CheckSpec> | undefined;
 /** Loads the JSON Schema and what checks with it, once. */
 export function loadSpecSchema(): Promise<CheckSpec> {
   return (loaded ??= compileSpecSchema());
+}
+
+/** What the checks of the JSON Schema find depends on. */
+export const VALIDATOR_OPTIONS = { allErrors: true, verbose: true } as const;
+
+/** Returns the compiled JSON Schema. In the published program the import has it: compiling takes longer than any spec takes to check. */
+async function loadSpecValidator(): Promise<ValidateFunction> {
+  const [{ Ajv }, text] = await Promise.all([
+    import("ajv"),
+    readFile(packageFile("data/workflow.schema.json"), "utf8"),
+  ]);
+  return new Ajv({ ...VALIDATOR_OPTIONS, code: { optimize: false } }).compile(JSON.parse(text) as object);
 }
 
 async function compileSpecSchema(): Promise<CheckSpec> {

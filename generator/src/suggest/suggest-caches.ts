@@ -1,7 +1,6 @@
 import { readFile, realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { buildModel } from "../check/build-model.js";
-import { unlessTooDeep } from "../code/source-program.js";
 import { type Diagnostic, hasErrors, sortDiagnostics } from "../diagnostic.js";
 import type { CacheModel } from "../model/project-model.js";
 import { readSources } from "../read/project-files.js";
@@ -41,8 +40,9 @@ export async function suggestCaches(options: SuggestOptions = {}): Promise<Sugge
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]), ...nothing };
 
   onStep("following what your code reads");
-  const [{ suggestCaches: suggest }, sources] = await Promise.all([
+  const [{ suggestCaches: suggest }, { unlessTooDeep }, sources] = await Promise.all([
     import("./cache-suggestions.js"),
+    import("../code/source-program.js"),
     readSources(root),
   ]);
   const code = sources.map(({ file, text }) => ({ path: file, text }));

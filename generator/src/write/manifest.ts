@@ -1,9 +1,16 @@
-import type { Diagnostic } from "../diagnostic.js";
+import { type Diagnostic, didYouMean, quote } from "../diagnostic.js";
 import { GENERATED_HEADER, type OutputFile } from "../emit/output-file.js";
-import type { ProjectMemory, RememberedController, RememberedDependent } from "../model/project-memory.js";
+import {
+  EXTERNAL,
+  type ProjectMemory,
+  type RememberedController,
+  type RememberedDependent,
+} from "../model/project-memory.js";
+import { type DependentModel, type ProjectModel, type ResourceModel, isKubernetes } from "../model/project-model.js";
 import { isRecord } from "../model/schema.js";
-import { readPlainFile } from "./present-files.js";
-import { DAMAGED_RECORD } from "./rules.js";
+import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
+import { readPlainFile } from "../read/project-files.js";
+import { DAMAGED_RECORD, UNKNOWN_FORGET } from "./rules.js";
 
 /** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
 export const MANIFEST_PATH = "src/generated/.gen-operator.json";
@@ -30,6 +37,48 @@ export function manifestOf(
 ): Manifest {
   const pathsOf = (wanted: OutputFile["owner"]) => files.flatMap(({ path, owner }) => (owner === wanted ? [path] : []));
   return { generatedFiles: pathsOf("generator"), stubs: pathsOf("user"), dependents, controllers, isUnfinished: false };
+}
+
+/** Returns what the next generation has to know of the dependents of a project. */
+export function rememberDependents({ controllers }: ProjectModel): RememberedDependent[] {
+  return controllers.flatMap(({ name: controller, dependents }) =>
+    dependents.map((dependent) => ({ controller, name: dependent.name, ...factsOf(dependent) })),
+  );
+}
+
+/** Returns what the next generation has to know of the controllers of a project. */
+export function rememberControllers({ controllers }: ProjectModel): RememberedController[] {
+  return controllers.map(({ name, primary: { group, version, kind } }) => ({
+    name,
+    primary: group === "" ? `${version}/${kind}` : `${group}/${version}/${kind}`,
+  }));
+}
+
+function factsOf(dependent: DependentModel): Omit<RememberedDependent, "controller" | "name"> {
+  if (!isKubernetes(dependent)) {
+    const { state, capabilities } = dependent.external;
+    const place = state && ("path" in state ? `${state.kind} ${state.path.join(".")}` : state.kind);
+    return {
+      resource: EXTERNAL,
+      ...(capabilities.length === 0 ? { isReadOnly: true as const } : {}),
+      ...(place === undefined ? {} : { state: place }),
+    };
+  }
+  const { resource, mode, namespace, cluster, labelSelector, fieldSelector, deletion } = dependent;
+  return {
+    resource: statedKindOf(resource),
+    ...(mode === "readOnly" ? { isReadOnly: true as const } : {}),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(deletion === "garbageCollected" ? {} : { deletion }),
+  };
+}
+
+function statedKindOf({ group, version, kind, plural, scope, isUntyped }: ResourceModel): string | UntypedKindSpec {
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return isUntyped === true ? { apiVersion, kind, plural, scope } : `${apiVersion}/${kind}`;
 }
 
 /** Returns the manifest of a run that has not ended: it lists what the last run had, too, so that a crash leaves nothing unknown. */
@@ -264,4 +313,61 @@ function stubIn({ file, text: content }: CodeText): ProjectMemory["stubs"] {
         each.trim().toLowerCase().startsWith(start),
     );
   return isStub ? [{ folder, name, file }] : [];
+}
+
+/** Returns the last generation under the present names of renamed controllers, as their `formerNames` state them. */
+export function followRenames(memory: ProjectMemory, workflows: readonly WorkflowSpec[]): ProjectMemory {
+  const present = new Map(
+    workflows.flatMap(({ name, controller: { formerNames = [] } }) => formerNames.map((each) => [each, name] as const)),
+  );
+  const nameOf = (name: string) => present.get(name) ?? name;
+  const { dependents, controllers } = memory;
+  return {
+    ...memory,
+    dependents: distinct(dependents.map((each) => ({ ...each, controller: nameOf(each.controller) }))),
+    ...(controllers && { controllers: distinct(controllers.map((each) => ({ ...each, name: nameOf(each.name) }))) }),
+  };
+}
+
+// An unfinished run has recorded a renamed controller under both names.
+function distinct<Entry>(entries: readonly Entry[]): Entry[] {
+  return [...new Map(entries.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** Returns the last generation without the controllers and dependents that nothing runs of. */
+export function forgetNames(memory: ProjectMemory, forget: readonly string[]): ProjectMemory {
+  const { dependents, controllers } = memory;
+  return {
+    ...memory,
+    dependents: dependents.filter((each) => !isForgotten(each, forget)),
+    ...(controllers && { controllers: controllers.filter(({ name }) => !forget.includes(name)) }),
+  };
+}
+
+/** Tells whether a dependent is one of those that the user says nothing runs of: by its controller, or as `controller/dependent`. */
+function isForgotten({ controller, name }: RememberedDependent, forget: readonly string[]): boolean {
+  return forget.includes(controller) || forget.includes(`${controller}/${name}`);
+}
+
+/** Finds the names that are to be forgotten, and that nothing remembers. */
+export function checkForgotten(
+  { dependents, controllers = [] }: ProjectMemory,
+  forget: readonly string[],
+): Diagnostic[] {
+  const names = [
+    ...controllers.map(({ name }) => name),
+    ...dependents.flatMap(({ controller, name }) => [controller, `${controller}/${name}`]),
+  ];
+  const known = [...new Set(names)].sort();
+  return forget
+    .filter((name) => !known.includes(name))
+    .map((name): Diagnostic => {
+      const meant = didYouMean(name, known);
+      const all = `known names: ${known.length === 0 ? "none" : known.join(", ")}`;
+      return {
+        ...UNKNOWN_FORGET.violation,
+        message: `--forget ${quote(name)}: the last generation had no such controller or dependent`,
+        hint: meant === undefined ? all : `${meant.hint} ${all}`,
+      };
+    });
 }

@@ -1,4 +1,4 @@
-import { defineRule } from "../rule.js";
+import { defineRule } from "../diagnostic.js";
 
 export const DAMAGED_RECORD = defineRule({
   id: "damaged-record",
@@ -16,5 +16,14 @@ export const STALE = defineRule({
   page: {
     meaning: "A generated file is not what `generate` would write now.",
     remedy: "Run `gen-operator generate`, and commit the result.",
+  },
+});
+
+export const UNKNOWN_FORGET = defineRule({
+  id: "unknown-forget",
+  severity: "error",
+  page: {
+    meaning: "`--forget` names a controller or a dependent that the last generation did not have.",
+    remedy: "Use one of the names that the message lists: `CONTROLLER`, or `CONTROLLER/DEPENDENT`.",
   },
 });

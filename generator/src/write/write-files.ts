@@ -14,7 +14,7 @@ import {
   renderManifest,
   unfinishedManifest,
 } from "./manifest.js";
-import { PlainFolders, containedPath, readPlainFile, readPresentFile } from "./present-files.js";
+import { PlainFolders, containedPath, readPlainFile, readPresentFile } from "../read/project-files.js";
 
 /** What became of the files, by path. */
 export interface WriteReport {

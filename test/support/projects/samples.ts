@@ -2,15 +2,17 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
-import { checkUserCode, type CheckedCode } from "#generator/generate.js";
+import type { CheckedCode } from "#generator/code/check-code.js";
+import { checkUserCode } from "#generator/generate.js";
 import { readSources } from "#generator/read/project-files.js";
 import { readProject } from "#generator/read/read-project.js";
 import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
 import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { CRDS_KUSTOMIZATION, type OutputFile } from "#generator/emit/output-file.js";
 import { renderDeployFiles } from "#generator/init/init-project.js";
-import { rememberControllers, rememberDependents, type ProjectMemory } from "#generator/model/project-memory.js";
+import type { ProjectMemory } from "#generator/model/project-memory.js";
 import { emitInputs, emitProject } from "#generator/emit/emit-project.js";
+import { rememberControllers, rememberDependents } from "#generator/write/manifest.js";
 import { repositoryRoot } from "../repository.js";
 
 /** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */

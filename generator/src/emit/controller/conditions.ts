@@ -11,7 +11,7 @@ import {
   isKubernetes,
   ownOperationsOf,
 } from "../../model/project-model.js";
-import type { ProvenField } from "../../model/proven-fields.js";
+import type { ProvenField } from "../../model/expression.js";
 import { FILTER_ARGUMENTS } from "../../model/resolved-project.js";
 import { type FieldAt, fieldAt, mayBeAbsent } from "../../model/schema.js";
 import { type ControllerNames, dependentNamesOf, filterNamesOf, resourceDoc, sourceNamesOf } from "../names.js";

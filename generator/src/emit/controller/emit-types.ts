@@ -10,7 +10,6 @@ import {
   ownOperationsOf,
 } from "../../model/project-model.js";
 import { schemasOf } from "../../model/schema.js";
-import type { PartMemory } from "../../stage.js";
 import {
   type ControllerNames,
   type ResourceName,
@@ -58,7 +57,11 @@ import {
 } from "./dependent-types.js";
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
-export function emitWorkflowTypes(controller: ControllerModel, names: ControllerNames, parts: PartMemory): OutputFile {
+export function emitWorkflowTypes(
+  controller: ControllerModel,
+  names: ControllerNames,
+  statusOf: (primary: ResourceModel) => StatusFacts = statusFactsOf,
+): OutputFile {
   const imports = [
     importTypes(controller),
     ...resourceImports(names),
@@ -76,7 +79,7 @@ export function emitWorkflowTypes(controller: ControllerModel, names: Controller
     ...externalDependentExports(controller),
     ...dependentsTypesOf(controller, names),
     ...controller.dependents.flatMap((dependent) => typesOfDependent(dependent, controller, names)),
-    ...reconcilerTypesOf(controller, names, parts),
+    ...reconcilerTypesOf(controller, names, statusOf(controller.primary)),
   ]);
 }
 
@@ -225,10 +228,10 @@ function conditionAliases(
   ];
 }
 
-function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, parts: PartMemory): string[] {
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, facts: StatusFacts): string[] {
   const { eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
-  const status = statusTypeOf(recallStatus(controller.primary, parts), controller, names);
+  const status = statusTypeOf(facts, controller, names);
   const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
   const args = reference("ReconcileArguments", primary, names.dependents, ...details);
   const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
@@ -253,14 +256,11 @@ interface StatusFacts {
   readonly input?: string;
 }
 
-function recallStatus(primary: ResourceModel, parts: PartMemory): StatusFacts {
-  const look = (): StatusFacts => {
-    const input = statusInputOf(primary);
-    const isThere = schemasOf(primary.schema, "properties").has("status");
-    return { isThere, ...(input === undefined ? {} : { input }) };
-  };
-  const { digest, version } = primary;
-  return digest === undefined ? look() : parts.recall("status", `${digest} ${version}`, look);
+/** Returns what the schema of a primary says of its status. */
+export function statusFactsOf(primary: ResourceModel): StatusFacts {
+  const input = statusInputOf(primary);
+  const isThere = schemasOf(primary.schema, "properties").has("status");
+  return { isThere, ...(input === undefined ? {} : { input }) };
 }
 
 // What a reconciler writes of a status lacks what the API server fills in.

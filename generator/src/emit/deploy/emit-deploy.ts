@@ -9,9 +9,8 @@ import {
   kindsOf,
 } from "../../model/project-model.js";
 import { isRecord } from "../../model/schema.js";
-import { type PartMemory, RunParts, digestOf } from "../../stage.js";
 import { operatorNameOf } from "../names.js";
-import { GENERATED_HEADER, type OutputFile, recallFiles } from "../output-file.js";
+import { GENERATED_HEADER, type OutputFile } from "../output-file.js";
 import {
   EVERYWHERE,
   type Grant,
@@ -26,27 +25,39 @@ import {
 
 /** What is known of a project besides its model. */
 interface DeployOptions {
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
-  /** What stands for each controller, but for the fields of its kinds, of which no right depends. Default: nothing does */
-  readonly outlines?: readonly string[];
   /**
    * Whether the project installs its CRDs by a kustomization of their own. Default: false, as in projects of earlier versions. Their
    * kustomization keeps the CRDs, as whatever prunes would delete them with all custom resources.
    */
   readonly hasCrdsFolder?: boolean;
+  /** Emits the CRD of a kind. Default: emitCrd */
+  readonly crdOf?: typeof emitCrd;
+  /** Emits what installs the operator. Default: emitInstallation */
+  readonly installationOf?: typeof emitInstallation;
+}
+
+/** The files that kustomizations list, below their folder. */
+interface Installation {
+  readonly definitions: readonly string[];
+  /** What the kustomization of the operator has. */
+  readonly resources: readonly string[];
 }
 
 /** Emits the CRDs that the operator brings, what it may do, what nobody else may, and the kustomization that has all of it. */
 export function emitDeploy(
   model: ProjectModel,
-  { parts = new RunParts(), outlines, hasCrdsFolder = false }: DeployOptions = {},
+  { hasCrdsFolder = false, crdOf = emitCrd, installationOf = emitInstallation }: DeployOptions = {},
 ): OutputFile[] {
   const kinds = new Map(model.controllers.flatMap(broughtKinds).map((kind) => [crdFileOf(kind), kind]));
-  const crds = [...kinds].flatMap(([path, kind]) => crdFiles(path, kind, parts));
+  const crds = [...kinds.values()].flatMap(crdOf);
   const definitions = crds.map(({ path }) => path.slice(FOLDER.length)).sort();
   const resources = [...(hasCrdsFolder ? [] : definitions), "rbac.yaml", "admission.yaml"];
-  const emit = () => [
+  return [...crds, ...installationOf(model, { definitions, resources })];
+}
+
+/** Emits the rights of the operator, and the kustomizations. */
+export function emitInstallation(model: ProjectModel, { definitions, resources }: Installation): OutputFile[] {
+  return [
     ...emitRbac(model),
     emitAdmission(model),
     emitKustomization(FOLDER, resources),
@@ -55,9 +66,6 @@ export function emitDeploy(
       definitions.map((path) => path.slice("crds/".length)),
     ),
   ];
-  if (outlines === undefined) return [...crds, ...emit()];
-  const key = digestOf(JSON.stringify([model.packageName, resources, definitions, outlines]));
-  return [...crds, ...recallFiles(["deploy", key], parts, emit)];
 }
 
 function emitKustomization(folder: string, resources: readonly string[]): OutputFile {
@@ -80,14 +88,12 @@ function crdFileOf({ plural, group }: ResourceModel): string {
   return `${FOLDER}crds/${plural}.${group}.yaml`;
 }
 
-function crdFiles(path: string, kind: ResourceModel, parts: PartMemory): OutputFile[] {
-  const print = () => {
-    const { crd } = kind;
-    return crd === undefined
-      ? []
-      : [fileOf(path, { documents: [new Document(withoutPruning(crd), { aliasDuplicateObjects: false })] })];
-  };
-  return kind.digest === undefined ? print() : recallFiles(["manifest", kind.digest], parts, print);
+/** Emits the CRD of a kind, if it is known. */
+export function emitCrd(kind: ResourceModel): OutputFile[] {
+  const { crd } = kind;
+  if (crd === undefined) return [];
+  const document = new Document(withoutPruning(crd), { aliasDuplicateObjects: false });
+  return [fileOf(crdFileOf(kind), { documents: [document] })];
 }
 
 type Json = { readonly [field: string]: unknown };

@@ -2,9 +2,8 @@
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { FieldError, JsonObject, MetadataRules } from "@gen-operator/schema/definitions";
-import { type Diagnostic, MOST_FOUND, didYouMean, quote } from "../../diagnostic.js";
+import { type Diagnostic, MOST_FOUND, type Rule, didYouMean, quote } from "../../diagnostic.js";
 import { packageFile } from "../../package-file.js";
-import type { Rule } from "../../rule.js";
 import { describeValue, isRecord } from "../yaml/values.js";
 import { type Place, type YamlDocument, type YamlPath, formatPath } from "../yaml/yaml-document.js";
 import { SCHEMA_KEYWORDS, visitSchemasIn, withoutNulls } from "./crd-schema.js";

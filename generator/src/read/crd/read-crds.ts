@@ -1,6 +1,13 @@
 import { int64Number } from "@gen-operator/schema";
-import { type Diagnostic, MOST_FOUND, didYouMean, hasErrors, quote, subjectOfCrd } from "../../diagnostic.js";
-import type { Rule } from "../../rule.js";
+import {
+  type Diagnostic,
+  MOST_FOUND,
+  type Rule,
+  didYouMean,
+  hasErrors,
+  quote,
+  subjectOfCrd,
+} from "../../diagnostic.js";
 import { type BuiltinKind, readOpenApiKinds } from "../kinds.js";
 import type { ProjectFile } from "../project-files.js";
 import type { Inputs } from "../read-inputs.js";

@@ -1,4 +1,4 @@
-import { defineRule } from "../../rule.js";
+import { defineRule } from "../../diagnostic.js";
 
 export const CRD_EMPTY_OBJECT = defineRule({
   id: "crd-empty-object",

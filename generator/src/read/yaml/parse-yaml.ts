@@ -116,7 +116,7 @@ function parseDocuments(file: string, text: string, scalars: Scalars): ParsedYam
   for (const [index, document] of ("empty" in parsed ? [] : parsed).entries()) {
     const number = parsed.length > 1 ? { number: index + 1 } : {};
     const source = { file, text, document: document as Document, lines, ...number };
-    const errors = syntaxErrors(source);
+    const errors = document.errors.length === 0 ? [] : syntaxErrors(source);
     if (errors.length === 0) errors.push(...checkNodes(source, scalars));
     diagnostics.push(...errors);
     if (hasErrors(errors)) continue;

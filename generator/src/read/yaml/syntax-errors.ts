@@ -26,7 +26,6 @@ interface Stop {
 /** Describes the errors of a document, one for each line: what follows in it comes of the first. In JSON, all that follows does. */
 export function syntaxErrors(source: YamlSource): Diagnostic[] {
   const { file, text, document, lines: counter } = source;
-  if (document.errors.length === 0) return [];
   const lines = text.split(/\r?\n/);
   const stops = document.errors.slice(0, MOST_FOUND).map((error): Stop => {
     const [start, end] = error.pos;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Diagnostic } from "#generator/diagnostic.js";
 import { readCrdFiles, readCrds } from "#generator/read/crd/read-crds.js";
 import { readProject } from "#generator/read/read-project.js";
-import { RunParts } from "#generator/stage.js";
+import { StageCache } from "#generator/stage.js";
 import { crdWith } from "../../../support/crds/crd-changes.js";
 import { readRefusedCrds } from "../../../support/crds/refused-crds.js";
 import { repositoryRoot } from "../../../support/repository.js";
@@ -63,9 +63,9 @@ suite("rule crd-rule", (test) => {
 
   test("reports the same diagnostics in a second run", async () => {
     await using project = await createProject("example.com/v1/Thing");
-    const parts = new RunParts();
-    const first = await readProject(project.path, { parts });
-    const second = await readProject(project.path, { parts });
+    const { stage } = new StageCache();
+    const first = await readProject(project.path, { stage });
+    const second = await readProject(project.path, { stage });
     assert.equal(second.diagnostics, first.diagnostics);
   });
 

@@ -1,6 +1,6 @@
 import type { ControllerModel, ProjectModel, ResourceModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/emit/emit-project.js";
-import { RunParts } from "#generator/stage.js";
+import { StageCache } from "#generator/stage.js";
 import { dependentOf } from "../../../support/runtime/dependent-models.js";
 import { builtinResource, thingOf } from "../../../support/runtime/resource-models.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -33,11 +33,11 @@ function projectOf(primary: ResourceModel, rest: Partial<ControllerModel> = {}):
 /** Returns the generated files of a project in which the earlier run of a project is remembered, by path. */
 async function emitAfter(before: ProjectModel, project: ProjectModel, hasReconciler = [false, false]) {
   const [first, second] = hasReconciler;
-  const parts = new RunParts();
-  await emitProject(before, { parts, hasReconciler: () => first! });
+  const cache = new StageCache();
+  await emitProject(before, { stage: cache.stage, hasReconciler: () => first! });
   // Stubs that are there are not made, either.
   const present = { isMissing: () => false, hasReconciler: () => second! };
-  const files = await emitProject(project, { parts: new RunParts(parts.used), ...present });
+  const files = await emitProject(project, { stage: new StageCache(cache.used).stage, ...present });
   return new Map(files.filter(({ owner }) => owner === "generator").map((file) => [file.path, file]));
 }
 

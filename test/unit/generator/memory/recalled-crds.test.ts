@@ -1,8 +1,8 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RunParts, digestOf } from "#generator/stage.js";
+import { StageCache, digestOf } from "#generator/stage.js";
 import { readKnownFile } from "#generator/read/project-files.js";
-import { hasReadCrds, recallCrds } from "#generator/read/read-project.js";
+import { lazyCrdFile } from "#generator/read/read-project.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
@@ -23,14 +23,15 @@ async function createSource() {
 
 suite("recalled CRD", (test) => {
   test("is read from its file again only for a schema", async () => {
-    const first = new RunParts();
+    const first = new StageCache();
     const { source, reads } = await createSource();
-    const before = recallCrds(source, first);
+    const before = lazyCrdFile(source, first.stage).read();
     assert.is(reads.count, 1);
 
-    assert.not.ok(hasReadCrds(source, new RunParts()));
-    assert.ok(hasReadCrds(source, new RunParts(first.used)));
-    const again = recallCrds(source, new RunParts(first.used));
+    assert.not.ok(lazyCrdFile(source, new StageCache().stage).isRead);
+    const known = lazyCrdFile(source, new StageCache(first.used).stage);
+    assert.ok(known.isRead);
+    const again = known.read();
     assert.equal(
       again.crds.map(({ kind, versions }) => [kind, versions.map(({ name }) => name)]),
       before.crds.map(({ kind, versions }) => [kind, versions.map(({ name }) => name)]),

@@ -1,17 +1,14 @@
-import { createExpressionParser, type ParsedExpression } from "#generator/model/expression.js";
-import { RunParts } from "#generator/stage.js";
+import { parseExpression, type ParsedExpression } from "#generator/model/expression.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const parse = createExpressionParser(new RunParts());
-
 function namesIn(text: string): readonly string[] {
-  const parsed = parse(text);
+  const parsed = parseExpression(text);
   if (parsed.kind === "problem") throw new Error(parsed.message);
   return parsed.names;
 }
 
 function problemIn(text: string): ParsedExpression & { kind: "problem" } {
-  const parsed = parse(text);
+  const parsed = parseExpression(text);
   if (parsed.kind !== "problem") throw new Error(`"${text}" was accepted`);
   return parsed;
 }
@@ -32,7 +29,7 @@ suite("condition expression", (test) => {
 
   test("accepts comments, line breaks, and brackets in strings", () => {
     for (const text of ["true // )", "true /* ) */", "')' === ')'", "`)` === /\\)/.source", "\n  true\n", "(true)"])
-      assert.is(parse(text).kind, "expression", text);
+      assert.is(parseExpression(text).kind, "expression", text);
   });
 
   test("rejects text that is not a single expression", () => {

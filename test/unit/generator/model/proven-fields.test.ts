@@ -1,13 +1,9 @@
-import { createExpressionParser } from "#generator/model/expression.js";
-import type { ProvenField } from "#generator/model/proven-fields.js";
-import { RunParts } from "#generator/stage.js";
+import { parseExpression, type ProvenField } from "#generator/model/expression.js";
 import fc from "../../../support/fast-check.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const parse = createExpressionParser(new RunParts());
-
 function provenBy(text: string): readonly ProvenField[] {
-  const parsed = parse(text);
+  const parsed = parseExpression(text);
   if (parsed.kind === "problem") throw new Error(`${text}: ${parsed.message}`);
   return parsed.proves;
 }

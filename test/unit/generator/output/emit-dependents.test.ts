@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { readProject } from "#generator/read/read-project.js";
 import { acceptWarnings, buildModel } from "#generator/check/build-model.js";
-import { checkConditions } from "#generator/code/check-conditions.js";
+import { checkConditions } from "#generator/code/check-types.js";
 import { emitProject } from "#generator/emit/emit-project.js";
 import type { OutputFile } from "#generator/emit/output-file.js";
 import { chosenCompilers, compileProject, writeProject } from "../../../support/projects/compile.js";

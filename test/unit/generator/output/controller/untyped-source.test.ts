@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { readProject } from "#generator/read/read-project.js";
 import { buildModel } from "#generator/check/build-model.js";
-import { checkConditions } from "#generator/code/check-conditions.js";
+import { checkConditions } from "#generator/code/check-types.js";
 import { controllerGrants } from "#generator/emit/deploy/rights.js";
 import { emitProject } from "#generator/emit/emit-project.js";
 import { suggestCaches } from "#generator/suggest/cache-suggestions.js";

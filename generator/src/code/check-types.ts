@@ -1,21 +1,24 @@
-import { posix } from "node:path";
+// What the compiler says of the user's expressions and code with the emitted types. It is loaded only for texts that no earlier run has checked.
+import { readFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { type Diagnostic, quote } from "../diagnostic.js";
 import { conditionTypesOf, conditionsOf, filteredOf, parametersOfFilter } from "../emit/controller/conditions.js";
-import { type ControllerNames, controllerNamesOf, nameResources } from "../emit/names.js";
-import type { OutputFile } from "../emit/output-file.js";
+import { type ControllerNames, controllerNamesOf, dependentNamesOf, nameResources } from "../emit/names.js";
+import { type OutputFile, isImported } from "../emit/output-file.js";
 import {
   type ConditionName,
   type ControllerModel,
   type DependentModel,
-  type Diagnostic,
   type ExpressionModel,
   type FilterName,
   type ProjectModel,
   type SourcePosition,
   isKubernetes,
 } from "../model/project-model.js";
-import { type PartMemory, RunParts, digestOf } from "../stage.js";
+import { type Stage, uncached } from "../stage.js";
 import type { ExpressionResult, MemoryFile } from "./condition-program.js";
-import { WHEN_TYPE } from "./rules.js";
+import type { FloatingPromise, PromiseSearch } from "./floating-promises.js";
+import { FLOATING_PROMISE, WHEN_TYPE } from "./rules.js";
 
 /** What a problem of a probe is, without the place, which may change. */
 interface ProbeProblem {
@@ -44,8 +47,8 @@ interface ProbeFile {
 interface ConditionOptions {
   /** Returns where a character of an expression is in its spec. */
   locate(expression: ExpressionModel, offset: number): SourcePosition | undefined;
-  /** What earlier runs came to. Default: nothing. */
-  readonly parts?: PartMemory;
+  /** Keeps what the compiler says. Default: nothing is kept */
+  readonly stage?: Stage;
   /** The code of the user's, which may declare types of external resources. */
   readonly code: readonly { readonly file: string; readonly text: string }[];
 }
@@ -58,7 +61,7 @@ interface ConditionOptions {
 export async function checkConditions(
   model: ProjectModel,
   files: readonly OutputFile[],
-  { locate, code, parts = new RunParts() }: ConditionOptions,
+  { locate, code, stage = uncached }: ConditionOptions,
 ): Promise<Diagnostic[]> {
   const names = nameResources(model);
   const probeFiles = model.controllers
@@ -67,10 +70,9 @@ export async function checkConditions(
   const emitted = files.filter(({ isPresent }) => isPresent !== true);
   const written = code.map(({ file, text }) => ({ path: file, content: text }));
   const byPath = new Map<string, MemoryFile>([...emitted, ...written].map((file) => [file.path, file]));
+  const problemsIn = stage("conditions", (...files) => files.flat().flatMap(textsOf), check);
   const found = probeFiles.map(async (file): Promise<Diagnostic[]> => {
-    const seen = filesSeenFrom([file.typesPath], byPath);
-    const key = digestOf(file.path, file.content, ...seen.flatMap((each) => [each.path, each.digest ?? each.content]));
-    const problems = await parts.recallLater("conditions", key, () => check(file, seen));
+    const problems = await problemsIn(file, filesSeenFrom([file.typesPath], byPath));
     return problems.map(({ probe, message, start }) => diagnosticOf(file.probes[probe]!, { message, start, locate }));
   });
   return (await Promise.all(found)).flat();
@@ -150,8 +152,13 @@ function parametersOf(dependent: DependentModel, condition: ConditionName, { nam
   return `({ ${names.join(", ")} }: types.${conditionTypesOf(dependent, condition).arguments})`;
 }
 
+/** Returns what stands for a file. */
+function textsOf({ path, content, digest }: MemoryFile): string[] {
+  return [path, digest ?? content];
+}
+
 /** Returns the files whose types the files of some paths can see, and those files themselves. */
-export function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
+function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<string, MemoryFile>): MemoryFile[] {
   const seen = new Map<string, MemoryFile>();
   const visit = (each: string): void => {
     const file = files.get(each);
@@ -169,3 +176,104 @@ export function filesSeenFrom(paths: readonly string[], files: ReadonlyMap<strin
 }
 
 const IMPORT = /\b(?:from|import)\s*\(?\s*["'](\.[^"'\n]*)["']/g;
+
+/** What promises are checked with. */
+interface PromiseOptions {
+  /** The folder of the project. */
+  readonly root: string;
+  /** The code of the user's. */
+  readonly code: readonly { readonly file: string; readonly text: string }[];
+  /** Keeps what the compiler says. Default: nothing is kept */
+  readonly stage?: Stage;
+}
+
+/** Files that say which types the code sees besides its own; npm writes the second one with every installation. */
+const TYPE_SOURCES = ["tsconfig.json", "node_modules/.package-lock.json"];
+
+/**
+ * Reports statements that drop a promise, in the files of the user's that generated code imports, and in those that these import.
+ *
+ * Types are looked at only if one of the files has a statement that could drop a promise, and if the files, or the types that they see, are
+ * other than in an earlier run.
+ */
+export async function checkPromises(
+  model: ProjectModel,
+  files: readonly OutputFile[],
+  { root, code, stage = uncached }: PromiseOptions,
+): Promise<Diagnostic[]> {
+  const emitted = files.filter(({ isPresent }) => isPresent !== true);
+  const present = new Map(code.map(({ file, text }) => [file, { path: file, content: text }]));
+  const byPath = new Map<string, MemoryFile>([...emitted.map((file) => [file.path, file] as const), ...present]);
+  const imported = files.filter(({ path, owner }) => owner === "user" && isImported(path)).map(({ path }) => path);
+  const seen = filesSeenFrom(imported, byPath);
+  const reached = seen.filter(({ path }) => !path.startsWith("src/generated/"));
+  // A stub that nobody has filled in drops nothing.
+  const isWritten = reached.some(({ path }) => present.has(path));
+  const candidatesIn = stage(
+    "statements",
+    (code) => code.flatMap(textsOf),
+    (code: readonly MemoryFile[]) => (isWritten ? filesThatMayDropPromises(code) : Promise.resolve([])),
+  );
+  const candidates = await candidatesIn(reached);
+  if (!Array.isArray(candidates)) return [candidates];
+  if (candidates.length === 0) return [];
+  const types = await readTypeSources(root);
+  const find = stage("promises", ({ files }) => [...files.flatMap(textsOf), ...types], findPromises);
+  const found = await find({ root, files: seen, imported, candidates });
+  if (!Array.isArray(found)) return [found];
+  return found.map((promise) => promiseDiagnostic(promise, model));
+}
+
+async function filesThatMayDropPromises(files: readonly MemoryFile[]): Promise<string[] | Diagnostic> {
+  const [{ mayDropPromise }, { unlessTooDeep }] = await loadPromiseChecker();
+  return unlessTooDeep(() => files.filter(mayDropPromise).map(({ path }) => path), "warning");
+}
+
+async function findPromises(search: PromiseSearch): Promise<FloatingPromise[] | Diagnostic> {
+  const [{ findFloatingPromises }, { unlessTooDeep }] = await loadPromiseChecker();
+  return unlessTooDeep(() => findFloatingPromises(search), "warning");
+}
+
+function loadPromiseChecker() {
+  return Promise.all([import("./floating-promises.js"), import("./source-program.js")]);
+}
+
+function readTypeSources(root: string): Promise<string[]> {
+  return Promise.all(TYPE_SOURCES.map((path) => readFile(join(root, path), "utf8").catch(() => "")));
+}
+
+function promiseDiagnostic(
+  { expression, isList, declaration, position }: FloatingPromise,
+  model: ProjectModel,
+): Diagnostic {
+  const about = dependentOf(position.file, declaration, model);
+  return {
+    ...FLOATING_PROMISE.violation,
+    message: isList
+      ? `the promises of ${quote(expression)} are not awaited: the operator continues before they settle, and exits if one is rejected`
+      : `the promise of ${quote(expression)} is not awaited: the operator continues before it settles, and exits if it is rejected`,
+    position,
+    ...(about === undefined ? {} : { about }),
+    hint: isList
+      ? "await Promise.all of them, return that, or add void in front if they may end later"
+      : "await it, return it, or add void in front if it may end later",
+  };
+}
+
+/** Returns the dependent whose function a statement is in, as `controller/dependent`; undefined if that is not plain to see. */
+function dependentOf(file: string, declaration: string | undefined, model: ProjectModel): string | undefined {
+  const names = nameResources(model);
+  for (const controller of model.controllers) {
+    const { folder } = controllerNamesOf(controller, names, model.controllers);
+    const found = controller.dependents.find(
+      (dependent) =>
+        file === `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts` ||
+        (file === `src/${folder}/conditions.ts` &&
+          Object.values(dependent.conditions).some(
+            (condition) => condition.kind === "function" && condition.name === declaration,
+          )),
+    );
+    if (found !== undefined) return `${controller.name}/${found.name}`;
+  }
+  return undefined;
+}
