@@ -5,6 +5,7 @@ import { type Diagnostic, quote } from "../diagnostic.js";
 import { conditionTypesOf, conditionsOf, filteredOf, parametersOfFilter } from "../emit/controller/conditions.js";
 import { type ControllerNames, controllerNamesOf, dependentNamesOf, nameResources } from "../emit/names.js";
 import { type OutputFile, isImported } from "../emit/output-file.js";
+import { layOut } from "../emit/print.js";
 import {
   type ConditionName,
   type ControllerModel,
@@ -136,7 +137,7 @@ function probeFileOf(controller: ControllerModel, names: ControllerNames): Probe
     for (const [name, filter] of Object.entries(filters))
       if (filter.kind === "when")
         add(filter, {
-          parameters: parametersOfFilter(name as FilterName, filter.names, `types.${objectType}`),
+          parameters: layOut(parametersOfFilter(name as FilterName, filter.names, `types.${objectType}`)),
           path: `spec.${path}.filters.${name}.when`,
         });
   const folder = `src/generated/${names.folder}`;

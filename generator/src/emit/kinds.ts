@@ -2,23 +2,19 @@ import type { RawSchema, ResourceModel } from "../model/project-model.js";
 import { isRecord, schemasOf, shortNameOf } from "../model/schema.js";
 import { classNameOf, groupPathOf } from "./names.js";
 import { type OutputFile, generatedFile } from "./output-file.js";
-import { printImport } from "./print.js";
+import { type ImportSymbol, type Printed, valueFrom } from "./print.js";
 import {
-  RESOURCE_VALUES,
   inputOf,
   inputShapesOf,
+  mapShapes,
   printClass,
   printInput,
   printShape,
-  renameShapes,
-  runtimeTypesIn,
   schemaNameOf,
   shapeNameIn,
-  typesOfClass,
 } from "./resource/emit-resource.js";
 import { type SchemaParts, buildSchemaParts, printSchemaAlone } from "./resource/runtime-schema.js";
 import { type ShapeModel, normaliseBuiltin, normaliseDefinition } from "./resource/shape.js";
-import { type RuntimeType, codegenModule } from "./runtime-symbols.js";
 
 /** Where a definition is exported, and under which name. */
 interface Exported {
@@ -43,79 +39,55 @@ export function emitKinds(
 
 function emitTypes({ path, kinds, shapes }: KindModule, exported: ReadonlyMap<string, Exported>): OutputFile {
   const all = [...shapes, ...kinds.flatMap(({ root, input }) => [root, input])];
-  const imports = new Map<string, Set<string>>();
-  const localNames = new Map<string, string>();
+  const places = new Map<string, ShapePlace>();
   const taken = new Map<string, string>();
   for (const definition of new Set([...shapes.map(({ name }) => name), ...all.flatMap(shapesIn)])) {
     const { path: from, name } = exportedOrThrow(exported, definition);
     if (taken.has(name)) throw new Error(`${path} would have two types ${name}: ${taken.get(name)} and ${definition}`);
     taken.set(name, definition);
-    localNames.set(definition, name);
-    if (from !== path) imports.set(from, (imports.get(from) ?? new Set()).add(name));
+    places.set(definition, { name, ...(from === path ? {} : { from: `../${from}.js` }) });
   }
-  const isOfClasses = kinds.length > 0;
-  const runtimeTypes = new Set<RuntimeType>([
-    ...kinds.flatMap(({ resource }) => typesOfClass(resource)),
-    ...runtimeTypesIn(all),
-  ]);
-  const local = (shape: ShapeModel) => localShape(shape, localNames);
-  const sections = [
+  const schemas = `./${path.slice(path.indexOf("/") + 1)}.schema.js`;
+  const local = (shape: ShapeModel) => localShape(shape, places);
+  return fileOf(path, [
     ...kinds.flatMap(({ resource, root, input }) => [
       printInput(resource, local(input)),
-      printClass(resource, local(root), { isPure: true }),
+      printClass(resource, local(root), { schema: valueFrom(schemas, schemaNameOf(root.name)), isPure: true }),
     ]),
     ...shapes.map((shape) => printShape(local(shape))),
-  ];
-  const importLines = [
-    ...(isOfClasses ? [printImport(RESOURCE_VALUES, codegenModule)] : []),
-    ...(runtimeTypes.size > 0 ? [printImport([...runtimeTypes].sort(), codegenModule, true)] : []),
-    ...importsOf(imports, ".js", true),
-    ...(isOfClasses
-      ? [
-          printImport(
-            kinds.map(({ root }) => schemaNameOf(root.name)),
-            `./${path.slice(path.indexOf("/") + 1)}.schema.js`,
-          ),
-        ]
-      : []),
-  ];
-  return fileOf(path, [...(importLines.length > 0 ? [importLines.join("\n")] : []), ...sections]);
+  ]);
 }
 
-function localShape({ base, ...shape }: ShapeModel, names: ReadonlyMap<string, string>): ShapeModel {
-  const fields = shape.fields.map((field) => ({ ...field, type: renameShapes(field.type, names) }));
-  const local = { ...shape, name: names.get(shape.name) ?? shape.name, fields };
-  return base === undefined ? local : { ...local, base: { ...base, name: names.get(base.name) ?? base.name } };
+/** What a shape is called in a module, and the module that it is from if that is another one. */
+interface ShapePlace {
+  readonly name: string;
+  readonly from?: string;
+}
+
+function localShape({ base, ...shape }: ShapeModel, places: ReadonlyMap<string, ShapePlace>): ShapeModel {
+  const placeOf = (name: string) => places.get(name) ?? { name };
+  const fields = shape.fields.map((field) => ({ ...field, type: mapShapes(field.type, placeOf) }));
+  const local = { ...shape, name: placeOf(shape.name).name, fields };
+  return base === undefined ? local : { ...local, base: { ...base, name: placeOf(base.name).name } };
 }
 
 /** Emits the schemas of the kinds and definitions of a module. A kind lists all definitions that its schema refers to. */
 function emitSchemas({ path, kinds, schemas }: KindModule, modules: readonly KindModule[]): OutputFile[] {
   const pathOf = new Map(modules.flatMap((each) => [...each.schemas.keys()].map((name) => [name, each.path] as const)));
-  const imports = new Map<string, Set<string>>();
-  for (const { schema } of kinds)
-    for (const [definition, { name }] of schema.definitions) {
-      // What a definition refers to is known by its short name, whichever kind it belongs to.
-      if (name !== shortNameOf(definition)) throw new Error(`two definitions of one kind are called ${name}`);
-      const from = pathOf.get(definition) ?? path;
-      if (from !== path) imports.set(from, (imports.get(from) ?? new Set()).add(name));
-    }
-  const sections = [
-    [printImport(["Schema"], codegenModule, true), ...importsOf(imports, ".schema.js")].join("\n"),
-    ...[...schemas.values()].map(({ name, schema }) => printSchemaAlone(name, schema)),
-    ...kinds.map(printRoot),
+  const constantOf = ([definition, { name }]: [string, { readonly name: string }]): string | ImportSymbol => {
+    // What a definition refers to is known by its short name, whichever kind it belongs to.
+    if (name !== shortNameOf(definition)) throw new Error(`two definitions of one kind are called ${name}`);
+    const from = pathOf.get(definition) ?? path;
+    return from === path ? name : valueFrom(`../${from}.schema.js`, name);
+  };
+  return [
+    fileOf(`${path}.schema`, [
+      ...[...schemas.values()].map(({ name, schema }) => printSchemaAlone(name, schema)),
+      ...kinds.map(({ root, schema }) =>
+        printSchemaAlone(schemaNameOf(root.name), schema.root, [...schema.definitions].map(constantOf)),
+      ),
+    ]),
   ];
-  return [fileOf(`${path}.schema`, sections)];
-}
-
-function importsOf(imports: ReadonlyMap<string, ReadonlySet<string>>, ending: string, isTypeOnly = false): string[] {
-  return [...imports]
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([from, names]) => printImport([...names].sort(), `../${from}${ending}`, isTypeOnly));
-}
-
-function printRoot({ root, schema }: KindModel): string {
-  const names = [...schema.definitions.values()].map(({ name }) => name).sort();
-  return printSchemaAlone(schemaNameOf(root.name), schema.root, names);
 }
 
 function exportedOrThrow(exported: ReadonlyMap<string, Exported>, definition: string): Exported {
@@ -124,8 +96,11 @@ function exportedOrThrow(exported: ReadonlyMap<string, Exported>, definition: st
   return found;
 }
 
-function fileOf(path: string, sections: readonly string[]): OutputFile {
-  return generatedFile(`src/${path}.ts`, sections);
+function fileOf(path: string, sections: readonly Printed[]): OutputFile {
+  return generatedFile(`src/${path}.ts`, sections, {
+    sortsModules: true,
+    sortsNames: (from) => from.startsWith("../"),
+  });
 }
 
 /** A kind with its shapes, which refer to definitions by their full names. */

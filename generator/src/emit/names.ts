@@ -7,8 +7,8 @@ import {
   isKubernetes,
   usedKindsOf,
 } from "../model/project-model.js";
-import { type Doc, type ImportedName, callDoc, fieldsOf, printImport } from "./print.js";
-import { runtimeTypes } from "./runtime-symbols.js";
+import { type Doc, type ImportSymbol, callDoc, fieldsOf, symbolDoc, valueFrom } from "./print.js";
+import { codegenValues, runtimeTypes } from "./runtime-symbols.js";
 
 /** The longest name of a type; deeply nested schemas exceed any limit that a reader would set. */
 const MAX_NAME_LENGTH = 100;
@@ -399,39 +399,22 @@ export function nameOrThrow(names: ReadonlyMap<ResourceModel, ResourceName>, res
   return name;
 }
 
-/** Prints what stands for a kind in the wiring: its class, or a call that describes it by its name. */
-export function resourceDoc(resource: ResourceModel, { resources }: ControllerNames): Doc {
-  return resource.isUntyped === true ? untypedDoc(resource) : nameOrThrow(resources, resource).localName;
+/** Prints what stands for a kind in the wiring: its class, or a call that describes it by its name. `place` is that of the import. */
+export function resourceDoc(resource: ResourceModel, { resources }: ControllerNames, place = CLASS_PLACE): Doc {
+  if (resource.isUntyped === true) return untypedDoc(resource);
+  return symbolDoc(classSymbol(nameOrThrow(resources, resource), place));
+}
+
+/** Where the imports of classes stand in the wiring of a controller. */
+export const CLASS_PLACE = 100;
+
+/** Returns the class of a kind, by the name that it has in the files of a controller. */
+export function classSymbol(resource: ResourceName, place = CLASS_PLACE): ImportSymbol {
+  return valueFrom(specifierOf(resource, "../"), resource.className, resource.localName, place);
 }
 
 /** Prints a call that describes a kind by its name. */
 export function untypedDoc({ group, version, kind, plural, scope }: ResourceModel): Doc {
   const apiVersion = group === "" ? version : `${group}/${version}`;
-  return callDoc("untypedResource", [], fieldsOf({ apiVersion, kind, plural, scope }));
-}
-
-/** Returns what describes a kind by its name, if any of the kinds has no class. */
-export function untypedValues(used: Iterable<ResourceModel>): "untypedResource"[] {
-  return [...used].some(({ isUntyped }) => isUntyped === true) ? ["untypedResource"] : [];
-}
-
-/** Prints the imports of the classes that kinds have, each by the name that it has in the files of a controller. */
-export function importClasses(used: Iterable<ResourceModel>, { resources }: ControllerNames): string[] {
-  const classes = [...used].filter(({ isUntyped }) => isUntyped !== true);
-  const imported = classes.map((resource) => nameOrThrow(resources, resource));
-  return importsFrom(imported, ({ className, localName }) => [{ name: className, alias: localName }]);
-}
-
-/** Prints imports of what `namesOf` takes of each class: one for each module. */
-export function importsFrom(
-  resources: readonly ResourceName[],
-  namesOf: (resource: ResourceName) => ImportedName[],
-  isTypeOnly = false,
-): string[] {
-  const byModule = new Map<string, ImportedName[]>();
-  for (const resource of resources) {
-    const specifier = specifierOf(resource, "../");
-    byModule.set(specifier, [...(byModule.get(specifier) ?? []), ...namesOf(resource)]);
-  }
-  return [...byModule].map(([specifier, names]) => printImport(names, specifier, isTypeOnly));
+  return callDoc(symbolDoc(codegenValues.untypedResource), [], fieldsOf({ apiVersion, kind, plural, scope }));
 }

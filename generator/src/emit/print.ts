@@ -8,6 +8,80 @@ export type Doc = builders.Doc;
 export const { align, group, conditionalGroup, hardline, ifBreak, indent, indentIfBreak, join, line, softline } =
   builders;
 
+/** A name that a module exports. A file that prints it imports it. */
+export interface ImportSymbol {
+  readonly kind: "symbol";
+  /** `*` stands for the whole module. */
+  readonly name: string;
+  readonly from: string;
+  /** What it is called where it is printed. */
+  readonly alias: string;
+  readonly isType: boolean;
+  /** Whether it has an import of its own, as a module as a whole has. Default: symbols of a module share one */
+  readonly isApart?: boolean;
+  /** Where its import stands among those of a file; of equal ones, what is printed first comes first. Default: 0 */
+  readonly place?: number;
+}
+
+/** Returns a value that a module exports. */
+export function valueFrom(from: string, name: string, alias = name, place = 0): ImportSymbol {
+  return { kind: "symbol", name, from, alias, isType: false, place };
+}
+
+/** Returns a type that a module exports. */
+export function typeFrom(from: string, name: string, alias = name, place = 0): ImportSymbol {
+  return { kind: "symbol", name, from, alias, isType: true, place };
+}
+
+/** Prints a symbol. */
+export function symbolDoc(symbol: ImportSymbol): Doc {
+  return builders.label(symbol, symbol.alias);
+}
+
+/** Printed text: lines, and the symbols in them. */
+export type Printed =
+  string | readonly Printed[] | { readonly text: string; readonly symbols: readonly ImportSymbol[] };
+
+/** Returns printed parts below each other. */
+export function joinLines(parts: readonly Printed[]): Printed {
+  return parts.flatMap((part, index) => (index === 0 ? [part] : ["\n", part]));
+}
+
+/** Returns the text of what was printed; `onSymbol` is called with each symbol in it, in their order. */
+export function textOf(printed: Printed, onSymbol: (symbol: ImportSymbol) => void = () => {}): string {
+  if (typeof printed === "string") return printed;
+  if ("text" in printed) {
+    printed.symbols.forEach(onSymbol);
+    return printed.text;
+  }
+  return printed.map((part) => textOf(part, onSymbol)).join("");
+}
+
+/** Lays a document out and keeps the symbols in it. */
+export function print(doc: Doc, depth = 0): Printed {
+  const symbols = symbolsIn(doc);
+  const text = layOut(doc, depth);
+  return symbols.length === 0 ? text : { text, symbols };
+}
+
+/** Returns a document that is laid out already, whatever stands before it. */
+export function fixedDoc(doc: Doc): Doc {
+  return symbolsIn(doc).reduce<Doc>((contents, symbol) => builders.label(symbol, contents), layOut(doc));
+}
+
+function symbolsIn(doc: Doc): ImportSymbol[] {
+  if (typeof doc === "string") return [];
+  if (Array.isArray(doc)) return doc.flatMap(symbolsIn);
+  switch (doc.type) {
+    case "label":
+      return [doc.label as ImportSymbol, ...symbolsIn(doc.contents)];
+    case "if-break":
+      return symbolsIn(doc.breakContents ?? "");
+    default:
+      return "contents" in doc ? symbolsIn(doc.contents) : [];
+  }
+}
+
 /** The columns of a line. */
 export const WIDTH = 120;
 
@@ -38,6 +112,7 @@ function flatText(doc: Doc, isInGroup: boolean): string | undefined {
       return doc.break ? undefined : flatText(doc.contents, true);
     case "indent":
     case "align":
+    case "label":
       return flatText(doc.contents, isInGroup);
     case "if-break":
       // Another group may decide.
@@ -244,9 +319,9 @@ function fieldDoc(name: string, value: unknown): Doc {
 }
 
 /** Prints a field whose value is a text or a name: too long a line ends behind the colon, unless the name of the field is short. */
-export function textField(name: string, value: string): Doc {
+export function textField(name: string, value: Doc): Doc {
   const key = keyOf(name);
-  return key.length <= 4 ? `${key}: ${value}` : group([`${key}:`, indent([line, value])]);
+  return key.length <= 4 ? [`${key}: `, value] : group([`${key}:`, indent([line, value])]);
 }
 
 /** Prints a field with a value that knows how to break. */
@@ -255,20 +330,20 @@ export function field(name: string, value: Doc): Doc {
 }
 
 /** Prints a field whose value is a function with the user's expression, which stays as it was written. */
-export function expressionField(name: string, parameters: string, expression: string): Doc {
+export function expressionField(name: string, parameters: Doc, expression: string): Doc {
   const text = expression.trim();
   // A brace would begin a block, and a comment would hide what follows.
   const isPlain = !/^\{|\n|\/\//.test(text);
   const value = isPlain ? text : `(\n${text}\n)`;
-  return ["// prettier-ignore", hardline, `${keyOf(name)}: ${parameters} => ${value}`];
+  return ["// prettier-ignore", hardline, `${keyOf(name)}: `, parameters, ` => ${value}`];
 }
 
 /** Prints a call. An object as the last argument shares its lines with the brackets; `last` is that object, if it is one. */
-export function callDoc(callee: Doc, texts: readonly string[], last?: readonly Doc[]): Doc {
+export function callDoc(callee: Doc, texts: readonly Doc[], last?: readonly Doc[]): Doc {
   const apart = (args: readonly Doc[]) =>
     group([callee, "(", indent([softline, join([",", line], [...args])]), ifBreak(","), softline, ")"]);
   if (last === undefined) return texts.length === 0 ? [callee, "()"] : apart(texts);
-  const before = texts.map((text) => `${text}, `);
+  const before = texts.map((text) => [text, ", "]);
   if (texts.length === 0) return [callee, "(", objectDoc(last), ")"];
   return conditionalGroup([
     [callee, "(", ...before, objectDoc(last), ")"],
@@ -280,7 +355,10 @@ export function callDoc(callee: Doc, texts: readonly string[], last?: readonly D
 /** A type as it stands in generated code. A text is a name or a literal: it stays on one line. */
 export type TypeNode =
   | string
-  | { readonly kind: "reference"; readonly name: string; readonly arguments: readonly TypeNode[] }
+  | ImportSymbol
+  | { readonly kind: "reference"; readonly name: string | ImportSymbol; readonly arguments: readonly TypeNode[] }
+  /** The type of a member of a module. */
+  | { readonly kind: "typeof"; readonly module: ImportSymbol; readonly member: string }
   | { readonly kind: "union"; readonly members: readonly TypeNode[] }
   | { readonly kind: "intersection"; readonly members: readonly TypeNode[] }
   /** A list that cannot be changed. */
@@ -303,7 +381,7 @@ export interface MemberNode {
 }
 
 /** Names a type with its arguments; without arguments it is the name alone. */
-export function reference(name: string, ...args: readonly TypeNode[]): TypeNode {
+export function reference(name: string | ImportSymbol, ...args: readonly TypeNode[]): TypeNode {
   return args.length === 0 ? name : { kind: "reference", name, arguments: args };
 }
 
@@ -344,8 +422,12 @@ export function maybePromise(type: TypeNode): TypeNode {
 export function typeText(type: TypeNode): string {
   if (typeof type === "string") return type;
   switch (type.kind) {
+    case "symbol":
+      return type.alias;
+    case "typeof":
+      return `typeof ${type.module.alias}.${type.member}`;
     case "reference":
-      return `${type.name}<${type.arguments.map(typeText).join(", ")}>`;
+      return `${typeText(type.name)}<${type.arguments.map(typeText).join(", ")}>`;
     case "union":
       return type.members.map(typeText).join(" | ");
     case "intersection":
@@ -372,12 +454,37 @@ function needsBrackets(items: TypeNode): boolean {
   return typeof items !== "string" && ["array", "union", "intersection", "function"].includes(items.kind);
 }
 
+/** Returns the symbols in a type. */
+export function symbolsOf(type: TypeNode): ImportSymbol[] {
+  if (typeof type === "string") return [];
+  switch (type.kind) {
+    case "symbol":
+      return [type];
+    case "typeof":
+      return [type.module];
+    case "reference":
+      return [type.name, ...type.arguments].flatMap(symbolsOf);
+    case "array":
+      return symbolsOf(type.items);
+    case "function":
+      return [...type.parameters.map((each) => each.type), type.returns].flatMap(symbolsOf);
+    case "object":
+      return type.members.flatMap((each) => symbolsOf(each.type));
+    default:
+      return type.members.flatMap(symbolsOf);
+  }
+}
+
 /** Prints a type where a union may start on a line of its own: behind a colon, an arrow or an equals sign. */
 export function typeDoc(type: TypeNode): Doc {
   if (typeof type === "string") return type;
   switch (type.kind) {
+    case "symbol":
+      return symbolDoc(type);
+    case "typeof":
+      return ["typeof ", symbolDoc(type.module), `.${type.member}`];
     case "reference":
-      return [type.name, argumentsDoc(type.arguments)];
+      return [typeDoc(type.name), argumentsDoc(type.arguments)];
     case "union":
       // All of it on the next line, if that is enough.
       return group(indent([softline, group(unionDoc(type.members))]));
@@ -419,7 +526,7 @@ function argumentsDoc(types: readonly TypeNode[]): Doc {
 
 // What prettier takes for a simple type: `X` is one, `X["spec"]` and `typeof X` are not.
 function isName(type: TypeNode): boolean {
-  return typeof type === "string" ? /^[\w$.]+$/.test(type) : type.kind === "object";
+  return typeof type === "string" ? /^[\w$.]+$/.test(type) : type.kind === "object" || type.kind === "symbol";
 }
 
 function itemsDoc(items: TypeNode): Doc {
@@ -441,13 +548,13 @@ function parametersDoc({ parameters }: Pick<FunctionNode, "parameters">): Doc {
 }
 
 /** A name that a module exports, and what it is called here. */
-export interface ImportedName {
+interface ImportedName {
   readonly name: string;
-  readonly alias?: string;
+  readonly alias: string;
 }
 
 /** Prints `import { a } from "module";`, or `import type`. */
-export function printImport(names: readonly (string | ImportedName)[], module: string, isTypeOnly = false): string {
+export function printImport(names: readonly ImportedName[], module: string, isTypeOnly = false): string {
   const word = isTypeOnly ? "import type " : "import ";
   return layOut([word, namesDoc(names.map(renamed)), ` from ${JSON.stringify(module)};`]);
 }
@@ -458,8 +565,9 @@ export function printNamespaceImport(name: string, module: string, isTypeOnly = 
 }
 
 /** Prints `export { a };` or `export type { a };`, sorted. */
-export function printExport(names: readonly string[], isTypeOnly = false): string {
-  return layOut([isTypeOnly ? "export type " : "export ", namesDoc([...names].sort()), ";"]);
+export function printExport(symbols: readonly ImportSymbol[], isTypeOnly = false): Printed {
+  const names = symbols.map(({ alias }) => alias).sort();
+  return { text: layOut([isTypeOnly ? "export type " : "export ", namesDoc(names), ";"]), symbols };
 }
 
 /** Prints `export { a } from "module";`, or `export type`. */
@@ -473,8 +581,7 @@ function namesDoc(names: readonly string[]): Doc {
   return names.length === 1 ? `{ ${names[0]} }` : listOf(["{", "}"], names, { space: line, end: "," });
 }
 
-function renamed(given: string | ImportedName): string {
-  const { name, alias = name } = typeof given === "string" ? { name: given } : given;
+function renamed({ name, alias }: ImportedName): string {
   return name === alias ? name : `${name} as ${alias}`;
 }
 
@@ -483,7 +590,7 @@ interface InterfaceNode {
   readonly name: string;
   /** A comment, ready to print. */
   readonly doc: string;
-  readonly extends: readonly string[];
+  readonly extends: readonly TypeNode[];
   readonly members: readonly (DocumentedMember | MethodNode)[];
 }
 
@@ -499,7 +606,8 @@ interface MethodNode extends FunctionNode {
 }
 
 /** Prints an exported interface. */
-export function printInterface({ name, doc, extends: parents, members }: InterfaceNode): string {
+export function printInterface({ name, doc, extends: types, members }: InterfaceNode): Printed {
+  const parents = types.map(typeDoc);
   const [first] = parents;
   const clause =
     first === undefined
@@ -508,7 +616,7 @@ export function printInterface({ name, doc, extends: parents, members }: Interfa
   const head = group(indent([`export interface ${name}`, ...clause]));
   const body = members.map((member) => [hardline, "kind" in member ? methodDoc(member) : documented(member), ";"]);
   const block = members.length === 0 ? "{}" : ["{", indent(body), hardline, "}"];
-  return layOut([doc === "" ? "" : [doc, hardline], group([head, " ", block])]);
+  return print([doc === "" ? "" : [doc, hardline], group([head, " ", block])]);
 }
 
 function documented({ doc, ...member }: DocumentedMember): Doc {
@@ -520,15 +628,15 @@ function methodDoc({ head, returns, ...node }: MethodNode): Doc {
 }
 
 /** Prints an exported type alias; `parameters` are those in angle brackets, with the brackets. */
-export function printAlias(name: string, type: TypeNode, parameters = ""): string {
+export function printAlias(name: string, type: TypeNode, parameters = ""): Printed {
   const start = `export type ${name}${parameters} =`;
   // A name has no place of its own to break at.
-  if (typeof type !== "string") return layOut(group([start, " ", typeDoc(type), ";"]));
+  if (typeof type !== "string") return print(group([start, " ", typeDoc(type), ";"]));
   return start.length + type.length + 2 <= WIDTH ? `${start} ${type};` : `${start}\n  ${type};`;
 }
 
 /** Prints an exported constant. */
-export function printConstant(name: string, value: Doc, type?: string): string {
-  const declared = type === undefined ? name : `${name}: ${type}`;
-  return layOut(group([`export const ${declared} = `, value, ";"]));
+export function printConstant(name: string, value: Doc, type?: TypeNode): Printed {
+  const declared = type === undefined ? name : [`${name}: `, typeDoc(type)];
+  return print(group(["export const ", declared, " = ", value, ";"]));
 }

@@ -2,6 +2,7 @@ import type * as runtime from "@gen-operator/runtime";
 import type * as cel from "@gen-operator/runtime/cel";
 import type * as codegen from "@gen-operator/runtime/codegen";
 import type { BuiltinModel } from "../model/project-model.js";
+import { type ImportSymbol, typeFrom, valueFrom } from "./print.js";
 
 type BuiltinConditionName = BuiltinModel["name"];
 
@@ -25,9 +26,6 @@ export const runtimeValues = [
   "parseResource",
   "untypedResource",
 ] as const satisfies readonly (keyof typeof codegen)[];
-
-/** Values that generated code may import to check rules. */
-export const celValues = ["parseResource"] as const satisfies readonly (keyof typeof cel)[];
 
 // `keyof typeof` sees values only, so types are named in an object type.
 interface RuntimeTypes {
@@ -74,10 +72,7 @@ interface RuntimeTypes {
 /** A type that generated code may import from the runtime. */
 export type RuntimeType = keyof RuntimeTypes;
 
-/** A value that generated code may import from the runtime. */
-export type RuntimeValue = (typeof runtimeValues)[number];
-
-/** The types that generated code may import from the runtime. */
+/** The types that generated code may import from the runtime, in the order in which it imports them. */
 export const runtimeTypes = Object.keys({
   ClusterMeta: true,
   Condition: true,
@@ -114,8 +109,8 @@ export const runtimeTypes = Object.keys({
   StoredMeta: true,
   Unstored: true,
   UntypedInput: true,
-  UntypedResource: true,
   UpdateArguments: true,
+  UntypedResource: true,
   WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 
@@ -129,17 +124,37 @@ export const builtinConditions = {
   bound: "bound",
 } as const satisfies Record<BuiltinConditionName, keyof typeof runtime>;
 
-/** What generated code declares event sources with. */
-export const eventSourceValues = [
+/** What the runtime exports for event sources, and for conditions besides those that it ships. */
+const declared = [
   "byAnnotation",
   "byLabel",
   "byOwnerReference",
   "cachingInboundSource",
   "createInbound",
   "informerSource",
+  "not",
   "perPrimaryPollingSource",
   "pollingSource",
 ] as const satisfies readonly (keyof typeof runtime)[];
 
-/** A value that generated code may import to declare event sources. */
-export type EventSourceValue = (typeof eventSourceValues)[number];
+type Declared = (typeof declared)[number] | (typeof builtinConditions)[BuiltinConditionName];
+
+/** The types of the runtime for generated code, by their names. */
+export const codegenTypes = Object.fromEntries(runtimeTypes.map((name) => [name, typeFrom(codegenModule, name)])) as {
+  readonly [K in RuntimeType]: ImportSymbol;
+};
+
+/** The values of the runtime for generated code. */
+export const codegenValues = Object.fromEntries(
+  runtimeValues.map((name) => [name, valueFrom(codegenModule, name)]),
+) as { readonly [K in (typeof runtimeValues)[number]]: ImportSymbol };
+
+/** The values that check rules. */
+export const celValues = { parseResource: valueFrom(celModule, "parseResource") } satisfies {
+  readonly [K in keyof typeof cel]?: ImportSymbol;
+};
+
+/** The values that event sources and conditions are declared with. */
+export const declarationValues = Object.fromEntries(
+  [...declared, ...Object.values(builtinConditions)].map((name) => [name, valueFrom(runtimeModule, name)]),
+) as { readonly [K in Declared]: ImportSymbol };

@@ -1,14 +1,14 @@
 import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
 import { normaliseSchema } from "#generator/emit/resource/shape.js";
 import { memberOf, printShape } from "#generator/emit/resource/emit-resource.js";
-import { typeText } from "#generator/emit/print.js";
+import { textOf, typeText } from "#generator/emit/print.js";
 import { thingOf } from "../runtime/resource-models.js";
 
 /** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
 export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
   const { root, shapes } = normaliseSchema(thingOf(spec, rest));
   const fields = root.fields.map(memberOf).map(({ head, type }) => `${head}: ${typeText(type)};`);
-  return [...fields, ...shapes.map(printShape)].join("\n");
+  return [...fields, ...shapes.map((shape) => textOf(printShape(shape)))].join("\n");
 }
 
 /** Returns the printed type of a field with a schema. */

@@ -6,7 +6,6 @@ import {
   type DependentModel,
   type FilterName,
   type FiltersModel,
-  type FunctionModel,
   type ResourceModel,
   isKubernetes,
   ownOperationsOf,
@@ -14,24 +13,36 @@ import {
 import type { ProvenField } from "../../model/expression.js";
 import { FILTER_ARGUMENTS } from "../../model/resolved-project.js";
 import { type FieldAt, fieldAt, mayBeAbsent } from "../../model/schema.js";
-import { type ControllerNames, dependentNamesOf, filterNamesOf, resourceDoc, sourceNamesOf } from "../names.js";
+import {
+  CLASS_PLACE,
+  type ControllerNames,
+  dependentNamesOf,
+  filterNamesOf,
+  resourceDoc,
+  sourceNamesOf,
+} from "../names.js";
 import {
   type Doc,
+  type ImportSymbol,
   type TypeNode,
   callDoc,
   expressionField,
   fieldsOf,
+  fixedDoc,
   intersection,
+  join,
   layOut,
   objectDoc,
   objectOf,
   printText,
   propertyNameOf,
+  symbolDoc,
   textField,
   union,
   valueDoc,
+  valueFrom,
 } from "../print.js";
-import { builtinConditions } from "../runtime-symbols.js";
+import { builtinConditions, declarationValues } from "../runtime-symbols.js";
 import { dependentTypesOf } from "./dependent-types.js";
 
 const CONDITIONS = [
@@ -219,27 +230,20 @@ function typeOfProven(fields: ProvenFields): TypeNode {
 /** Prints a condition that the runtime ships: `ready`, `conditionIs({ type: "Ready" })`, `not(crdPresent(Route))`. */
 export function builtinDoc(condition: BuiltinModel, names: ControllerNames): Doc {
   const { isNegated, of, name, arguments: args } = condition;
-  const factory = builtinConditions[name];
+  const factory = symbolDoc(declarationValues[builtinConditions[name]]);
   const own =
     of !== undefined
-      ? callDoc(factory, [layOut(resourceDoc(of, names))])
+      ? callDoc(factory, [fixedDoc(resourceDoc(of, names, ASKED_PLACE))])
       : args === undefined
         ? factory
         : call(factory, args);
-  return isNegated === true ? callDoc("not", [layOut(own)]) : own;
+  return isNegated === true ? callDoc(symbolDoc(declarationValues.not), [fixedDoc(own)]) : own;
 }
 
-/** Returns what the runtime exports for a condition. */
-export function builtinValuesOf({ name, isNegated }: BuiltinModel) {
-  return [builtinConditions[name], ...(isNegated === true ? (["not"] as const) : [])];
-}
+/** Where the imports of kinds stand that conditions alone name. */
+const ASKED_PLACE = CLASS_PLACE + 2;
 
-/** Returns the kind that a condition names. */
-export function kindsIn({ of }: BuiltinModel): ResourceModel[] {
-  return of === undefined ? [] : [of];
-}
-
-function call(factory: string, args: readonly unknown[]): Doc {
+function call(factory: Doc, args: readonly unknown[]): Doc {
   const last = args.at(-1);
   const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
   const texts = (isObject ? args.slice(0, -1) : args).map((each) => layOut(valueDoc(each)));
@@ -288,31 +292,29 @@ export function filteredOf(controller: ControllerModel, names: ControllerNames):
 }
 
 /** Prints filters as an object of functions; undefined if there are none. */
-export function filtersDoc(filters: FiltersModel, objectType: string): Doc | undefined {
+export function filtersDoc(
+  filters: FiltersModel,
+  objectType: ImportSymbol,
+  { folder }: ControllerNames,
+): Doc | undefined {
+  const module = valueFrom(`../../${folder}/filters.js`, "*", "filters", FILTERS_PLACE);
   const printed = Object.entries(filters).map(([key, filter]) => {
     const name = key as FilterName;
-    if (filter.kind === "function") return textField(name, `filters.${filter.name}`);
-    return expressionField(name, parametersOfFilter(name, filter.names, objectType), filter.expression);
+    if (filter.kind === "function") return textField(name, [symbolDoc(module), `.${filter.name}`]);
+    return expressionField(name, parametersOfFilter(name, filter.names, symbolDoc(objectType)), filter.expression);
   });
   return printed.length === 0 ? undefined : objectDoc(printed);
 }
 
-/** Renders the parameters of a filter whose expression uses `used`: no more than it needs. */
-export function parametersOfFilter(name: FilterName, used: readonly string[], objectType: string): string {
+const FILTERS_PLACE = -50;
+
+/** Prints the parameters of a filter whose expression uses `used`: no more than it needs. */
+export function parametersOfFilter(name: FilterName, used: readonly string[], objectType: Doc): Doc {
   const names = FILTER_ARGUMENTS[name];
   const last = Math.max(-1, ...used.map((each) => names.findIndex((known) => known === each)));
   const parameters = names.slice(0, last + 1).map((each) => {
     const type = each === "isFinalStateUnknown" ? "boolean" : objectType;
-    return `${used.includes(each) ? each : `_${each}`}: ${type}`;
+    return [`${used.includes(each) ? each : `_${each}`}: `, type];
   });
-  return `(${parameters.join(", ")})`;
-}
-
-/** Tells whether any of the filters is a function of the user's. */
-export function hasFunctions(filters: FiltersModel): boolean {
-  return Object.values(filters).some(isFunction);
-}
-
-function isFunction(filter: FiltersModel[FilterName]): filter is FunctionModel {
-  return filter?.kind === "function";
+  return ["(", join(", ", parameters), ")"];
 }

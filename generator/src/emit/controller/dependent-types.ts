@@ -15,6 +15,7 @@ import { type OutputFile, generatedFile } from "../output-file.js";
 import {
   type DocumentedMember,
   type MemberNode,
+  type Printed,
   type TypeNode,
   functionOf,
   intersection,
@@ -22,14 +23,15 @@ import {
   objectOf,
   printAlias,
   printExport,
-  printImport,
   printInterface,
   readonlyArrayOf,
   reference,
+  typeFrom,
   union,
 } from "../print.js";
 import { printShapes } from "../resource/emit-resource.js";
 import { normaliseObject } from "../resource/shape.js";
+import { codegenTypes } from "../runtime-symbols.js";
 
 /** What the types of a dependent are called in the files of its controller. */
 interface DependentTypeNames {
@@ -52,8 +54,8 @@ export function dependentTypesOf(dependent: DependentModel, { resources }: Contr
   return {
     live,
     input,
-    secondary: isBulk ? reference("ItemsOf", live) : live,
-    wanted: isBulk ? reference("ItemsOf", input) : input,
+    secondary: isBulk ? reference(codegenTypes.ItemsOf, live) : live,
+    wanted: isBulk ? reference(codegenTypes.ItemsOf, input) : input,
   };
 }
 
@@ -85,13 +87,13 @@ export function hasFile(dependent: DependentModel): boolean {
  * Returns the type of the user's constant with the own operations of a dependent: `context` and `secondary` are those of its arguments, but
  * for `delete`: what the dependent waits for may be gone in a cleanup.
  */
-export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): string[] {
+export function operationTypesOf(dependent: KubernetesDependentModel, names: ControllerNames): Printed[] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const arguments_ = { create: [input], update: [input, live], delete: [live] };
   const members = ownOperationsOf(dependent).map((operation) => {
     const secondary = operation === "delete" && dependent.waitsFor.length > 0 ? names.dependents : types.secondary;
-    const args = reference(ARGUMENTS_OF[operation], names.primary, secondary, ...arguments_[operation]);
+    const args = reference(codegenTypes[ARGUMENTS_OF[operation]], names.primary, secondary, ...arguments_[operation]);
     return { head: `readonly ${operation}`, type: functionOf({ args }, maybePromise("void")) };
   });
   if (members.length === 0) return [];
@@ -135,7 +137,7 @@ export function alwaysThere(
 }
 
 /** Returns the types of what is there besides the primary: the items of bulk dependents, and all that a reconciler sees. */
-export function dependentsTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+export function dependentsTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const { dependents, eventSources } = controller;
   const [bulk, single] = [dependents.filter(isBulk), dependents.filter((dependent) => !isBulk(dependent))];
   const sourcesDoc = eventSources.length > 0 ? ", and what the event sources know of it" : "";
@@ -230,20 +232,20 @@ export function emitExternalTypes(controller: ControllerModel, { folder }: Contr
   });
 }
 
-/** Returns the imports of the types of external resources, each by the name that it has in the files of a controller. */
-export function externalDependentImports(controller: ControllerModel, folder: string): string[] {
-  const importOf = (module: string, name: string, alias: string) => printImport([{ name, alias }], module, true);
+/** Exports the types of external resources for the user's files, each by the name that it has in the files of a controller. */
+export function externalDependentExports(controller: ControllerModel, folder: string): Printed[] {
   const resources = ownTypesOf(controller).map((dependent) => {
     const { file, resource } = dependentNamesOf(dependent);
     const { type } = dependent.external;
-    if (type.kind === "imported") return importOf(moduleOf(type.file), type.name, resource);
+    if (type.kind === "imported") return typeFrom(moduleOf(type.file), type.name, resource);
     return type.kind === "schema"
-      ? importOf(`./external/${file}.js`, resource, resource)
-      : importOf(`../../${folder}/dependents/${file}.js`, "Resource", resource);
+      ? typeFrom(`./external/${file}.js`, resource)
+      : typeFrom(`../../${folder}/dependents/${file}.js`, "Resource", resource);
   });
-  const drafts = draftsOf(controller).map(([draft, { file, name }]) => importOf(moduleOf(file), name, draft));
-  const kept = keptOf(controller).map(([name, type]) => importOf(moduleOf(type.file), type.name, name));
-  return [...resources, ...drafts, ...kept];
+  const drafts = draftsOf(controller).map(([draft, { file, name }]) => typeFrom(moduleOf(file), name, draft));
+  const kept = keptOf(controller).map(([name, type]) => typeFrom(moduleOf(type.file), type.name, name));
+  const symbols = [...resources, ...drafts, ...kept].map((symbol) => ({ ...symbol, isApart: true }));
+  return symbols.length === 0 ? [] : [printExport(symbols, true)];
 }
 
 // From the folder of a controller in src/generated.
@@ -277,22 +279,12 @@ function keptFieldOf(
   return intersection(isMap ? `NonNullable<${field}[string]>` : field, objectOf({ "readonly id": "string" }));
 }
 
-/** Returns the export of the same types, for the user's files. */
-export function externalDependentExports(controller: ControllerModel): string[] {
-  const names = [
-    ...ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource),
-    ...draftsOf(controller).map(([draft]) => draft),
-    ...keptOf(controller).map(([kept]) => kept),
-  ];
-  return names.length === 0 ? [] : [printExport(names, true)];
-}
-
 /** Returns the type of the user's constant with the functions that find and change an external resource, and what it needs. */
 export function externalTypesOf(
   dependent: ExternalDependentModel,
   names: ControllerNames,
   desired: TypeNode,
-): { readonly aliases: string[]; readonly declaration: string } {
+): { readonly aliases: Printed[]; readonly declaration: Printed } {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
   const { source, capabilities, state, keptType, isSelected } = dependent.external;
@@ -300,9 +292,13 @@ export function externalTypesOf(
   const given = objectOf({ ...(state !== undefined && { "readonly state?": stateType }), "readonly token": "string" });
   const args = intersection(types.arguments, given);
   // What the dependent waits for may be gone in a cleanup.
-  const known = reference("DependentArguments", names.primary, names.dependents);
+  const known = reference(codegenTypes.DependentArguments, names.primary, names.dependents);
   const deletionArgs = dependent.waitsFor.length === 0 ? args : intersection(known, given);
-  const context = reference("FetchContext", names.dependents, ...(keptType === undefined ? [] : [types.kept]));
+  const context = reference(
+    codegenTypes.FetchContext,
+    names.dependents,
+    ...(keptType === undefined ? [] : [types.kept]),
+  );
   const functions: { readonly [name in ExternalFunction]: TypeNode | undefined } = {
     fetch:
       source.kind === "poll"

@@ -9,7 +9,6 @@ import {
   type EventSourceModel,
   type ExpressionModel,
   type ExternalDependentModel,
-  type FunctionModel,
   type InformerModel,
   type KubernetesDependentModel,
   type MappingModel,
@@ -18,25 +17,26 @@ import {
   type ResourceModel,
   isKubernetes,
   isReadOnly,
-  kindsOf,
 } from "../../model/project-model.js";
 import {
+  CLASS_PLACE,
   type ControllerNames,
   type ResourceName,
   classNameOf,
+  classSymbol,
   dependentNamesOf,
-  importClasses,
   inputNameOf,
   pascalCase,
   resourceDoc,
   sourceNamesOf,
   specifierOf,
   untypedDoc,
-  untypedValues,
 } from "../names.js";
 import { type OutputFile, generatedFile } from "../output-file.js";
 import {
   type Doc,
+  type ImportSymbol,
+  type Printed,
   arrayDoc,
   callDoc,
   expressionField,
@@ -45,31 +45,30 @@ import {
   hardline,
   indent,
   intersection,
+  joinLines,
   objectDoc,
   printConstant,
   printExport,
   printExportFrom,
-  printImport,
-  printNamespaceImport,
   printText,
+  readonlyArrayOf,
   reference,
+  symbolDoc,
   textField,
   typeDoc,
+  typeFrom,
+  valueFrom,
 } from "../print.js";
-import { type EventSourceValue, codegenModule, runtimeModule } from "../runtime-symbols.js";
+import { codegenValues, codegenTypes, declarationValues } from "../runtime-symbols.js";
 import {
   type ConditionTypeNames,
   builtinDoc,
-  builtinValuesOf,
   conditionTypesOf,
   conditionsOf,
-  filteredOf,
   filtersDoc,
-  hasFunctions,
   isGuarded,
-  kindsIn,
 } from "./conditions.js";
-import { alwaysThere, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
+import { alwaysThere, dependentTypesOf, isFetched } from "./dependent-types.js";
 
 /** Emits the definition of a controller: its workflow, the user's reconciler if there is one, the settings and event sources of the spec. */
 export function emitController(
@@ -79,93 +78,70 @@ export function emitController(
   inputs: readonly string[] = [],
 ): OutputFile {
   const { name, settings } = controller;
-  const filters = filtersDoc(controller.filters, names.primary);
+  const filters = filtersDoc(controller.filters, ownType(names.primary), names);
   const eventSources = eventSourcesDoc(controller, names);
+  const reconciler = valueFrom(`../../${names.folder}/reconciler.js`, "reconciler", "reconciler", PLACES.reconciler);
   const options = [
     ...fieldsOf({ name }),
-    textField("workflow", names.workflow),
-    ...(hasReconciler ? ["reconciler"] : []),
+    textField("workflow", symbolDoc(valueFrom("./workflow.js", names.workflow, names.workflow, PLACES.workflow))),
+    ...(hasReconciler ? [symbolDoc(reconciler)] : []),
     ...fieldsOf({ ...settings }),
     ...(inputs.length === 0 ? [] : fieldsOf({ inputs })),
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(eventSources === undefined ? [] : [field("eventSources", eventSources)]),
-    ...indexesOf(controller),
+    ...indexesOf(controller, names),
   ];
-  const runtimeValues = runtimeValuesOf(controller);
-  const resources = importedResources(controller);
-  const imports = [
-    ...(runtimeValues.length > 0 ? [printImport(runtimeValues, runtimeModule)] : []),
-    printImport(["defineController", ...untypedValues(resources)], codegenModule),
-    printImport(["ControllerDefinition"], codegenModule, true),
-    ...userImports(controller, names),
-    ...(hasReconciler ? [printImport(["reconciler"], `../../${names.folder}/reconciler.js`)] : []),
-    ...importClasses(resources, names),
-    ...typeImport(controller, names, resources),
-    printImport([names.workflow], "./workflow.js"),
-  ];
-  const definition: Doc = ["defineController(", objectDoc(options, true), ")"];
-  return generatedFile(`src/generated/${names.folder}/controller.ts`, [
-    imports.join("\n"),
+  const definition: Doc = [symbolDoc(codegenValues.defineController), "(", objectDoc(options, true), ")"];
+  const constant = printConstant(names.controller, definition, codegenTypes.ControllerDefinition);
+  const sections = [
     ...printInboundSources(controller, names),
-    `/** The controller of ${names.primary} objects. */\n${printConstant(names.controller, definition, "ControllerDefinition")}`,
-  ]);
+    joinLines([`/** The controller of ${names.primary} objects. */`, constant]),
+  ];
+  return generatedFile(`src/generated/${names.folder}/controller.ts`, sections, {
+    sortsNames: (from) => from === TYPES,
+  });
 }
 
-function indexesOf({ indexes }: ControllerModel): Doc[] {
+/** The types of a controller, beside its wiring. */
+const TYPES = "./types.js";
+
+/** Where imports stand in the wiring of a controller: the user's code before the classes, and what is generated for it after them. */
+const PLACES = {
+  eventSources: -1000,
+  conditions: -51,
+  matchers: -49,
+  indexes: -40,
+  reconciler: -30,
+  primary: CLASS_PLACE - 1,
+  removed: CLASS_PLACE + 1,
+  types: CLASS_PLACE + 10,
+  alwaysThere: CLASS_PLACE + 11,
+  workflow: CLASS_PLACE + 20,
+} as const;
+
+/** Returns a type of the controller. */
+function ownType(name: string, place: number = PLACES.types): ImportSymbol {
+  return typeFrom(TYPES, name, name, place);
+}
+
+/** Prints a member of a module of the user's. */
+function memberDocOf(module: ImportSymbol, ...path: readonly string[]): Doc {
+  return [symbolDoc(module), ...path.map((name) => `.${name}`)];
+}
+
+function indexesOf({ indexes }: ControllerModel, { folder }: ControllerNames): Doc[] {
   if (indexes === undefined) return [];
-  return [
-    field("indexes", objectDoc(Object.entries(indexes).map(([name, own]) => textField(name, `indexes.${own.name}`)))),
-  ];
+  const module = valueFrom(`../../${folder}/indexes.js`, "*", "indexes", PLACES.indexes);
+  const fields = Object.entries(indexes).map(([name, own]) => textField(name, memberDocOf(module, own.name)));
+  return [field("indexes", objectDoc(fields))];
 }
 
-function userImports({ eventSources, filters, indexes }: ControllerModel, { folder }: ControllerNames): string[] {
-  const named = eventSources.filter(needsFunctions);
-  const usesFilters =
-    hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
-  return [
-    ...named.map((source) => {
-      const { module, file } = sourceNamesOf(source);
-      const path = `../../${folder}/event-sources/${file}.js`;
-      return source.kind === "informer"
-        ? printNamespaceImport(module, path)
-        : printImport([{ name: "source", alias: module }], path);
-    }),
-    ...(usesFilters ? [printNamespaceImport("filters", `../../${folder}/filters.js`)] : []),
-    ...(indexes === undefined ? [] : [printNamespaceImport("indexes", `../../${folder}/indexes.js`)]),
-  ];
-}
-
-// The classes are values here: mappers need that of the primary, and watches those of event sources.
-function importedResources({ eventSources, primary }: ControllerModel): ReadonlySet<ResourceModel> {
-  const informers = eventSources.filter((source) => source.kind === "informer");
-  return new Set([
-    ...(informers.some(({ mapping }) => usesMapper(mapping)) ? [primary] : []),
-    ...informers.map(({ resource }) => resource),
-    ...informers.flatMap(({ activationCondition: activation }) =>
-      activation === undefined ? [] : kindsIn(activation),
-    ),
-  ]);
-}
-
-/** Returns the import of the types that expressions and event sources name, except for imported classes. */
-function typeImport(
-  controller: ControllerModel,
-  names: ControllerNames,
-  imported: ReadonlySet<ResourceModel>,
-): string[] {
-  const filtered = filteredOf(controller, names).filter(
-    ({ path, filters }) => !path.startsWith("dependents.") && Object.values(filters).some(namesObjects),
-  );
-  const types = new Set([
-    ...filtered.map(({ objectType }) => objectType),
-    ...controller.eventSources.flatMap((source) => (source.kind === "inbound" ? [sourceNamesOf(source).resource] : [])),
-  ]);
-  if (imported.has(controller.primary)) types.delete(names.primary);
-  return types.size > 0 ? [printImport([...types].sort(), "./types.js", true)] : [];
-}
-
-function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
-  return filter.kind === "when" && filter.names.length > 0;
+/** Returns the functions of an event source: those of the user's file, or its constant `source`. */
+function sourceModule(source: EventSourceModel, { eventSources }: ControllerModel, folder: string): ImportSymbol {
+  const { module, file } = sourceNamesOf(source);
+  const name = source.kind === "informer" ? "*" : "source";
+  const place = PLACES.eventSources + eventSources.indexOf(source);
+  return valueFrom(`../../${folder}/event-sources/${file}.js`, name, module, place);
 }
 
 /** Emits the index of all that is generated: the controllers, the classes, and what describes the kinds that have none. */
@@ -180,7 +156,7 @@ export function emitIndex(
     byModule.set(specifier, [...(byModule.get(specifier) ?? []), resource]);
   }
   return generatedFile("src/generated/index.ts", [
-    ...(controllers.length > 0 ? controllerSections(controllers, untypedValues(untyped)) : []),
+    ...(controllers.length > 0 ? controllerSections(controllers) : []),
     ["// Resources", ...[...byModule].flatMap(([specifier, names]) => exportsFrom(specifier, names))].join("\n"),
     ...untypedSections(untyped, resources),
   ]);
@@ -190,7 +166,7 @@ export function emitIndex(
 function untypedSections(
   untyped: readonly ResourceModel[],
   resources: ReadonlyMap<ResourceModel, ResourceName>,
-): string[] {
+): Printed[] {
   const taken = new Set([...resources.values()].flatMap(({ exportName }) => [exportName, inputNameOf(exportName)]));
   return untyped.map((resource) => {
     const { group, version, kind } = resource;
@@ -199,7 +175,8 @@ function untypedSections(
     const names = [own, inGroup, inGroup + pascalCase(version)];
     const name = names.find((each) => !taken.has(each)) ?? `${names[2]}${taken.size}`;
     taken.add(name);
-    return `/** ${kind}, which the spec describes by its name. */\n${printConstant(name, untypedDoc(resource))}`;
+    const doc = `/** ${kind}, which the spec describes by its name. */`;
+    return joinLines([doc, printConstant(name, untypedDoc(resource))]);
   });
 }
 
@@ -213,21 +190,15 @@ function exportsFrom(specifier: string, resources: readonly ResourceName[]): str
   return [printExportFrom(classes, specifier), printExportFrom(inputs, specifier, true)];
 }
 
-function controllerSections(controllers: readonly ControllerNames[], values: readonly string[]): string[] {
-  const names = controllers.map(({ controller }) => controller);
-  const imports = [
-    ...(values.length > 0 ? [printImport([...values], codegenModule)] : []),
-    printImport(["ControllerDefinition"], codegenModule, true),
-    ...controllers.map(({ controller, folder }) => printImport([controller], `./${folder}/controller.js`)),
-  ];
+function controllerSections(controllers: readonly ControllerNames[]): Printed[] {
+  const symbols = controllers.map(({ controller, folder }) => valueFrom(`./${folder}/controller.js`, controller));
+  const type = readonlyArrayOf(codegenTypes.ControllerDefinition);
+  const all = printConstant("controllers", arrayDoc(symbols.map(symbolDoc)), type);
   return [
-    imports.join("\n"),
-    `// Controllers\n${printExport(names)}`,
-    `/** All controllers of the project. */\n${printConstant("controllers", arrayDoc(names), "readonly ControllerDefinition[]")}`,
+    joinLines(["// Controllers", printExport(symbols)]),
+    joinLines(["/** All controllers of the project. */", all]),
   ];
 }
-
-type RuntimeValue = EventSourceValue | ReturnType<typeof builtinValuesOf>[number];
 
 /** The mappers of the runtime; without one, it asks `primaryToSecondary`. */
 const MAPPERS = { ownerReference: "byOwnerReference", label: "byLabel", annotation: "byAnnotation" } as const;
@@ -239,70 +210,64 @@ const FACTORIES = {
   inbound: "cachingInboundSource",
 } as const;
 
-/** Returns what the event sources of a controller need of the runtime. */
-function runtimeValuesOf({ eventSources }: ControllerModel): RuntimeValue[] {
-  const used = eventSources.flatMap((source): RuntimeValue[] => [
-    FACTORIES[source.kind],
-    ...(source.kind === "informer" && usesMapper(source.mapping) ? [MAPPERS[source.mapping.kind]] : []),
-    ...(source.kind === "informer" && source.activationCondition !== undefined
-      ? builtinValuesOf(source.activationCondition)
-      : []),
-  ]);
-  return [...new Set(used)].sort();
-}
-
 /** Tells whether an event source needs functions of the user's. */
 export function needsFunctions(source: EventSourceModel): boolean {
   return source.kind !== "informer" || source.mapping.kind === "function" || source.primaryToSecondary !== undefined;
 }
 
 /** Prints the `eventSources` of a controller; undefined if it has none. */
-function eventSourcesDoc({ eventSources }: ControllerModel, names: ControllerNames): Doc | undefined {
+function eventSourcesDoc(controller: ControllerModel, names: ControllerNames): Doc | undefined {
+  const { eventSources } = controller;
   if (eventSources.length === 0) return undefined;
   const sources = eventSources.map((source) =>
-    source.kind === "inbound" ? sourceNamesOf(source).source : sourceDoc(source, names),
+    source.kind === "inbound" ? sourceNamesOf(source).source : sourceDoc(source, controller, names),
   );
   return ["() => ", arrayDoc(sources)];
 }
 
 /** Prints the event sources to which the user's code pushes: it has to reach them. */
-function printInboundSources({ eventSources }: ControllerModel, names: ControllerNames): string[] {
-  return eventSources
+function printInboundSources(controller: ControllerModel, names: ControllerNames): Printed[] {
+  return controller.eventSources
     .filter(({ kind }) => kind === "inbound")
     .map((source) => {
       const doc = `/** The event source "${source.name}": what it is given is reconciled. */`;
-      return `${doc}\n${printConstant(sourceNamesOf(source).source, sourceDoc(source, names))}`;
+      return joinLines([doc, printConstant(sourceNamesOf(source).source, sourceDoc(source, controller, names))]);
     });
 }
 
-function sourceDoc(source: EventSourceModel, names: ControllerNames): Doc {
-  const options = source.kind === "informer" ? informerOptions(source, names) : externalSourceOptions(source);
-  const typeArgument = source.kind !== "inbound" ? "" : `<${sourceNamesOf(source).resource}>`;
-  return callDoc(`${FACTORIES[source.kind]}${typeArgument}`, [], [...fieldsOf({ name: source.name }), ...options]);
+function sourceDoc(source: EventSourceModel, controller: ControllerModel, names: ControllerNames): Doc {
+  const module = sourceModule(source, controller, names.folder);
+  const options =
+    source.kind === "informer" ? informerOptions(source, module, names) : externalSourceOptions(source, module);
+  const resource = symbolDoc(ownType(sourceNamesOf(source).resource));
+  const factory = [
+    symbolDoc(declarationValues[FACTORIES[source.kind]]),
+    ...(source.kind === "inbound" ? ["<", resource, ">"] : []),
+  ];
+  return callDoc(factory, [], [...fieldsOf({ name: source.name }), ...options]);
 }
 
-function informerOptions(source: InformerModel, names: ControllerNames): Doc[] {
+function informerOptions(source: InformerModel, module: ImportSymbol, names: ControllerNames): Doc[] {
   const { namespaces, labelSelector, fieldSelector, maxCachedObjects, activationCondition: activation } = source;
-  const { module, resource } = sourceNamesOf(source);
-  const filters = filtersDoc(source.filters, resource);
+  const filters = filtersDoc(source.filters, ownType(sourceNamesOf(source).resource), names);
   return [
     field("resource", resourceDoc(source.resource, names)),
-    ...mapperOf(source, names),
+    ...mapperOf(source, module, names),
     ...(source.primaryToSecondary === undefined
       ? []
-      : [textField("primaryToSecondary", `${module}.${source.primaryToSecondary.name}`)]),
+      : [textField("primaryToSecondary", memberDocOf(module, source.primaryToSecondary.name))]),
     ...fieldsOf({ namespaces, labelSelector, fieldSelector, cache: cacheValueOf(source.cache), maxCachedObjects }),
     ...(filters === undefined ? [] : [field("filters", filters)]),
     ...(activation === undefined ? [] : [field("activationCondition", builtinDoc(activation, names))]),
   ];
 }
 
-function mapperOf(source: InformerModel, { primary }: ControllerNames): Doc[] {
-  const { mapping } = source;
-  if (mapping.kind === "function") return [textField("mapper", `${sourceNamesOf(source).module}.${mapping.name}`)];
+function mapperOf({ mapping }: InformerModel, module: ImportSymbol, names: ControllerNames): Doc[] {
+  if (mapping.kind === "function") return [textField("mapper", memberDocOf(module, mapping.name))];
   if (!usesMapper(mapping)) return [];
   const keys = mapping.kind === "ownerReference" ? undefined : fieldsOf({ ...mapping.keys });
-  return [field("mapper", callDoc(MAPPERS[mapping.kind], [primary], keys))];
+  const mapper = symbolDoc(declarationValues[MAPPERS[mapping.kind]]);
+  return [field("mapper", callDoc(mapper, [symbolDoc(primaryClass(names, PLACES.primary))], keys))];
 }
 
 /** Tells whether a mapping is one of the runtime's, which have to know the kind of the primary. */
@@ -315,12 +280,11 @@ function cacheValueOf(cache: CacheModel): unknown {
   return cache.kind === "metadata" ? "metadata" : { paths: cache.paths };
 }
 
-function externalSourceOptions(source: Exclude<EventSourceModel, InformerModel>): Doc[] {
-  const { module } = sourceNamesOf(source);
-  const idOf = textField("idOf", `${module}.idOf`);
+function externalSourceOptions(source: Exclude<EventSourceModel, InformerModel>, module: ImportSymbol): Doc[] {
+  const idOf = textField("idOf", memberDocOf(module, "idOf"));
   if (source.kind === "inbound") return [idOf];
   const { intervalMs, fetchTimeoutMs } = source;
-  return [...fieldsOf({ intervalMs, fetchTimeoutMs }), textField("fetch", `${module}.fetch`), idOf];
+  return [...fieldsOf({ intervalMs, fetchTimeoutMs }), textField("fetch", memberDocOf(module, "fetch")), idOf];
 }
 
 /** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
@@ -329,28 +293,36 @@ export function emitWorkflow(controller: ControllerModel, names: ControllerNames
   const chain = links.length > 1 ? indent(links.map((link) => [hardline, link])) : links;
   const workflow = printConstant(names.workflow, [startDoc(controller, names), chain]);
   return generatedFile(`src/generated/${names.folder}/workflow.ts`, [
-    importsOf(controller, names).join("\n"),
     ...inboundOf(controller).map((dependent) => printInbound(dependent)),
-    `/** What ${names.primary} objects depend on. */\n${workflow}`,
+    joinLines([`/** What ${names.primary} objects depend on. */`, workflow]),
   ]);
 }
 
 // The event sources and the items of bulk dependents are there in whatever is called with them.
 function startDoc(controller: ControllerModel, names: ControllerNames): Doc {
   const { workflow = {}, removed = [] } = controller;
-  const always = alwaysThere(controller, names);
-  const types = always.length === 0 ? [] : [names.primary, intersection(...always)];
-  const old = removed.map(({ name, resource, ...stated }) =>
-    field(name, objectDoc([field("resource", resourceDoc(resource, names)), ...fieldsOf({ ...stated })])),
-  );
+  const always = alwaysThere(controller, names).map((name) => ownType(name, PLACES.alwaysThere));
+  const primary = primaryClass(names);
+  const types = always.length === 0 ? [] : [primary, intersection(...always)];
+  const old = removed.map(({ name, resource, ...stated }) => {
+    const kind = field("resource", resourceDoc(resource, names, PLACES.removed));
+    return field(name, objectDoc([kind, ...fieldsOf({ ...stated })]));
+  });
   const options = [...fieldsOf({ ...workflow }), ...(old.length === 0 ? [] : [field("removed", objectDoc(old))])];
-  const start = typeDoc(reference("defineWorkflow", ...types));
-  return callDoc(start, [names.primary], options.length === 0 ? undefined : options);
+  const start = typeDoc(reference(codegenValues.defineWorkflow, ...types));
+  return callDoc(start, [symbolDoc(primary)], options.length === 0 ? undefined : options);
+}
+
+/** Returns the class of the primary of a controller. */
+function primaryClass({ primary, resources }: ControllerNames, place: number = CLASS_PLACE): ImportSymbol {
+  const name = [...resources.values()].find(({ localName }) => localName === primary);
+  if (name === undefined) throw new Error(`the primary ${primary} is no resource of its controller`);
+  return classSymbol(name, place);
 }
 
 function linkDoc(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): Doc {
   const method = !isKubernetes(dependent) ? ".external" : dependent.ref === undefined ? ".dependent" : ".reference";
-  const desired = desiredField(dependent, controller);
+  const desired = desiredField(dependent, controller, names);
   const options = isKubernetes(dependent)
     ? objectOptions(dependent, names, desired)
     : externalDependentOptions(dependent, names, desired);
@@ -358,16 +330,17 @@ function linkDoc(dependent: DependentModel, controller: ControllerModel, names: 
 }
 
 // What the conditions guarantee of the primary is stated where the function is used.
-function desiredField(dependent: DependentModel, controller: ControllerModel): Doc[] {
+function desiredField(dependent: DependentModel, controller: ControllerModel, { folder }: ControllerNames): Doc[] {
   if (isReadOnly(dependent)) return [];
-  const own = `${moduleNameOf(dependent)}.desired`;
-  return [textField("desired", isGuarded(dependent, controller) ? `guarded(${own})` : own)];
+  const own = memberDocOf(moduleOf(dependent, folder), "desired");
+  const guarded = [symbolDoc(codegenValues.guarded), "(", own, ")"];
+  return [textField("desired", isGuarded(dependent, controller) ? guarded : own)];
 }
 
 function objectOptions(dependent: KubernetesDependentModel, names: ControllerNames, desired: readonly Doc[]): Doc[] {
   const { ref, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
   const { existing, heldForCleanup, onImmutable, serverSideApply, fieldManager, released } = dependent;
-  const filters = filtersDoc(dependent.filters, dependentTypesOf(dependent, names).live);
+  const filters = filtersDoc(dependent.filters, ownType(dependentTypesOf(dependent, names).live), names);
   const usual = cluster === undefined ? "garbageCollected" : "ordered";
   const deletion = dependent.deletion === usual ? undefined : dependent.deletion;
   const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, deletion };
@@ -383,8 +356,8 @@ function objectOptions(dependent: KubernetesDependentModel, names: ControllerNam
     ...fieldsOf(stated),
     ...(dependent.again === undefined ? [] : [primaryField("again", dependent.again)]),
     ...(filters === undefined ? [] : [field("filters", filters)]),
-    ...(dependent.matcher === undefined ? [] : [textField("matcher", `matchers.${dependent.matcher}`)]),
-    ...operationsOf(dependent),
+    ...matcherField("matcher", dependent, names),
+    ...operationsOf(dependent, names),
     ...conditionFields(dependent, names),
   ];
 }
@@ -409,10 +382,16 @@ function referenceField({ name, namespace }: ReferenceModel): Doc {
   );
 }
 
-function operationsOf(dependent: KubernetesDependentModel): Doc[] {
+function matcherField(name: string, { matcher }: DependentModel, { folder }: ControllerNames): Doc[] {
+  if (matcher === undefined) return [];
+  const module = valueFrom(`../../${folder}/matchers.js`, "*", "matchers", PLACES.matchers);
+  return [textField(name, memberDocOf(module, matcher))];
+}
+
+function operationsOf(dependent: KubernetesDependentModel, { folder }: ControllerNames): Doc[] {
   const { operations = {} } = dependent;
   const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
-    const own = `${moduleNameOf(dependent)}.operations.${each}`;
+    const own = memberDocOf(moduleOf(dependent, folder), "operations", each);
     return textField(each, operations[each] === "own" ? own : "false");
   });
   return parts.length === 0 ? [] : [field("operations", objectDoc(parts))];
@@ -424,20 +403,20 @@ function externalDependentOptions(
   desired: readonly Doc[],
 ): Doc[] {
   const { source, state, keptType, capabilities, isSelected, onDeleteFailure, creationGraceMs } = dependent.external;
-  const module = moduleNameOf(dependent);
+  const own = (name: string) => textField(name, memberDocOf(moduleOf(dependent, names.folder), name));
   const facts = fieldsOf({ ...source, isFetched: undefined });
-  if (isFetched(dependent)) facts.push(textField("fetch", `${module}.fetch`));
+  if (isFetched(dependent)) facts.push(own("fetch"));
   if (source.kind === "inbound") facts.push(textField("channel", dependentNamesOf(dependent).source));
   return [
     field("source", objectDoc(facts)),
-    textField("idOf", `${module}.idOf`),
-    ...(isSelected === true ? [textField("isOwn", `${module}.isOwn`)] : []),
-    ...(keptType === undefined ? [] : [textField("stateOf", `${module}.stateOf`)]),
+    own("idOf"),
+    ...(isSelected === true ? [own("isOwn")] : []),
+    ...(keptType === undefined ? [] : [own("stateOf")]),
     ...desired,
-    ...capabilities.map((capability) => textField(capability, `${module}.${capability}`)),
+    ...capabilities.map(own),
     ...stateOf(state, names),
     ...fieldsOf({ onDeleteFailure, creationGraceMs, ...statedOf(dependent) }),
-    ...(dependent.matcher === undefined ? [] : [textField("matches", `matchers.${dependent.matcher}`)]),
+    ...matcherField("matches", dependent, names),
     ...conditionFields(dependent, names),
   ];
 }
@@ -454,10 +433,11 @@ function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
 }
 
 // The user's code has to reach it, wherever the operator is made.
-function printInbound(dependent: ExternalDependentModel): string {
+function printInbound(dependent: ExternalDependentModel): Printed {
   const { source, resource } = dependentNamesOf(dependent);
   const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
-  return `${doc}\n${printConstant(source, `createInbound<${resource}>()`)}`;
+  const create = [symbolDoc(declarationValues.createInbound), "<", symbolDoc(ownType(resource)), ">()"];
+  return joinLines([doc, printConstant(source, create)]);
 }
 
 /** Returns what any dependent may state, in the words of the runtime. */
@@ -465,81 +445,32 @@ function statedOf({ movedFrom, dependsOn, itemsDependOn, bulk, timeoutMs, retry 
   return { movedFrom, dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
 }
 
-// A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
-function moduleNameOf({ name }: { readonly name: string }): string {
-  return `${name}Dependent`;
+// The user's file of a dependent. It has a name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
+function moduleOf(dependent: DependentModel, folder: string): ImportSymbol {
+  const path = `../../${folder}/dependents/${dependentNamesOf(dependent).file}.js`;
+  return valueFrom(path, isKubernetes(dependent) ? "*" : "external", `${dependent.name}Dependent`);
 }
 
 function conditionFields(dependent: DependentModel, controllerNames: ControllerNames): Doc[] {
   return conditionsOf(dependent).map(([name, condition]) =>
     condition.kind === "builtin"
       ? field(name, builtinDoc(condition, controllerNames))
-      : conditionField(name, condition, conditionTypesOf(dependent, name)),
+      : conditionField(name, condition, { types: conditionTypesOf(dependent, name), folder: controllerNames.folder }),
   );
 }
 
 function conditionField(
   name: ConditionName,
   condition: Exclude<ConditionModel, BuiltinModel>,
-  types: ConditionTypeNames,
+  { types, folder }: { readonly types: ConditionTypeNames; readonly folder: string },
 ): Doc {
-  if (condition.kind === "function") return textField(name, `conditions.${condition.name}`);
+  if (condition.kind === "function") {
+    const module = valueFrom(`../../${folder}/conditions.js`, "*", "conditions", PLACES.conditions);
+    return textField(name, memberDocOf(module, condition.name));
+  }
   const { names, expression } = condition;
   if (names.length === 0) return expressionField(name, "()", expression);
   // The chain knows the dependents before this one; the named type knows all of them.
-  const type = names.includes("secondary") ? `: ${types.arguments}` : "";
-  return expressionField(name, `({ ${names.join(", ")} }${type})`, expression);
-}
-
-function importsOf(controller: ControllerModel, names: ControllerNames): string[] {
-  const { dependents } = controller;
-  const all = dependents.flatMap((dependent) =>
-    conditionsOf(dependent).map(([name, condition]) => ({
-      condition,
-      type: conditionTypesOf(dependent, name).arguments,
-    })),
-  );
-  const builtins = new Set(
-    all.flatMap(({ condition }) => (condition.kind === "builtin" ? builtinValuesOf(condition) : [])),
-  );
-  const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
-  const inbound = inboundOf(controller).map(dependentNamesOf);
-  const importedTypes = new Set([
-    ...inbound.map(({ resource }) => resource),
-    ...typed.map(({ type }) => type),
-    ...alwaysThere(controller, names),
-  ]);
-  const user = `../../${names.folder}`;
-  const resources = writtenResources(controller);
-  const functions = {
-    conditions: all.some(({ condition }) => condition.kind === "function"),
-    filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
-    matchers: dependents.some(({ matcher }) => matcher !== undefined),
-  };
-  const isAnyGuarded = dependents.some((each) => !isReadOnly(each) && isGuarded(each, controller));
-  const values = [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort();
-  return [
-    ...(values.length > 0 ? [printImport(values, runtimeModule)] : []),
-    printImport(["defineWorkflow", ...(isAnyGuarded ? ["guarded"] : []), ...untypedValues(resources)], codegenModule),
-    ...Object.entries(functions).flatMap(([file, isUsed]) =>
-      isUsed ? [printNamespaceImport(file, `${user}/${file}.js`)] : [],
-    ),
-    ...dependents.filter(hasFile).map((dependent) => {
-      const module = `${user}/dependents/${dependentNamesOf(dependent).file}.js`;
-      const alias = moduleNameOf(dependent);
-      return isKubernetes(dependent)
-        ? printNamespaceImport(alias, module)
-        : printImport([{ name: "external", alias }], module);
-    }),
-    ...importClasses(resources, names),
-    ...(importedTypes.size > 0 ? [printImport([...importedTypes], "./types.js", true)] : []),
-  ];
-}
-
-/** Returns the kinds that the wiring of a workflow names. */
-function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
-  const asked = dependents.flatMap((each) =>
-    conditionsOf(each).flatMap(([, condition]) => (condition.kind === "builtin" ? kindsIn(condition) : [])),
-  );
-  return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource), ...asked])];
+  const type = names.includes("secondary") ? [": ", symbolDoc(ownType(types.arguments))] : "";
+  return expressionField(name, [`({ ${names.join(", ")} }`, type, ")"], expression);
 }

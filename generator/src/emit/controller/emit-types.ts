@@ -7,14 +7,11 @@ import {
   type ResourceModel,
   isKubernetes,
   isReadOnly,
-  ownOperationsOf,
 } from "../../model/project-model.js";
 import { schemasOf } from "../../model/schema.js";
 import {
   type ControllerNames,
-  type ResourceName,
   dependentNamesOf,
-  importsFrom,
   inputNameOf,
   nameOrThrow,
   sourceNamesOf,
@@ -22,24 +19,25 @@ import {
 } from "../names.js";
 import { type OutputFile, generatedFile } from "../output-file.js";
 import {
+  type Printed,
   type TypeNode,
   functionOf,
   intersection,
+  joinLines,
   maybePromise,
   objectOf,
   printAlias,
   printExport,
-  printImport,
   printInterface,
-  printNamespaceImport,
   printText,
   propertyNameOf,
   readonlyArrayOf,
   reference,
+  typeFrom,
   union,
 } from "../print.js";
 import { statusInputOf } from "../resource/emit-resource.js";
-import { type RuntimeType, codegenModule } from "../runtime-symbols.js";
+import { codegenTypes } from "../runtime-symbols.js";
 import { filteredOf, guardedPrimaryOf, hasOwnDeletionTypes, isAboutDeletionAlone } from "./conditions.js";
 import {
   SIGNAL,
@@ -47,10 +45,8 @@ import {
   dependentsTypesOf,
   detailedConditionsOf,
   externalDependentExports,
-  externalDependentImports,
   externalTypesOf,
   fetchAllOf,
-  isFetched,
   objectTypesOf,
   operationTypesOf,
   secondaryTypesOf,
@@ -62,88 +58,28 @@ export function emitWorkflowTypes(
   names: ControllerNames,
   statusOf: (primary: ResourceModel) => StatusFacts = statusFactsOf,
 ): OutputFile {
-  const imports = [
-    importTypes(controller),
-    ...resourceImports(names),
-    ...externalResourceImports(controller, names.folder),
-    ...externalDependentImports(controller, names.folder),
-    ...conditionsImport(controller, names),
-  ];
   return generatedFile(`src/generated/${names.folder}/types.ts`, [
-    imports.join("\n"),
     resourceExports(controller, names),
     ...sourceTypesOf(controller, names),
     ...lookupTypesOf(controller, names),
     ...indexTypesOf(controller, names),
     ...filterTypesOf(controller, names),
-    ...externalDependentExports(controller),
+    ...externalDependentExports(controller, names.folder),
     ...dependentsTypesOf(controller, names),
     ...controller.dependents.flatMap((dependent) => typesOfDependent(dependent, controller, names)),
     ...reconcilerTypesOf(controller, names, statusOf(controller.primary)),
   ]);
 }
 
-function importTypes(controller: ControllerModel): string {
-  const { dependents, workflow = {} } = controller;
-  const objects = dependents.filter(isKubernetes);
-  const operations = new Set(objects.flatMap(ownOperationsOf));
-  const conditions = dependents.flatMap((each) => [usedConditionTypesOf(each), usedDeletionTypesOf(each)]);
-  const existing = dependents.map(existingTypesOf);
-  const isExplicit = workflow.invocation === "explicit";
-  const isUntyped = usesUntyped(controller);
-  const isFetchedForOne = dependents.some(
-    (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
-  );
-  const types: { readonly [K in RuntimeType]?: boolean } = {
-    Condition: conditions.some(({ type }) => type),
-    ConditionArguments: conditions.some((each) => each.arguments),
-    CreateArguments: operations.has("create"),
-    DeleteArguments: operations.has("delete"),
-    DependentArguments: dependents.length > 0,
-    DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
-    Desired: dependents.some((dependent) => !isReadOnly(dependent)),
-    DetailOf: detailedConditionsOf(controller).length > 0,
-    ExistingArguments: existing.some((each) => each.arguments),
-    ExistingCondition: existing.some(({ type }) => type),
-    Explicit: isExplicit,
-    ExplicitReconciler: isExplicit,
-    FetchContext: isFetchedForOne,
-    ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
-    KeepsLess: reducedClassesOf(controller).length > 0,
-    Kept: reducedKindsOf(controller).size > 0,
-    MapperContext: hasMapper(controller),
-    PrimaryPatch: detailedConditionsOf(controller).length > 0,
-    ReconcileArguments: true,
-    Reconciler: true,
-    UntypedInput: isUntyped,
-    UpdateArguments: operations.has("update"),
-    UntypedResource: isUntyped,
-    WorkflowInvocation: isExplicit,
-  };
-  const used = Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : []));
-  return printImport(used, codegenModule, true);
-}
-
 // The types are imported for this file and exported for the user's, who then need to import from here alone.
-function resourceImports({ resources }: ControllerNames): string[] {
-  const namesOf = ({ className, localName }: ResourceName) => [
-    { name: className, alias: localName },
-    { name: inputNameOf(className), alias: inputNameOf(localName) },
-  ];
-  return importsFrom([...resources.values()], namesOf, true);
-}
-
-function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): string[] {
-  if (detailedConditionsOf(controller).length === 0) return [];
-  return [printNamespaceImport("conditions", `../../${folder}/conditions.js`, true)];
-}
-
-function resourceExports(controller: ControllerModel, { resources }: ControllerNames): string {
-  const names = [
-    ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
-    ...(usesUntyped(controller) ? ["UntypedInput", "UntypedResource"] : []),
-  ];
-  return printExport(names, true);
+function resourceExports(controller: ControllerModel, { resources }: ControllerNames): Printed {
+  const classes = [...resources.values()].flatMap((resource) => {
+    const { className, localName } = resource;
+    const from = specifierOf(resource, "../");
+    return [typeFrom(from, className, localName), typeFrom(from, inputNameOf(className), inputNameOf(localName))];
+  });
+  const untyped = usesUntyped(controller) ? [codegenTypes.UntypedInput, codegenTypes.UntypedResource] : [];
+  return printExport([...classes, ...untyped], true);
 }
 
 /** Tells whether the functions of the user's see objects of a kind without a class. */
@@ -176,15 +112,16 @@ function usedTypesOf(all: readonly ConditionModel[]) {
   return { type, arguments: type || expression };
 }
 
-function typesOfDependent(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): string[] {
+function typesOfDependent(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): Printed[] {
   const { primary } = names;
   const types = dependentNamesOf(dependent);
   const { live, wanted } = dependentTypesOf(dependent, names);
-  const args = reference("DependentArguments", primary, types.secondary);
+  const args = reference(codegenTypes.DependentArguments, primary, types.secondary);
   const known = isAboutDeletionAlone(dependent) ? names.dependents : types.secondary;
   const deletion = usedDeletionTypesOf(dependent);
   const guarded = guardedPrimaryOf(dependent, controller, primary);
-  const desired = reference("Desired", primary, types.secondary, wanted, ...(guarded === undefined ? [] : [guarded]));
+  const guard = guarded === undefined ? [] : [guarded];
+  const desired = reference(codegenTypes.Desired, primary, types.secondary, wanted, ...guard);
   const used = usedConditionTypesOf(dependent);
   const existing = existingTypesOf(dependent);
   const ofExisting = [primary, types.secondary, live];
@@ -199,17 +136,19 @@ function typesOfDependent(dependent: DependentModel, controller: ControllerModel
       [types.deletionCondition, types.deletionArguments],
       [primary, names.dependents, live],
     ),
-    ...(existing.arguments ? [printAlias(types.existingArguments, reference("ExistingArguments", ...ofExisting))] : []),
-    ...(existing.type ? [printAlias(types.existing, reference("ExistingCondition", ...ofExisting))] : []),
+    ...(existing.arguments
+      ? [printAlias(types.existingArguments, reference(codegenTypes.ExistingArguments, ...ofExisting))]
+      : []),
+    ...(existing.type ? [printAlias(types.existing, reference(codegenTypes.ExistingCondition, ...ofExisting))] : []),
     ...(!isKubernetes(dependent) || dependent.matcher === undefined
       ? []
-      : [printAlias(types.matcher, reference("DependentMatcher", live))]),
+      : [printAlias(types.matcher, reference(codegenTypes.DependentMatcher, live))]),
     ...(external?.aliases ?? []),
   ];
   const { declarations, alias } = secondaryTypesOf(dependent, controller, names);
   return [
     ...declarations,
-    [alias, ...aliases].join("\n"),
+    joinLines([alias, ...aliases]),
     ...(isKubernetes(dependent) ? operationTypesOf(dependent, names) : []),
     ...(external === undefined ? [] : [external.declaration]),
   ];
@@ -219,34 +158,40 @@ function conditionAliases(
   used: ReturnType<typeof usedTypesOf>,
   [condition, args]: readonly [condition: string, arguments_: string],
   [primary, secondary, live]: readonly [primary: string, secondary: string, live: string],
-): string[] {
+): Printed[] {
   return [
-    ...(used.arguments ? [printAlias(args, reference("ConditionArguments", primary, secondary, live))] : []),
+    ...(used.arguments ? [printAlias(args, reference(codegenTypes.ConditionArguments, primary, secondary, live))] : []),
     ...(used.type
-      ? [printAlias(condition, reference("Condition", primary, secondary, "Detail", live), "<Detail = never>")]
+      ? [
+          printAlias(
+            condition,
+            reference(codegenTypes.Condition, primary, secondary, "Detail", live),
+            "<Detail = never>",
+          ),
+        ]
       : []),
   ];
 }
 
-function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, facts: StatusFacts): string[] {
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames, facts: StatusFacts): Printed[] {
   const { eventSources, settings, workflow = {} } = controller;
   const { primary } = names;
   const status = statusTypeOf(facts, controller, names);
   const details = detailedConditionsOf(controller).length > 0 ? [names.details] : [];
-  const args = reference("ReconcileArguments", primary, names.dependents, ...details);
-  const input = details.length === 0 ? [] : [reference("PrimaryPatch", primary), ...details];
-  const reconciler = reference("Reconciler", primary, names.dependents, status, ...input);
+  const args = reference(codegenTypes.ReconcileArguments, primary, names.dependents, ...details);
+  const input = details.length === 0 ? [] : [reference(codegenTypes.PrimaryPatch, primary), ...details];
+  const reconciler = reference(codegenTypes.Reconciler, primary, names.dependents, status, ...input);
   const nodes = `keyof ${names.dependents}`;
   const own = eventSources.length > 0 ? reference("Exclude", nodes, `keyof ${names.sources}`) : nodes;
-  const run = reference("WorkflowInvocation", own, ...details);
+  const run = reference(codegenTypes.WorkflowInvocation, own, ...details);
   const explicit = (type: TypeNode, wrapper: "Explicit" | "ExplicitReconciler") =>
-    workflow.invocation === "explicit" ? reference(wrapper, type, run) : type;
+    workflow.invocation === "explicit" ? reference(codegenTypes[wrapper], type, run) : type;
   const whole = explicit(reconciler, "ExplicitReconciler");
   const aliases = [
     printAlias(names.reconcileArguments, explicit(args, "Explicit")),
     printAlias(names.reconciler, settings.onAllEvents ? reference("Omit", whole, '"cleanup"') : whole),
   ];
-  return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), aliases.join("\n")];
+  return [...(details.length === 0 ? [] : [detailsOf(controller, names)]), joinLines(aliases)];
 }
 
 /** What the types of a controller say of the status of its primary. */
@@ -275,7 +220,8 @@ function statusTypeOf(
   return `import(${JSON.stringify(module)}).${input}`;
 }
 
-function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): string {
+function detailsOf(controller: ControllerModel, { details, primary, folder }: ControllerNames): Printed {
+  const module = typeFrom(`../../${folder}/conditions.js`, "*", "conditions");
   return printInterface({
     name: details,
     doc: `/** What the conditions of a ${primary} find besides whether they hold. */`,
@@ -286,7 +232,7 @@ function detailsOf(controller: ControllerModel, { details, primary }: Controller
         Object.fromEntries(
           conditions.map((each) => [
             `readonly ${each.condition}`,
-            reference("DetailOf", `typeof conditions.${each.function}`),
+            reference(codegenTypes.DetailOf, { kind: "typeof", module, member: each.function }),
           ]),
         ),
       ),
@@ -294,24 +240,14 @@ function detailsOf(controller: ControllerModel, { details, primary }: Controller
   });
 }
 
-/** Returns the imports of the types of resources that the user declares, which those of the files here refer to. */
-function externalResourceImports({ eventSources }: ControllerModel, folder: string): string[] {
-  return eventSources
-    .filter(({ kind }) => kind !== "informer")
-    .map((source) => {
-      const { file, resource } = sourceNamesOf(source);
-      return printImport([{ name: "Resource", alias: resource }], `../../${folder}/event-sources/${file}.js`, true);
-    });
-}
-
 /** Returns the types of the event sources: their resources, the user's functions, and what a reconcile sees of them. */
-function sourceTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+function sourceTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const { eventSources } = controller;
   if (eventSources.length === 0) return [];
   const all = printInterface({
     name: names.sources,
     doc: `/** What the event sources know of one ${names.primary}. */`,
-    extends: reducedClassesOf(controller).length > 0 ? [`KeepsLess<${names.lookups}>`] : [],
+    extends: reducedClassesOf(controller).length > 0 ? [reference(codegenTypes.KeepsLess, names.lookups)] : [],
     members: eventSources.map((source) => {
       const { name, resource } = sourceNamesOf(source);
       return { head: `readonly ${name}`, type: readonlyArrayOf(resource) };
@@ -333,7 +269,7 @@ function reducedClassesOf(controller: ControllerModel): ResourceModel[] {
 }
 
 /** Returns what looking resources up by their class gives, where an event source keeps less than whole objects. */
-function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): string[] {
+function lookupTypesOf(controller: ControllerModel, { lookups, primary, resources }: ControllerNames): Printed[] {
   const reduced = reducedClassesOf(controller);
   if (reduced.length === 0) return [];
   const informers = controller.eventSources.flatMap((source) => (source.kind === "informer" ? [source] : []));
@@ -365,7 +301,7 @@ const ONE_OPTIONS = objectOf({
 const MANY_OPTIONS = objectOf({ "readonly source?": "string", "readonly deduplicated?": "boolean" });
 
 /** Returns the types of all filters. */
-function filterTypesOf(controller: ControllerModel, names: ControllerNames): string[] {
+function filterTypesOf(controller: ControllerModel, names: ControllerNames): Printed[] {
   const aliases = filteredOf(controller, names).flatMap(({ path, objectType: object, types }) => [
     printAlias(types.generic, functionOf({ object }, "boolean")),
     printAlias(types.onUpdate, functionOf({ object, old: object }, "boolean")),
@@ -373,19 +309,14 @@ function filterTypesOf(controller: ControllerModel, names: ControllerNames): str
       ? []
       : [printAlias(types.onDelete, functionOf({ object, isFinalStateUnknown: "boolean" }, "boolean"))]),
   ]);
-  return aliases.length === 0 ? [] : [aliases.join("\n")];
+  return aliases.length === 0 ? [] : [joinLines(aliases)];
 }
 
 /** Returns the type of the functions that index primaries, if the spec names any. */
-function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): string[] {
+function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): Printed[] {
   if (indexes === undefined) return [];
   const doc = `/** Returns the values under which an index finds a ${primary}. Use no input but the ${primary}. */`;
-  return [`${doc}\n${printAlias(index, functionOf({ primary }, KEYS))}`];
-}
-
-/** Tells whether a function of the user's maps objects to primaries. */
-function hasMapper({ eventSources }: ControllerModel): boolean {
-  return eventSources.some((source) => source.kind === "informer" && source.mapping.kind === "function");
+  return [joinLines([doc, printAlias(index, functionOf({ primary }, KEYS))])];
 }
 
 function indexNamesOf({ indexes = {} }: ControllerModel): TypeNode {
@@ -398,15 +329,18 @@ const KEYS = readonlyArrayOf("string");
 function typesOfSource(
   source: EventSourceModel,
   controller: ControllerModel,
-  { dependents, primary, resources }: ControllerNames,
-): string[] {
+  { dependents, primary, resources, folder }: ControllerNames,
+): Printed[] {
   const types = sourceNamesOf(source);
-  const documented = (doc: string, name: string, type: TypeNode) => `/** ${doc} */\n${printAlias(name, type)}`;
-  const resource = printExport([types.resource], true);
+  const documented = (doc: string, name: string, type: TypeNode) =>
+    joinLines([`/** ${doc} */`, printAlias(name, type)]);
+  // The user declares the type of the resources, and the types here refer to it.
+  const file = `../../${folder}/event-sources/${types.file}.js`;
+  const resource = printExport([typeFrom(file, "Resource", types.resource)], true);
   switch (source.kind) {
     case "informer": {
       const { live } = objectTypesOf(source.resource, resources);
-      const context = reference("MapperContext", indexNamesOf(controller), primary);
+      const context = reference(codegenTypes.MapperContext, indexNamesOf(controller), primary);
       return [
         documented(docOf(source, controller), types.resource, keptTypeOf(live, source, controller)),
         ...(source.mapping.kind === "function"
@@ -455,7 +389,7 @@ function functionsOf(
   source: EventSourceModel,
   primary: string,
   fetch?: { readonly doc: string; readonly type: TypeNode },
-): string {
+): Printed {
   const { functions, resource } = sourceNamesOf(source);
   const idOf = functionOf({ resource }, "string");
   const members = [
@@ -482,7 +416,7 @@ function keptTypeOf(live: string, { name, resource, cache }: InformerModel, { sp
   const paths = stated.map((path) => JSON.stringify(path));
   const hint = printText(`add it to eventSources.${name}.cache.paths of ${specFile}`);
   return reference(
-    "Kept",
+    codegenTypes.Kept,
     resource.isUntyped === true ? withFields(live, stated) : live,
     paths.length === 0 ? "never" : union(...paths),
     hint,

@@ -1,32 +1,40 @@
-import type { Schema } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../../model/project-model.js";
 import { ownSchema, schemasOf } from "../../model/schema.js";
 import { NameAllocator, camelCase, inputNameOf, modulePathOf } from "../names.js";
 import { type OutputFile, generatedFile } from "../output-file.js";
 import {
+  type Doc,
+  type ImportSymbol,
   type MemberNode,
+  type Printed,
   type TypeNode,
   WIDTH,
   group,
   ifBreak,
   indent,
+  intersection,
   join,
+  joinLines,
   layOut,
   line,
   memberDoc,
   objectOf,
+  print,
   printAlias,
-  printImport,
   printText,
   propertyNameOf,
   readonlyArrayOf,
   reference,
   softline,
+  symbolDoc,
+  symbolsOf,
   typeDoc,
+  typeFrom,
   typeText,
   union,
+  valueFrom,
 } from "../print.js";
-import { type RuntimeType, type RuntimeValue, celModule, celValues, codegenModule } from "../runtime-symbols.js";
+import { type RuntimeType, celValues, codegenValues, codegenTypes } from "../runtime-symbols.js";
 import { buildRuntimeSchema, hasRules, printSchema } from "./runtime-schema.js";
 import {
   type BaseModel,
@@ -45,60 +53,25 @@ export function emitResource(resource: ResourceModel): OutputFile[] {
   const input = inputViewOf(schema);
   const schemaName = schemaNameOf(schema.className);
   const runtimeSchema = buildRuntimeSchema(resource);
-  const imports = [
-    printValueImports(runtimeSchema),
-    printImport(runtimeTypesOf(resource, [schema.root, ...schema.shapes, ...input.shapes]), codegenModule, true),
-    printImport([schemaName], `./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`),
-  ];
-  const declarations = [
-    ...printShapes(schema.shapes),
-    ...printShapes(input.shapes),
-    printInput(resource, input.root),
-    printClass(resource, schema.root),
-  ];
+  const schemaSymbol = valueFrom(`./${path.slice(path.lastIndexOf("/") + 1)}.schema.js`, schemaName);
   return [
-    generatedFile(`${path}.ts`, [imports.join("\n"), ...declarations]),
-    generatedFile(`${path}.schema.ts`, [
-      printImport(["Schema"], codegenModule, true),
-      ...printSchema(schemaName, runtimeSchema),
+    generatedFile(`${path}.ts`, [
+      ...printShapes(schema.shapes),
+      ...printShapes(input.shapes),
+      printInput(resource, input.root),
+      printClass(resource, schema.root, { schema: schemaSymbol, hasRules: hasRules(runtimeSchema) }),
     ]),
+    generatedFile(`${path}.schema.ts`, printSchema(schemaName, runtimeSchema)),
   ];
 }
 
 /** Prints shapes as exported types; shapes that differ in their name alone become one. */
-export function printShapes(shapes: readonly ShapeModel[]): string[] {
+export function printShapes(shapes: readonly ShapeModel[]): Printed[] {
   const duplicates = findDuplicates(shapes);
   return shapes.map((shape) => {
     const first = duplicates.get(shape.name);
     return first === undefined ? printShape(shape) : printAlias(shape.name, first);
   });
-}
-
-/** What the file of a class imports of the runtime as values. */
-export const RESOURCE_VALUES = [
-  "createResource",
-  "defineResource",
-  "isResource",
-  "parseResource",
-] as const satisfies readonly RuntimeValue[];
-
-/** Prints what the file of a class imports of the runtime as values. A kind without rules imports nothing that evaluates them. */
-function printValueImports(schema: Schema): string {
-  if (!hasRules(schema)) return printImport(RESOURCE_VALUES, codegenModule);
-  const values = RESOURCE_VALUES.filter((name) => name !== "parseResource");
-  return `${printImport(celValues, celModule)}\n${printImport(values, codegenModule)}`;
-}
-
-/** Returns what the file of a class with these shapes imports of the runtime as types. */
-function runtimeTypesOf(resource: ResourceModel, shapes: readonly ShapeModel[]): RuntimeType[] {
-  const names = new Set<RuntimeType>([...typesOfClass(resource), "ResourceDefinition", ...runtimeTypesIn(shapes)]);
-  return [...names].sort();
-}
-
-/** Returns the types of the runtime that any class of a kind refers to. */
-export function typesOfClass(resource: ResourceModel): RuntimeType[] {
-  const { input } = METADATA[resource.scope];
-  return [...new Set<RuntimeType>(["NewResource", "ParseOptions", "Unstored", input, ...metadataTypesOf(resource)])];
 }
 
 // Where a dependent of a namespaced kind goes is often the runtime's to say.
@@ -107,36 +80,18 @@ const METADATA = {
   Cluster: { placed: "ClusterMeta", input: "ClusterMeta" },
 } as const satisfies Record<ResourceModel["scope"], { [view in "placed" | "input"]: RuntimeType }>;
 
-/** Returns the types that the metadata of what is read have together: where the object is, and what the API server has set. */
-function metadataTypesOf({
-  scope,
-  group: apiGroup,
-  kind,
-  isCustom,
-  isDescribed = false,
-}: ResourceModel): RuntimeType[] {
-  const { placed } = METADATA[scope];
-  if (isCustom) return [placed, "StoredCustomMeta"];
+/** Returns the type of the metadata of what is read: where the object is, and what the API server has set. */
+function metadataTypeOf({ scope, group: apiGroup, kind, isCustom, isDescribed = false }: ResourceModel): TypeNode {
+  const placed = codegenTypes[METADATA[scope].placed];
+  if (isCustom) return intersection(placed, codegenTypes.StoredCustomMeta);
   // An aggregated API server may compute its objects, such as metrics, and set less.
   const isStored = !isDescribed && !UNSTORED_GROUPS.has(apiGroup) && !(apiGroup === "" && UNSTORED_KINDS.has(kind));
-  return isStored ? [placed, "StoredMeta"] : [placed];
+  return isStored ? intersection(placed, codegenTypes.StoredMeta) : placed;
 }
 
 // The API server answers these reviews, bindings and statuses, and stores none.
 const UNSTORED_GROUPS: ReadonlySet<string> = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
 const UNSTORED_KINDS: ReadonlySet<string> = new Set(["Binding", "ComponentStatus"]);
-
-/** Returns the types of the runtime that shapes refer to. */
-export function runtimeTypesIn(shapes: readonly ShapeModel[]): ReadonlySet<RuntimeType> {
-  const names = new Set<RuntimeType>();
-  const visit = (type: TypeModel): void => {
-    if (type.kind === "runtime") names.add(type.name);
-    else if (type.kind === "array") visit(type.items);
-    else if (type.kind === "map") visit(type.values);
-  };
-  for (const { fields } of shapes) for (const { type } of fields) visit(type);
-  return names;
-}
 
 /** Returns the name of the constant that holds the schema of a class. */
 export function schemaNameOf(className: string): string {
@@ -144,18 +99,23 @@ export function schemaNameOf(className: string): string {
 }
 
 /** Prints what a writer makes an object of. The API server ignores a status at a creation, so the type has none. */
-export function printInput(resource: ResourceModel, root: ShapeModel): string {
+export function printInput(resource: ResourceModel, root: ShapeModel): Printed {
   const { kind } = resource;
   const fields = root.fields.filter(({ name }) => !(name === "status" && resource.hasStatusSubresource));
   const members = [
     `  readonly apiVersion?: ${JSON.stringify(apiVersionOf(resource))} | undefined;\n`,
     `  readonly kind?: ${JSON.stringify(kind)} | undefined;\n`,
-    `  readonly metadata: ${METADATA[resource.scope].input};\n`,
+    ["  readonly metadata: ", printSymbol(METADATA[resource.scope].input), ";\n"],
     ...fields.map((field) => printField(field)),
     ...(root.isOpen ? ["  readonly [key: string]: unknown;\n"] : []),
   ];
   const doc = `/** What a new ${kind} is made of; what the API server fills in may be left out. */`;
-  return `${doc}\nexport interface ${inputNameOf(root.name)} {\n${members.join("")}}`;
+  return [`${doc}\nexport interface ${inputNameOf(root.name)} {\n`, members, "}"];
+}
+
+/** Prints the name of a type of the runtime. */
+function printSymbol(name: RuntimeType): Printed {
+  return print(symbolDoc(codegenTypes[name]));
 }
 
 /** Returns the apiVersion of a kind. */
@@ -163,27 +123,32 @@ function apiVersionOf({ group: apiGroup, version }: ResourceModel): string {
   return apiGroup === "" ? version : `${apiGroup}/${version}`;
 }
 
-/** What is said of a class to tools. */
-interface ClassMarks {
-  /** Whether a bundler leaves out the class if nothing uses it, although it calls a function. */
+/** What a class is printed with. */
+interface ClassOptions {
+  /** The constant that has its schema. */
+  readonly schema: ImportSymbol;
+  /** Whether the schema has validation rules, so that `parse` needs what evaluates them. Default: false */
+  readonly hasRules?: boolean;
+  /** Whether a bundler leaves out the class if nothing uses it, although it calls a function. Default: false */
   readonly isPure?: boolean;
 }
 
 /** Prints the class of a kind; `root` has its fields and the name of the class. */
-export function printClass(resource: ResourceModel, root: ShapeModel, marks: ClassMarks = {}): string {
+export function printClass(resource: ResourceModel, root: ShapeModel, options: ClassOptions): Printed {
   const className = root.name;
   const identity = [
     `  declare readonly apiVersion: ${JSON.stringify(apiVersionOf(resource))};\n`,
     `  declare readonly kind: ${JSON.stringify(resource.kind)};\n`,
-    `  declare readonly metadata: ${metadataTypesOf(resource).join(" & ")};\n`,
+    ["  declare readonly metadata: ", print(typeDoc(metadataTypeOf(resource))), ";\n"],
   ];
-  const fields = root.fields.map((field) => `${field.doc.length === 0 ? "" : "\n"}${printField(field, "declare ")}`);
+  const fields = root.fields.map((field) => [field.doc.length === 0 ? "" : "\n", printField(field, "declare ")]);
   const members = [
-    `${identity.join("")}${fields.join("")}`,
-    printDefinition(resource, className, marks),
-    ...printMethods(resource, className),
+    [identity, fields],
+    printDefinition(resource, className, options),
+    ...printMethods(resource, className, options),
   ];
-  return `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n${members.join("\n")}}`;
+  const head = `${renderDoc(classDocOf(resource, root))}\nexport class ${className} {\n`;
+  return [head, joinLines(members), "}"];
 }
 
 function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeModel): string[] {
@@ -192,17 +157,23 @@ function classDocOf({ kind, deprecationWarning }: ResourceModel, root: ShapeMode
 }
 
 // The compiler keeps the mark only if the field has no type of its own.
-function printDefinition(resource: ResourceModel, className: string, { isPure = false }: ClassMarks): string {
+function printDefinition(
+  resource: ResourceModel,
+  className: string,
+  { schema, isPure = false }: ClassOptions,
+): Printed {
   const { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom } = resource;
   const facts = { group: apiGroup, version, kind, plural, scope, hasStatusSubresource, isCustom };
   const lines = Object.entries(facts).map(([name, value]) => `    ${name}: ${JSON.stringify(value)},\n`);
   if (resource.scale !== undefined) lines.push(`    ${printScale(resource.scale)}\n`);
-  lines.push(`    schema: ${schemaNameOf(className)},\n`);
-  const doc = "  /** What the runtime knows of the kind. */\n";
+  const define = print(symbolDoc(codegenValues.defineResource));
   const start = isPure
-    ? `definition = /* @__PURE__ */ defineResource<${className}>(`
-    : `definition: ResourceDefinition<${className}> = defineResource(`;
-  return `${doc}  static readonly ${start}{\n${lines.join("")}  });\n`;
+    ? ["definition = /* @__PURE__ */ ", define, `<${className}>(`]
+    : ["definition: ", printSymbol("ResourceDefinition"), `<${className}> = `, define, "("];
+  return [
+    "  /** What the runtime knows of the kind. */\n  static readonly ",
+    ...[start, `{\n${lines.join("")}    schema: `, print(symbolDoc(schema)), ",\n  });\n"],
+  ];
 }
 
 function printScale(paths: NonNullable<ResourceModel["scale"]>): string {
@@ -211,42 +182,50 @@ function printScale(paths: NonNullable<ResourceModel["scale"]>): string {
 }
 
 interface Method {
-  readonly parameters: { readonly [name: string]: string };
-  readonly returns: string;
-  readonly calls: string;
+  /** The types of the parameters, by their names. */
+  readonly parameters: { readonly [name: string]: Doc };
+  readonly returns: Doc;
+  readonly calls: ImportSymbol;
   readonly doc: string;
 }
 
-function printMethods({ kind, isCustom }: ResourceModel, className: string): string[] {
-  const method = (name: string, { returns, calls, doc, ...rest }: Method) => {
-    const parameters = Object.entries(rest.parameters).map(([parameter, type]) => `${parameter}: ${type}`);
+function printMethods(
+  { kind, isCustom }: ResourceModel,
+  className: string,
+  { hasRules: isChecked = false }: ClassOptions,
+): Printed[] {
+  const unstored = [symbolDoc(codegenTypes.Unstored), `<${className}>`];
+  const method = (name: string, { returns, calls, doc, ...rest }: Method): Printed => {
+    const parameters = Object.entries(rest.parameters).map(([parameter, type]) => [`${parameter}: `, type]);
     const signature = group([
       `static ${name}(`,
       indent([softline, join([",", line], parameters)]),
       ifBreak(","),
       softline,
-      `): ${returns} {`,
+      ["): ", returns, " {"],
     ]);
     const given = ["definition", ...Object.keys(rest.parameters).map((parameter) => parameter.replace("?", ""))];
-    return `  /** ${doc} */\n  ${layOut(signature, 2)}\n    return ${calls}(${className}.${given.join(", ")});\n  }\n`;
+    const call = [print(symbolDoc(calls)), `(${className}.${given.join(", ")});\n  }\n`];
+    return [`  /** ${doc} */\n  `, print(signature, 2), "\n    return ", call];
   };
   return [
     method("create", {
-      parameters: { object: `NewResource<${inputNameOf(className)}, ${className}>` },
-      returns: `Unstored<${className}>`,
-      calls: "createResource",
+      parameters: { object: [symbolDoc(codegenTypes.NewResource), `<${inputNameOf(className)}, ${className}>`] },
+      returns: unstored,
+      calls: codegenValues.createResource,
       doc: `Builds a ${kind}${isCustom ? " with its defaults" : ""}; completes a name of which there is only \`generateName\`.`,
     }),
     method("is", {
       parameters: { object: "unknown" },
       returns: `object is ${className}`,
-      calls: "isResource",
+      calls: codegenValues.isResource,
       doc: `Tells a ${kind} from other objects by apiVersion and kind.`,
     }),
     method("parse", {
-      parameters: { object: "unknown", "options?": "ParseOptions" },
-      returns: `Unstored<${className}>`,
-      calls: "parseResource",
+      parameters: { object: "unknown", "options?": symbolDoc(codegenTypes.ParseOptions) },
+      returns: unstored,
+      // A kind without rules imports nothing that evaluates them.
+      calls: isChecked ? celValues.parseResource : codegenValues.parseResource,
       doc: `Checks a value against the schema${isCustom ? " and fills in its defaults" : ""}; throws a SchemaError that names all that is wrong.`,
     }),
   ];
@@ -269,9 +248,9 @@ function plainTypeNodeOf(type: TypeModel): TypeNode {
     case "map":
       return objectOf({ "readonly [key: string]": typeNodeOf(type.values) });
     case "shape":
-      return type.name;
+      return type.from === undefined ? type.name : typeFrom(type.from, type.name);
     case "runtime":
-      return type.isPartial === true ? reference("Partial", type.name) : type.name;
+      return type.isPartial === true ? reference("Partial", codegenTypes[type.name]) : codegenTypes[type.name];
     case "any":
       return "unknown";
     case "never":
@@ -292,13 +271,14 @@ export function memberOf({ name, type, isRequired }: FieldModel): MemberNode {
 }
 
 /** Prints an exported interface; one for writers extends that for readers. */
-export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): string {
+export function printShape({ name, base, doc, fields, isOpen }: ShapeModel): Printed {
   const own = base === undefined ? fields : fields.filter((field) => base.redeclared.includes(field.name));
   const members = own.map((field) => printField(field));
   if (isOpen && base === undefined) members.push(OPEN_MEMBER);
   const comment = doc.length === 0 ? "" : `${renderDoc(doc)}\n`;
-  const body = members.length === 0 ? "{}" : `{\n${members.join("")}}`;
-  return `${comment}${layOut(["export interface ", name, base === undefined ? "" : [" extends ", typeDoc(parentOf(base))]])} ${body}`;
+  const body = members.length === 0 ? "{}" : ["{\n", members, "}"];
+  const head = layOut(["export interface ", name, base === undefined ? "" : [" extends ", typeDoc(parentOf(base))]]);
+  return [`${comment}${head} `, body];
 }
 
 function parentOf({ name, redeclared }: BaseModel): TypeNode {
@@ -309,16 +289,18 @@ function parentOf({ name, redeclared }: BaseModel): TypeNode {
 const OPEN_MEMBER = "  /** Fields that the schema does not name. */\n  readonly [key: string]: unknown;\n";
 
 /** Prints a field with its documentation, on lines of its own at the depth of a member; `modifiers` stand in front of its name. */
-function printField(field: FieldModel, modifiers = ""): string {
+function printField(field: FieldModel, modifiers = ""): Printed {
   const doc = field.doc.length === 0 ? "" : `  ${renderDoc(field.doc).replaceAll("\n", "\n  ")}\n`;
-  return `${doc}${printMember(memberOf(field), modifiers)}`;
+  const member = printMember(memberOf(field), modifiers);
+  return typeof member === "string" ? `${doc}${member}` : [doc, member];
 }
 
 // Most fit; the others need an algorithm that costs more.
-function printMember({ head, type }: MemberNode, modifiers: string): string {
+function printMember({ head, type }: MemberNode, modifiers: string): Printed {
   const text = `${modifiers}${head}: ${typeText(type)};`;
-  const laidOut = text.length <= WIDTH - 2 ? text : layOut([memberDoc({ head: `${modifiers}${head}`, type }), ";"], 2);
-  return `  ${laidOut}\n`;
+  const member = text.length <= WIDTH - 2 ? text : layOut([memberDoc({ head: `${modifiers}${head}`, type }), ";"], 2);
+  const symbols = symbolsOf(type);
+  return symbols.length === 0 ? `  ${member}\n` : { text: `  ${member}\n`, symbols };
 }
 
 /** The shapes that a writer fills in differently, and the names that they have for writers. */
@@ -483,9 +465,16 @@ export function shapeNameIn(type: TypeModel): string | undefined {
   return type.kind === "map" ? shapeNameIn(type.values) : undefined;
 }
 
-/** Returns a type with its shape renamed. */
-export function renameShapes(type: TypeModel, names: ReadonlyMap<string, string>): TypeModel {
-  if (type.kind === "shape") return { ...type, name: names.get(type.name) ?? type.name };
-  if (type.kind === "array") return { ...type, items: renameShapes(type.items, names) };
-  return type.kind === "map" ? { ...type, values: renameShapes(type.values, names) } : type;
+function renameShapes(type: TypeModel, names: ReadonlyMap<string, string>): TypeModel {
+  return mapShapes(type, (name) => ({ name: names.get(name) ?? name }));
+}
+
+/** Returns a type with its shape replaced. */
+export function mapShapes(
+  type: TypeModel,
+  placeOf: (name: string) => { readonly name: string; readonly from?: string },
+): TypeModel {
+  if (type.kind === "shape") return { ...type, ...placeOf(type.name) };
+  if (type.kind === "array") return { ...type, items: mapShapes(type.items, placeOf) };
+  return type.kind === "map" ? { ...type, values: mapShapes(type.values, placeOf) } : type;
 }

@@ -14,7 +14,8 @@ import {
 } from "../../model/schema.js";
 import { reservedWords } from "../../model/typescript.js";
 import { NameAllocator, camelCase, pascalCase } from "../names.js";
-import { constantName, printValue } from "../print.js";
+import { type ImportSymbol, type Printed, constantName, printValue } from "../print.js";
+import { codegenTypes } from "../runtime-symbols.js";
 
 const COPIED = [
   "type",
@@ -354,7 +355,7 @@ function withUnstatedFacts(definition: string, schema: Schema): Schema {
 }
 
 /** Prints a schema as an exported constant, after constants for what is in it several times: of large kinds that is most of it. */
-export function printSchema(name: string, schema: Schema): string[] {
+export function printSchema(name: string, schema: Schema): Printed[] {
   const { bySchema, distinct } = findShared(schema, name);
   const partOf = (part: Schema): unknown => {
     const { constant } = bySchema.get(part) ?? {};
@@ -366,17 +367,22 @@ export function printSchema(name: string, schema: Schema): string[] {
   return [...constants, declare(`export const ${name}`, withParts(schema, partOf))];
 }
 
-/** Prints a schema as an exported constant; `definitions` are the names of constants that have those of it. */
-export function printSchemaAlone(name: string, schema: Schema, definitions: readonly string[] = []): string {
-  const named = definitions.map((each) => [each, constantName(each)] as const);
-  return declare(
-    `export const ${name}`,
-    named.length === 0 ? schema : { ...schema, definitions: Object.fromEntries(named) },
-  );
+/** Prints a schema as an exported constant; `definitions` are the constants that have those of it, in this module or in others. */
+export function printSchemaAlone(
+  name: string,
+  schema: Schema,
+  definitions: readonly (string | ImportSymbol)[] = [],
+): Printed {
+  const imported = definitions.flatMap((each) => (typeof each === "string" ? [] : [each]));
+  const names = definitions.map((each) => (typeof each === "string" ? each : each.alias)).sort();
+  const named = names.map((each) => [each, constantName(each)] as const);
+  const value = named.length === 0 ? schema : { ...schema, definitions: Object.fromEntries(named) };
+  return declare(`export const ${name}`, value, imported);
 }
 
-function declare(head: string, value: object): string {
-  return `${head}: Schema = ${printValue(value, 0, `${head}: Schema = `.length)};`;
+function declare(head: string, value: object, imported: readonly ImportSymbol[] = []): Printed {
+  const start = `${head}: Schema = `;
+  return { text: `${start}${printValue(value, 0, start.length)};`, symbols: [codegenTypes.Schema, ...imported] };
 }
 
 /** Returns a schema with its parts replaced. */

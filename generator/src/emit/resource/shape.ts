@@ -28,8 +28,8 @@ export type TypeModel = (
   | { readonly kind: "enum"; readonly values: readonly (string | number | boolean)[] }
   | { readonly kind: "array"; readonly items: TypeModel }
   | { readonly kind: "map"; readonly values: TypeModel }
-  /** An object with named fields: an entry of `shapes`. */
-  | { readonly kind: "shape"; readonly name: string }
+  /** An object with named fields: an entry of `shapes`, or of those of another module. */
+  | { readonly kind: "shape"; readonly name: string; readonly from?: string }
   | { readonly kind: "runtime"; readonly name: RuntimeTypeName; readonly isPartial?: boolean }
   /** Any JSON. */
   | { readonly kind: "any" }
