@@ -1,4 +1,5 @@
-// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
+// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist;
+// with --except LIST without the files and folders that a list in the folder test names.
 //
 // A file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; but those share one that
 // touch nothing outside of what they open themselves. More processes run at once than there are cores, for many wait most of their time.
@@ -8,6 +9,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
 import { groupFiles, MOST_THAT_WAIT } from "./file-groups.js";
 import { lendControlPlanes, LENDER } from "./machine/lend-control-planes.js";
@@ -183,6 +185,13 @@ function testFiles(path: string): string[] {
     .sort();
 }
 
+/** Reads a list of folders, and of files without `.test.js`; returns whether it names a file. */
+function readList(list: string): (file: string) => boolean {
+  const lines = readFileSync(list, "utf8").split("\n");
+  const names = lines.filter((line) => line !== "" && !line.startsWith("#"));
+  return (file) => names.some((name) => file === `${name}.test.js` || file.startsWith(`${name}/`));
+}
+
 /** The compiler leaves behind what it made of sources that were removed or renamed. */
 function hasSource(file: string): boolean {
   const path = relative(root, file).replace(/\.js$/, ".ts");
@@ -191,12 +200,21 @@ function hasSource(file: string): boolean {
   return existsSync(join(root, source));
 }
 
-async function main(paths: string[]): Promise<number> {
+async function main(args: string[]): Promise<number> {
+  const { values, positionals: paths } = parseArgs({
+    args,
+    options: { except: { type: "string" } },
+    allowPositionals: true,
+  });
   if (paths.length === 0) {
-    console.error("node test/dist/support/run.js FOLDER|FILE...");
+    console.error("node test/dist/support/run.js FOLDER|FILE... [--except LIST]");
     return 2;
   }
-  const found = paths.map((path) => ({ path, files: testFiles(resolve(root, path)) }));
+  const isLeft = values.except === undefined ? () => false : readList(join(root, "..", values.except));
+  const found = paths.map((path) => ({
+    path,
+    files: testFiles(resolve(root, path)).filter((file) => !isLeft(relative(root, file))),
+  }));
   // A suite that is asked for and is not there must not look like one that passes.
   const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
   const outcomes: FileOutcome[] = [];
