@@ -1,5 +1,5 @@
 // What an object counts for in a ResourceQuota. https://kubernetes.io/docs/concepts/policy/resource-quotas/
-import { type Asked, type Quantities, amount, askedBy, askedByPod } from "./builtin/quantities/asked.js";
+import { type Asked, type Quantities, amount, askedBy, askedByPod } from "./strategies/shared/resource-requests.js";
 import { objectsAt } from "./builtin/read-path.js";
 import { type JsonObject, arrayAt, objectAt, stringAt } from "./json.js";
 

@@ -1,4 +1,4 @@
-import { selectorMatches } from "../builtin/rules/field-rules.js";
+import { selectorMatches } from "../validation/fields.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type JsonObject, arrayAt, objectAt, stringAt } from "../json.js";
 import { isNamespace } from "../object/object-meta.js";

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 import { builtinSchemas, schemaNameOf } from "./schemas.js";
-import { type Strategy, builtinStrategy, customStrategy } from "./strategy.js";
+import { type Strategy, builtinStrategy, customStrategy } from "./rest-strategy.js";
 import { compareVersions } from "./versions.js";
 
-export type { Strategy } from "./strategy.js";
+export type { Strategy } from "./rest-strategy.js";
 
 /** One resource type in one version, as discovery shows it and requests are routed to it. */
 export interface ServedType {

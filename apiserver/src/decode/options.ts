@@ -1,4 +1,4 @@
-import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../builtin/rules/manager-names.js";
+import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../validation/field-managers.js";
 import { textTypeOf } from "../builtin/schema-node.js";
 import { connectSchemas } from "../builtin/schemas.js";
 import { unregisteredKind } from "../errors/decode-errors.js";

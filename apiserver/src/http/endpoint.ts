@@ -1,6 +1,6 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import type { Admission } from "../admission/admission.js";
-import type { Strategy } from "../builtin/strategy.js";
+import type { Strategy } from "../builtin/rest-strategy.js";
 import { isTrue } from "../decode/options.js";
 import { discoveryAnswer } from "../discovery/discovery.js";
 import { durationProblem } from "../errors/go-duration.js";

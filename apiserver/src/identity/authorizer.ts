@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { selectorMatches } from "../builtin/rules/field-rules.js";
+import { selectorMatches } from "../validation/fields.js";
 import { StatusError, forbidden, notFound, statusError } from "../errors/status-error.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, objectAt, stringAt } from "../json.js";
 import { keyOf } from "../object/object-meta.js";

@@ -1,5 +1,5 @@
 /** The kinds that are questions: they are answered and not stored. */
-import { checkExpression, checkValueCount, isSelectorOperator } from "../builtin/rules/field-rules.js";
+import { checkExpression, checkValueCount, isSelectorOperator } from "../validation/fields.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type FieldError, invalidError, requiredError } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";

@@ -1,9 +1,9 @@
 /** What every object has, whatever its type: kind, name, namespace and the rest of `metadata`. Texts are those of Kubernetes 1.36. */
 import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
-import { exactAddressProblems } from "../builtin/rules/address-syntax.js";
-import { checkAnnotations, checkLabels, checkNotNegative } from "../builtin/rules/field-rules.js";
-import { checkManagers } from "../builtin/rules/manager-names.js";
-import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "../builtin/rules/name-syntax.js";
+import { exactAddressProblems } from "../validation/addresses.js";
+import { checkAnnotations, checkLabels, checkNotNegative } from "../validation/fields.js";
+import { checkManagers } from "../validation/field-managers.js";
+import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "../validation/names.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { serverTime, timestampOf } from "../clock.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../errors/field-error.js";

@@ -1,4 +1,4 @@
-import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { labelValueProblems, qualifiedNameProblems } from "../validation/names.js";
 import { resourceNameOf } from "../builtin/resource-name.js";
 import type { ServedType } from "../builtin/served-type.js";
 import type { Selectors } from "../decode/options.js";

@@ -1,4 +1,4 @@
-import { NODE_PORTS, type Ranges } from "../builtin/rules/services/allocation-rules.js";
+import { NODE_PORTS, type Ranges } from "../strategies/core/service-allocation.js";
 import { type JsonObject, arrayAt, isObject, objectAt } from "../json.js";
 import type { ResourceStore } from "../storage/store.js";
 

@@ -1,8 +1,8 @@
 import { normalise } from "../builtin/normal-form.js";
 import { resourceNameOf } from "../builtin/resource-name.js";
-import { goSelector } from "../builtin/rules/field-rules.js";
-import { validateBuiltinStatus } from "../builtin/rules/status/status-rules.js";
-import { validateBuiltin } from "../builtin/rules/validate.js";
+import { goSelector } from "../validation/fields.js";
+import { validateBuiltinStatus } from "../strategies/status.js";
+import { validateBuiltin } from "../strategies/validate.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";

@@ -1,7 +1,7 @@
 // What a conversion webhook is asked, and which of its answers are taken, in the order and words of kube-apiserver
 // (apiextensions-apiserver/pkg/apiserver/conversion). Unlike a real server, which asks for each object, this one asks for several at once.
 import { randomUUID } from "node:crypto";
-import { labelValueProblems, qualifiedNameProblems } from "../builtin/rules/name-syntax.js";
+import { labelValueProblems, qualifiedNameProblems } from "../validation/names.js";
 import { type FieldError, fieldErrorText, invalidError } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";
 import { plainError } from "../errors/status-error.js";

@@ -1,7 +1,7 @@
 // Objects that are created but not stored: Evictions, Bindings, TokenRequests and reviews.
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { builtinStrategy } from "../builtin/strategy.js";
+import { builtinStrategy } from "../builtin/rest-strategy.js";
 import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf, normalForm } from "../object/object-meta.js";

@@ -1,5 +1,5 @@
 // What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
-import { pathSegmentProblems } from "../../builtin/rules/name-syntax.js";
+import { pathSegmentProblems } from "../../validation/names.js";
 import { quote } from "../../errors/go-format.js";
 import { forbidden, plainError } from "../../errors/status-error.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";

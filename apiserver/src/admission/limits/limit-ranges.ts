@@ -8,7 +8,7 @@ import {
   askedBy,
   askedByPod,
   quantitiesAt,
-} from "../../builtin/quantities/asked.js";
+} from "../../strategies/shared/resource-requests.js";
 import { objectsAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, compareText, objectAt, stringAt } from "../../json.js";

@@ -7,7 +7,7 @@ import {
   quantitiesAt,
   quantityShown,
   sumOf,
-} from "../../builtin/quantities/asked.js";
+} from "../../strategies/shared/resource-requests.js";
 import { objectsAt } from "../../builtin/read-path.js";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, clone, compareText, objectAt, stringAt } from "../../json.js";

@@ -1,6 +1,6 @@
 // What a Pod must not do at the level baseline, in the order in which it is told.
 import { objectsAt } from "../../builtin/read-path.js";
-import { ARMOR, SECCOMP, SECCOMP_OF_POD } from "../../builtin/rules/pods/profile-annotations.js";
+import { ARMOR, SECCOMP, SECCOMP_OF_POD } from "../../strategies/pod-template/profile-annotations.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import {

@@ -1,5 +1,5 @@
 // What the admission plugins NodeDeclaredFeatureValidator and PodResizeValidator demand: a Pod is resized as far as its node lets it.
-import { BILLION, amount, askedByPod, quantitiesAt, sumOf } from "../../builtin/quantities/asked.js";
+import { BILLION, amount, askedByPod, quantitiesAt, sumOf } from "../../strategies/shared/resource-requests.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
 import { type StatusError, forbidden } from "../../errors/status-error.js";

@@ -1,4 +1,4 @@
-import { defaultTolerations } from "../../builtin/defaults/pod-defaults.js";
+import { defaultTolerations } from "../../strategies/core/pod.js";
 import { objectAt } from "../../json.js";
 import type { AdmissionPlugin } from "../admission.js";
 

@@ -1,4 +1,4 @@
-import { selectorMatches } from "../../builtin/rules/field-rules.js";
+import { selectorMatches } from "../../validation/fields.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { apiVersionOf } from "../../object/object-meta.js";
 import type { Registry, ServedResource } from "../../registry/registry.js";

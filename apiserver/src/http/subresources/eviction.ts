@@ -1,5 +1,5 @@
 // Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
-import { selectorMatches } from "../../builtin/rules/field-rules.js";
+import { selectorMatches } from "../../validation/fields.js";
 import { type DeleteOptions, parseDeleteOptions, parseWriteOptions } from "../../decode/options.js";
 import { invalidError } from "../../errors/field-error.js";
 import { type StatusError, forbidden, invalid, notFound, plainError, statusError } from "../../errors/status-error.js";

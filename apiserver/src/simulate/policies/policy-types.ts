@@ -1,7 +1,7 @@
 import type { Schema } from "@gen-operator/schema";
 import { type CheckedType, typeOfSchema } from "@gen-operator/schema/cel";
-import { AUTHORIZER, REQUEST } from "../../builtin/rules/admission/condition-types.js";
-import { checkVariables } from "../../builtin/rules/admission/variable-rules.js";
+import { AUTHORIZER, REQUEST } from "../../strategies/admissionregistration/expression-types.js";
+import { checkVariables } from "../../strategies/admissionregistration/variables.js";
 import { type Variables, problemLinesOf } from "../../errors/expression-problem.js";
 import type { JsonObject } from "../../json.js";
 import type { Requests } from "../feed/api-client.js";

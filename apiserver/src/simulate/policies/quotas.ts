@@ -1,4 +1,4 @@
-import { type Quantities, sumOf } from "../../builtin/quantities/asked.js";
+import { type Quantities, sumOf } from "../../strategies/shared/resource-requests.js";
 import type { JsonObject } from "../../json.js";
 import { isInScopes, usageOf } from "../../quota.js";
 import type { Cluster } from "../feed/cluster.js";

@@ -1,8 +1,8 @@
 import { withoutEmptyLists } from "#apiserver/builtin/normal-form.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultBuiltin, type DefaultingContext } from "#apiserver/builtin/defaults/defaults.js";
-import { relabelJob } from "#apiserver/builtin/defaults/workload-defaults.js";
+import { defaultBuiltin, type DefaultingContext } from "#apiserver/strategies/defaults.js";
+import { relabelJob } from "#apiserver/strategies/apps/workload-defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { repositoryRoot } from "../../../support/repository.js";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultBuiltin } from "#apiserver/builtin/defaults/defaults.js";
+import { defaultBuiltin } from "#apiserver/strategies/defaults.js";
 import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
-import { validateBuiltin } from "#apiserver/builtin/rules/validate.js";
+import { validateBuiltin } from "#apiserver/strategies/validate.js";
 import { clone, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { invalid } from "#apiserver/errors/status-error.js";
 import { applyMergePatch } from "#apiserver/write/patch.js";

@@ -1,0 +1,296 @@
+import { type FieldError, invalidError, notSupportedError, requiredError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, clone, deepEqual, memberOf, objectAt } from "../../json.js";
+import { at, objectsAt, textAt } from "../../builtin/read-path.js";
+import {
+  checkImmutable,
+  checkLabelName,
+  checkLabelSelector,
+  checkNotNegative,
+  checkOneOf,
+  goMap,
+  goSelector,
+  selectorMatches,
+} from "../../validation/fields.js";
+import { checkPrefixedPath } from "../networking/ingress.js";
+import { checkPodTemplate } from "../pod-template/pod-spec.js";
+import { checkFailurePolicy, checkSuccessPolicy, goFailurePolicy, goSuccessPolicy } from "./job-policies.js";
+import { scheduleProblem } from "./schedules.js";
+import { isTimeZone } from "./time-zone.js";
+
+const MAX_CRON_NAME = 52;
+const MAX_MANAGER = 63;
+const MAX_INDEXED = 100_000;
+const MAX_OF_VAST = 10_000;
+
+/** Checks a Job. */
+export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(job, "spec") ?? {};
+  const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
+  return [
+    ...ofSpec,
+    // Kubernetes checks the spec of an update twice and lists it twice.
+    ...(old === undefined ? checkHostName(textAt(job, "metadata.name"), spec) : ofSpec),
+    ...checkOwnLabels(job, spec),
+    ...(old === undefined ? [] : checkJobUpdate(spec, old)),
+  ];
+}
+
+// The Pods of an indexed Job are called after it and their number.
+function checkHostName(name: string, spec: JsonObject): FieldError[] {
+  const completions = memberOf(spec, "completions");
+  if (memberOf(spec, "completionMode") !== "Indexed" || typeof completions !== "number" || completions < 1) return [];
+  const last = `${name}-${completions - 1}`;
+  if (checkLabelName("", last).length === 0) return [];
+  return [invalidError("metadata.name", name, `will not able to create pod with invalid DNS label: ${last}`)];
+}
+
+// What a Job selects is set when it is created; an update that leaves it out has nothing.
+function checkSelector(spec: JsonObject): FieldError[] {
+  const selector = objectAt(spec, "selector");
+  const labels = templateLabels(spec);
+  const unreadable = checkLabelSelector("spec.selector", selector);
+  if (unreadable.length > 0) return unreadable;
+  if (selector !== undefined && selectorMatches(selector, labels ?? {})) return [];
+  const detail = "`selector` does not match template `labels`";
+  return [
+    ...(selector === undefined ? [requiredError("spec.selector")] : []),
+    invalidError("spec.template.metadata.labels", labels === undefined ? null : goMap(labels), detail),
+  ];
+}
+
+function templateLabels(spec: JsonObject): JsonObject | undefined {
+  return objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+}
+
+function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
+  if (memberOf(spec, "manualSelector") === true || objectAt(spec, "selector") === undefined) return [];
+  const labels = templateLabels(spec);
+  const [uid, name] = [textAt(job, "metadata.uid"), textAt(job, "metadata.name")];
+  const wanted = {
+    "controller-uid": uid,
+    "job-name": name,
+    "batch.kubernetes.io/controller-uid": uid,
+    "batch.kubernetes.io/job-name": name,
+  };
+  const selector = objectAt(spec, "selector") ?? {};
+  const isOwn = checkLabelSelector("", selector).length > 0 || selectorMatches(selector, wanted);
+  const detail = "`selector` not auto-generated";
+  const ofSelector = isOwn ? [] : [invalidError("spec.selector", goSelector(selector), detail)];
+  return Object.entries(wanted)
+    .flatMap(([key, value]) => {
+      const path = `spec.template.metadata.labels[${key}]`;
+      const given = memberOf(labels, key);
+      if (given === undefined) return [requiredError(path, `must be '${value}'`)];
+      return given === value ? [] : [invalidError(path, goMap(labels ?? {}), `must be '${value}'`)];
+    })
+    .concat(ofSelector);
+}
+
+function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
+  const template = objectAt(spec, "template") ?? {};
+  const counts = [
+    ...["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"],
+    ...["backoffLimitPerIndex", "maxFailedIndexes"],
+  ];
+  return [
+    ...counts.flatMap((key) => checkNotNegative(`${path}.${key}`, memberOf(spec, key))),
+    ...checkCompletions(path, spec),
+    ...checkManager(`${path}.managedBy`, memberOf(spec, "managedBy")),
+    ...checkFailurePolicy(path, spec),
+    ...checkSuccessPolicy(`${path}.successPolicy`, spec),
+    ...checkReplacement(`${path}.podReplacementPolicy`, spec),
+    ...(memberOf(spec, "maxFailedIndexes") !== undefined && memberOf(spec, "backoffLimitPerIndex") === undefined
+      ? [requiredError(`${path}.backoffLimitPerIndex`, "when maxFailedIndexes is specified")]
+      : []),
+    ...checkPodTemplate(`${path}.template`, template),
+    ...checkRestarting(`${path}.template.spec.restartPolicy`, spec, textAt(template, "spec.restartPolicy")),
+  ];
+}
+
+function checkRestarting(field: string, spec: JsonObject, policy: string): FieldError[] {
+  if (policy === "" || policy === "Always") return [requiredError(field, 'valid values: "OnFailure", "Never"')];
+  if (policy !== "OnFailure" && policy !== "Never") return checkOneOf(field, policy, ["OnFailure", "Never"]);
+  if (policy === "Never" || objectAt(spec, "podFailurePolicy") === undefined) return [];
+  return [invalidError(field, policy, 'only "Never" is supported when podFailurePolicy is specified')];
+}
+
+function checkReplacement(field: string, spec: JsonObject): FieldError[] {
+  const policies = objectAt(spec, "podFailurePolicy") === undefined ? ["Failed", "TerminatingOrFailed"] : ["Failed"];
+  return checkOneOf(field, memberOf(spec, "podReplacementPolicy"), policies);
+}
+
+function checkManager(path: string, manager: JsonValue | undefined): FieldError[] {
+  return typeof manager === "string" ? checkPrefixedPath(path, manager, MAX_MANAGER) : [];
+}
+
+function checkCompletions(path: string, spec: JsonObject): FieldError[] {
+  const mode = memberOf(spec, "completionMode");
+  const ofIndexed = ["backoffLimitPerIndex", "maxFailedIndexes"];
+  if (mode !== "Indexed") {
+    return [
+      ...checkOneOf(`${path}.completionMode`, mode, ["NonIndexed", "Indexed"]),
+      ...ofIndexed.flatMap((key) => {
+        const value = memberOf(spec, key);
+        return value === undefined || (mode ?? "NonIndexed") !== "NonIndexed"
+          ? []
+          : [invalidError(`${path}.${key}`, value, "requires indexed completion mode")];
+      }),
+    ];
+  }
+  const [completions, failed] = ["completions", "maxFailedIndexes"].map((key) => memberOf(spec, key));
+  const most = (key: string, limit: number, when: string) => {
+    const value = memberOf(spec, key);
+    return typeof value === "number" && value > limit
+      ? [invalidError(`${path}.${key}`, value, `must be less than or equal to ${limit}${when}`)]
+      : [];
+  };
+  const isVast =
+    typeof completions === "number" &&
+    completions > MAX_INDEXED &&
+    memberOf(spec, "backoffLimitPerIndex") !== undefined;
+  const limited = ` when completions are above ${MAX_INDEXED} and used with backoff limit per index`;
+  return [
+    ...(completions === undefined ? [requiredError(`${path}.completions`, "when completion mode is Indexed")] : []),
+    ...most("parallelism", MAX_INDEXED, " when completion mode is Indexed"),
+    ...(typeof failed === "number" && typeof completions === "number" && failed > completions
+      ? [invalidError(`${path}.maxFailedIndexes`, failed, "must be less than or equal to completions")]
+      : []),
+    ...most("maxFailedIndexes", MAX_INDEXED, ""),
+    ...(isVast && failed === undefined
+      ? [requiredError(`${path}.maxFailedIndexes`, `must be specified when completions is above ${MAX_INDEXED}`)]
+      : []),
+    ...(isVast ? ["parallelism", "maxFailedIndexes"].flatMap((key) => most(key, MAX_OF_VAST, limited)) : []),
+  ];
+}
+
+/** Checks a CronJob. */
+export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const spec = objectAt(cronJob, "spec") ?? {};
+  const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
+  const zone = memberOf(spec, "timeZone");
+  const isSameZone = old !== undefined && zone === memberOf(objectAt(old, "spec"), "timeZone");
+  const name = textAt(cronJob, "metadata.name");
+  const isTooLong = old === undefined && name.length > MAX_CRON_NAME;
+  return [
+    // Its Jobs add a time to it.
+    ...(isTooLong ? [invalidError("metadata.name", name, `must be no more than ${MAX_CRON_NAME} characters`)] : []),
+    ...checkSchedule(memberOf(spec, "schedule"), memberOf(objectAt(old, "spec"), "schedule"), zone),
+    ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
+    ...(isSameZone ? [] : checkTimeZone(zone)),
+    ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
+    ...checkJobTemplate("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
+  ];
+}
+
+// What the Jobs of a CronJob select is set when they are made.
+function checkJobTemplate(path: string, spec: JsonObject): FieldError[] {
+  const selector = objectAt(spec, "selector");
+  return [
+    ...checkJobSpec(path, spec),
+    ...(selector === undefined
+      ? []
+      : [invalidError(`${path}.selector`, goSelector(selector), "`selector` will be auto-generated")]),
+    ...(memberOf(spec, "manualSelector") === true
+      ? [notSupportedError(`${path}.manualSelector`, true, ["nil", "false"])]
+      : []),
+  ];
+}
+
+function checkSchedule(
+  schedule: JsonValue | undefined,
+  before: JsonValue | undefined,
+  zone: JsonValue | undefined,
+): FieldError[] {
+  if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
+  const problems = [scheduleProblem(schedule), zoneProblem(schedule, before, zone)];
+  return problems.flatMap((problem) =>
+    problem === undefined ? [] : [invalidError("spec.schedule", schedule, problem)],
+  );
+}
+
+// A zone in a schedule that is there already may stay.
+function zoneProblem(schedule: string, before: JsonValue | undefined, zone: JsonValue | undefined): string | undefined {
+  const hasZone = (text: JsonValue | undefined) => typeof text === "string" && text.includes("TZ");
+  if (!hasZone(schedule)) return undefined;
+  if (!hasZone(before)) return "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+  return zone === undefined ? undefined : "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+}
+
+function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
+  if (typeof zone !== "string") return [];
+  if (zone === "") return [invalidError("spec.timeZone", zone, "timeZone must be nil or non-empty string")];
+  const explicit = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+  return [
+    ...(zone.toLowerCase() === "local" ? [invalidError("spec.timeZone", zone, explicit)] : []),
+    ...(zone === "Local" || isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)]),
+  ];
+}
+
+// What of a Job may change.
+
+const NO_CHANGE = "field is immutable";
+
+/** Demands that an update of a Job leaves what its Pods are made from. */
+function checkJobUpdate(spec: JsonObject, old: JsonObject): FieldError[] {
+  const before = objectAt(old, "spec") ?? {};
+  const isIndexed = memberOf(spec, "completionMode") === "Indexed";
+  const kept = (keys: string[]) => checkImmutable("spec", { spec, old: before, keys });
+  return [
+    ...(isIndexed ? checkTandem(spec, before) : kept(["completions"])),
+    ...kept(["selector"]),
+    ...checkTemplateKept(spec, before, old),
+    ...kept(["completionMode"]),
+    ...checkPolicyKept("podFailurePolicy", { spec, before, shown: goFailurePolicy }),
+    ...kept(["backoffLimitPerIndex", "managedBy"]),
+    ...checkPolicyKept("successPolicy", { spec, before, shown: goSuccessPolicy }),
+  ];
+}
+
+interface Kept {
+  spec: JsonObject;
+  before: JsonObject;
+  shown(policy: JsonObject): JsonValue;
+}
+
+function checkPolicyKept(key: string, { spec, before, shown }: Kept): FieldError[] {
+  const policy = objectAt(spec, key);
+  if (deepEqual(policy ?? null, objectAt(before, key) ?? null)) return [];
+  return [invalidError(`spec.${key}`, policy === undefined ? null : shown(policy), NO_CHANGE)];
+}
+
+function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
+  const completions = memberOf(spec, "completions");
+  if (completions === undefined || completions === memberOf(old, "completions")) return [];
+  if (completions === memberOf(spec, "parallelism")) return [];
+  return [invalidError("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
+}
+
+/** A suspended Job without Pods may still change where they run and what they ask for. */
+function checkTemplateKept(spec: JsonObject, before: JsonObject, old: JsonObject): FieldError[] {
+  const [now, was] = [spec, before].map((one) => objectAt(one, "template") ?? {}) as [JsonObject, JsonObject];
+  if (!mayChange(old)) return deepEqual(now, was) ? [] : [invalidError("spec.template", now, NO_CHANGE)];
+  const [pod, podBefore] = [now, was].map((template) => objectAt(template, "spec") ?? {}) as [JsonObject, JsonObject];
+  const isSame = deepEqual(fixedPart(pod, podBefore), fixedPart(podBefore, podBefore));
+  return isSame ? [] : [invalidError("spec.template.spec", pod, NO_CHANGE)];
+}
+
+function mayChange(old: JsonObject): boolean {
+  const isStopped = objectsAt(old, "status.conditions").some(
+    ({ type, status }) => type === "Suspended" && status === "True",
+  );
+  const isIdle = at(old, "status.startTime") === undefined || isStopped;
+  return at(old, "spec.suspend") === true && isIdle && (at(old, "status.active") ?? 0) === 0;
+}
+
+function fixedPart(pod: JsonObject, before: JsonObject): JsonObject {
+  const { nodeSelector: _node, tolerations: _tolerations, schedulingGates: _gates, affinity, ...rest } = clone(pod);
+  const { nodeAffinity: _affinity, ...others } = (affinity ?? {}) as JsonObject;
+  for (const list of ["containers", "initContainers"]) {
+    const [now, was] = [objectsAt(rest, list), objectsAt(before, list)];
+    if (now.length !== was.length) continue;
+    for (const [index, container] of now.entries()) {
+      if (container["name"] === was[index]?.["name"]) delete container["resources"];
+    }
+  }
+  return Object.keys(others).length === 0 ? rest : { ...rest, affinity: others };
+}

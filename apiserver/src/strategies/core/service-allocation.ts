@@ -1,0 +1,120 @@
+// The addresses and ports that a Service asks for by name: they must be of the ranges of this cluster, and nobody else's.
+import { type FieldError, invalidError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, arrayAt, memberOf } from "../../json.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
+
+/** What this cluster gives out. */
+export interface Ranges {
+  readonly addresses: string;
+  holdsAddress(address: string): boolean;
+  isTaken(addressOrPort: string | number): boolean;
+}
+
+/** What a Service asks of these ranges. */
+export interface Asked {
+  readonly ranges: Ranges;
+  readonly old: JsonObject | undefined;
+  readonly isDryRun: boolean;
+}
+
+/** The ports of the nodes that Services get. */
+export const NODE_PORTS = { first: 30_000, last: 32_767 };
+
+/** Says what is wrong with the port that a load balancer is to tell its health at; it is asked for once. */
+export function healthPortProblem(spec: JsonObject, { ranges, old, isDryRun }: Asked): string | undefined {
+  const port = memberOf(spec, HEALTH_PORT) ?? 0;
+  if (typeof port !== "number" || port === 0 || !tellsHealth(spec) || (old !== undefined && tellsHealth(old))) return;
+  const isOwn = objectsAt(spec, "ports").some((other) => nodePortOf(other) === port);
+  const problem = isOwn ? TAKEN : portProblem(port, ranges, { isDryRun });
+  return problem === undefined ? undefined : `failed to allocate requested HealthCheck NodePort ${port}: ${problem}`;
+}
+
+const HEALTH_PORT = "healthCheckNodePort";
+
+function tellsHealth(spec: JsonObject): boolean {
+  return memberOf(spec, "type") === "LoadBalancer" && memberOf(spec, "externalTrafficPolicy") === "Local";
+}
+
+/** Says which port of the nodes an update asks for twice with the same protocol. */
+export function doubleNodePort(spec: JsonObject): string | undefined {
+  const hasAny = memberOf(spec, "type") === "NodePort" || memberOf(spec, "type") === "LoadBalancer";
+  const ports = hasAny ? objectsAt(spec, "ports").filter((port) => nodePortOf(port) !== 0) : [];
+  const places = ports.map((port) => `{${textAt(port, "protocol")} ${nodePortOf(port)}}`);
+  return places.find((place, index) => places.indexOf(place) < index);
+}
+
+/** Checks what a Service asks for. */
+export function checkAsked(spec: JsonObject, asked: Asked): FieldError[] {
+  const ofAddress = checkAddress(spec, asked);
+  return ofAddress.length > 0 ? ofAddress : checkNodePorts(spec, asked);
+}
+
+function checkAddress(spec: JsonObject, { ranges, old, isDryRun }: Asked): FieldError[] {
+  const address = memberOf(spec, "clusterIP");
+  const isNew = old === undefined || memberOf(old, "type") === "ExternalName";
+  if (!isNew || typeof address !== "string" || address === "" || address === "None") return [];
+  const problem = addressProblem(address, ranges, { isDryRun });
+  if (problem === undefined) return [];
+  const shown = [...(arrayAt(spec, "clusterIPs") ?? [])];
+  return [invalidError("spec.clusterIPs", shown, `failed to allocate IP ${address}: ${problem}`)];
+}
+
+function addressProblem(address: string, ranges: Ranges, { isDryRun }: { isDryRun: boolean }): string | undefined {
+  if (ranges.holdsAddress(address))
+    return ranges.isTaken(address) && !isDryRun ? "provided IP is already allocated" : undefined;
+  if (!isDryRun) return "the provided network does not match the current range";
+  const range = `The range of valid IPs is ${ranges.addresses}`;
+  return `the provided IP (${address}) is not in the valid range. ${range}`;
+}
+
+function checkNodePorts(spec: JsonObject, { ranges, old, isDryRun }: Asked): FieldError[] {
+  const type = memberOf(spec, "type");
+  if (type !== "NodePort" && type !== "LoadBalancer") return [];
+  const ports = objectsAt(spec, "ports");
+  const given = new Set<number>();
+  for (const [index, nodePort] of old === undefined ? askedByNew(ports) : askedByUpdate(ports, old)) {
+    const problem = given.has(nodePort) ? TAKEN : portProblem(nodePort, ranges, { isDryRun });
+    if (problem !== undefined) return [invalidError(`spec.ports[${index}].nodePort`, nodePort, problem)];
+    given.add(nodePort);
+  }
+  return [];
+}
+
+/** The place of a port of a Service, and the port of the nodes that it asks for. */
+type AskedPort = [index: number, nodePort: number];
+
+function nodePortOf(port: JsonObject): number {
+  const nodePort = memberOf(port, "nodePort");
+  return typeof nodePort === "number" ? nodePort : 0;
+}
+
+// Ports of one number share the first port of the nodes that one of them asks for, unless they say otherwise.
+function askedByNew(ports: JsonObject[]): AskedPort[] {
+  const shared = new Map<JsonValue | undefined, number>();
+  return ports.flatMap((port, index): AskedPort[] => {
+    const [number, own] = [memberOf(port, "port"), nodePortOf(port)];
+    const first = shared.get(number);
+    const same = ports.find((other) => memberOf(other, "port") === number && nodePortOf(other) !== 0);
+    const asked = first === undefined ? (same === undefined ? 0 : nodePortOf(same)) : own === first ? 0 : own;
+    if (first === undefined) shared.set(number, asked);
+    return asked === 0 ? [] : [[index, asked]];
+  });
+}
+
+// An update may ask for one port of the nodes more than once.
+function askedByUpdate(ports: JsonObject[], old: JsonObject): AskedPort[] {
+  const kept = objectsAt(old, "ports").map(nodePortOf);
+  const all = ports.map(nodePortOf);
+  return all.flatMap((nodePort, index): AskedPort[] =>
+    nodePort === 0 || kept.includes(nodePort) || all.indexOf(nodePort) < index ? [] : [[index, nodePort]],
+  );
+}
+
+const TAKEN = "provided port is already allocated";
+
+function portProblem(port: number, ranges: Ranges, { isDryRun }: { isDryRun: boolean }): string | undefined {
+  const { first, last } = NODE_PORTS;
+  if (!isDryRun && (port < first || port > last))
+    return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+  return ranges.isTaken(port) ? TAKEN : undefined;
+}

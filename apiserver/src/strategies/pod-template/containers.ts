@@ -1,0 +1,171 @@
+// The containers of a Pod and of pod templates.
+import {
+  type FieldError,
+  duplicateError,
+  invalidError,
+  notFoundError,
+  requiredError,
+} from "../../errors/field-error.js";
+import { type JsonObject, memberOf, objectAt } from "../../json.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { checkLabelName, checkOneOf, checkPort, checkPortName, checkRequired } from "../../validation/fields.js";
+import { checkEphemeralFields } from "./pod-fields.js";
+import { checkResources } from "./resources.js";
+import { checkContainerSecurity } from "./security-context.js";
+import { checkVariable, checkVariableSources } from "./env.js";
+import { checkDevices, checkMounts } from "./mounts.js";
+import { checkLife, checkNoLife } from "./probes.js";
+import { checkNoRestart, checkResizing, checkRestarts } from "./restarts.js";
+
+/** Checks the containers of a pod spec at `path`, which mount `volumes`. */
+export function checkContainers(path: string, spec: JsonObject, volumes: JsonObject[]): FieldError[] {
+  const [regular, initial] = [objectsAt(spec, "containers"), objectsAt(spec, "initContainers")];
+  const context = { spec, volumes };
+  const names = new Set<string>();
+  const takeName = (at: string, container: JsonObject): FieldError[] => {
+    const name = textAt(container, "name");
+    if (names.has(name)) return [duplicateError(`${at}.name`, name)];
+    names.add(name);
+    return [];
+  };
+  return [
+    ...(regular.length === 0 ? [requiredError(`${path}.containers`)] : []),
+    ...regular.flatMap((container, index) => {
+      const at = `${path}.containers[${index}]`;
+      return [
+        ...checkContainer(at, container, context),
+        ...takeName(at, container),
+        ...checkLife(at, container, spec),
+        ...checkRestarts(at, container),
+      ];
+    }),
+    // Containers that run at the same time share the ports of their host.
+    ...checkHostPorts(`${path}.containers`, regular),
+    ...initial.flatMap((container, index) => {
+      const at = `${path}.initContainers[${index}]`;
+      const runsOn = memberOf(container, "restartPolicy") === "Always";
+      const isNamed = textAt(container, "name") !== "" || names.has("");
+      return [
+        ...checkContainer(at, container, context),
+        ...checkRestarts(at, container, { isFirst: true }),
+        ...(isNamed ? takeName(at, container) : []),
+        // Kubernetes looks at each of them alone, and names the first.
+        ...checkHostPorts(`${path}.initContainers`, [container]),
+        ...(runsOn
+          ? checkLife(at, container, spec)
+          : [...checkNoLife(at, container), ...checkNoRestart(at, container)]),
+      ];
+    }),
+    ...checkEphemeral(path, spec, { context, takeName }),
+  ];
+}
+
+function checkEphemeral(
+  path: string,
+  spec: JsonObject,
+  { context, takeName }: { context: Context; takeName: (at: string, container: JsonObject) => FieldError[] },
+): FieldError[] {
+  const others = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list));
+  const targets = others.map((container) => textAt(container, "name"));
+  // Of those that run before, a name that is missing counts now.
+  if (targets.includes("")) takeName("", {});
+  return objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
+    const at = `${path}.ephemeralContainers[${index}]`;
+    const target = textAt(container, "targetContainerName");
+    return [
+      ...checkContainer(at, container, context),
+      ...checkImage(at, container),
+      ...takeName(at, container),
+      ...(target === "" || targets.includes(target) ? [] : [notFoundError(`${at}.targetContainerName`, target)]),
+      ...checkEphemeralFields(at, container),
+    ];
+  });
+}
+
+/** Refuses an image of a Pod with spaces around it, which a template may have. */
+export function checkImage(path: string, container: JsonObject): FieldError[] {
+  const image = textAt(container, "image");
+  const detail = "must not have leading or trailing whitespace";
+  return image === image.trim() ? [] : [invalidError(`${path}.image`, image, detail)];
+}
+
+/** What a container is checked with: its pod spec, and the volumes of that which can be mounted. */
+interface Context {
+  readonly spec: JsonObject;
+  readonly volumes: JsonObject[];
+}
+
+function checkContainer(path: string, container: JsonObject, { spec, volumes }: Context): FieldError[] {
+  return [
+    ...checkLabelName(`${path}.name`, memberOf(container, "name")),
+    ...checkRequired(`${path}.image`, memberOf(container, "image")),
+    ...checkOneOf(`${path}.terminationMessagePolicy`, memberOf(container, "terminationMessagePolicy"), [
+      "File",
+      "FallbackToLogsOnError",
+    ]),
+    ...checkPorts(`${path}.ports`, objectsAt(container, "ports")),
+    ...objectsAt(container, "env").flatMap((variable, place) => checkVariable(`${path}.env[${place}]`, variable)),
+    ...checkVariableSources(`${path}.envFrom`, objectsAt(container, "envFrom")),
+    ...checkMounts(`${path}.volumeMounts`, container, volumes),
+    ...checkDevices(path, container, volumes),
+    ...checkOneOf(`${path}.imagePullPolicy`, memberOf(container, "imagePullPolicy"), [
+      "Always",
+      "IfNotPresent",
+      "Never",
+    ]),
+    ...checkResources(`${path}.resources`, objectAt(container, "resources"), spec),
+    ...checkResizing(`${path}.resizePolicy`, objectsAt(container, "resizePolicy"), spec),
+    ...checkContainerSecurity(path, container, spec),
+  ];
+}
+
+function checkPorts(path: string, ports: JsonObject[]): FieldError[] {
+  const names = new Set<string>();
+  return ports.flatMap((port, index) => {
+    const at = `${path}[${index}]`;
+    const name = String(memberOf(port, "name") ?? "");
+    const problems = name === "" ? [] : checkPortName(`${at}.name`, name);
+    const isTaken = names.has(name);
+    if (name !== "" && problems.length === 0) names.add(name);
+    const number = memberOf(port, "containerPort");
+    const hostPort = memberOf(port, "hostPort") ?? 0;
+    return [
+      ...problems,
+      ...(isTaken ? [duplicateError(`${at}.name`, name)] : []),
+      ...(number === undefined || number === 0
+        ? [requiredError(`${at}.containerPort`)]
+        : checkPort(`${at}.containerPort`, number)),
+      ...(hostPort === 0 ? [] : checkPort(`${at}.hostPort`, hostPort)),
+      ...checkOneOf(`${at}.protocol`, memberOf(port, "protocol"), ["SCTP", "TCP", "UDP"]),
+    ];
+  });
+}
+
+function checkHostPorts(path: string, containers: JsonObject[]): FieldError[] {
+  const taken = new Set<string>();
+  return containers.flatMap((container, index) =>
+    objectsAt(container, "ports").flatMap((port, place) => {
+      const hostPort = memberOf(port, "hostPort") ?? 0;
+      if (hostPort === 0) return [];
+      const [protocol, ip] = ["protocol", "hostIP"].map((key) => String(memberOf(port, key) ?? ""));
+      const key = `${protocol}/${ip}/${String(hostPort)}`;
+      if (taken.has(key)) return [duplicateError(`${path}[${index}].ports[${place}].hostPort`, key)];
+      taken.add(key);
+      return [];
+    }),
+  );
+}
+
+/** Demands that Pods in the network of their host use its ports as their own. */
+export function checkHostNetwork(path: string, spec: JsonObject): FieldError[] {
+  if (memberOf(spec, "hostNetwork") !== true) return [];
+  return objectsAt(spec, "containers").flatMap((container, index) =>
+    objectsAt(container, "ports").flatMap((port, place) => {
+      const hostPort = memberOf(port, "hostPort") ?? 0;
+      // In a template none is given; a Pod gets it as a default.
+      if (hostPort === 0 || hostPort === memberOf(port, "containerPort")) return [];
+      const detail = "must match `containerPort` when `hostNetwork` is true";
+      return [invalidError(`${path}.containers[${index}].ports[${place}].hostPort`, hostPort, detail)];
+    }),
+  );
+}

@@ -1,0 +1,17 @@
+import type { JsonObject } from "../../json.js";
+import { objectsAt } from "../../builtin/read-path.js";
+
+const LISTS = ["initContainers", "containers", "ephemeralContainers"];
+
+/** A container of any kind, and where it is. */
+interface PlacedContainer {
+  readonly at: string;
+  readonly container: JsonObject;
+}
+
+/** Lists all containers of a pod spec at `path`. */
+export function placedContainers(path: string, spec: JsonObject): PlacedContainer[] {
+  return LISTS.flatMap((list) =>
+    objectsAt(spec, list).map((container, index) => ({ at: `${path}.${list}[${index}]`, container })),
+  );
+}

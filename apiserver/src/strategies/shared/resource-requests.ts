@@ -1,0 +1,90 @@
+import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
+import { type JsonObject, objectAt } from "../../json.js";
+import { objectsAt } from "../../builtin/read-path.js";
+
+/** Quantities such as `500m` by the names of resources. */
+export type Quantities = Readonly<Record<string, string>>;
+
+/** What is asked for, as a container or a claim has it. */
+export interface Asked {
+  requests: Quantities;
+  limits: Quantities;
+}
+
+/** Adds up what a Pod asks for: what is said of it as a whole counts before what its containers ask for. */
+export function askedByPod(pod: JsonObject): Asked {
+  const spec = objectAt(pod, "spec") ?? {};
+  const own = askedBy(spec);
+  return {
+    requests: { ...askedByContainers(spec, "requests"), ...own.requests },
+    limits: { ...askedByContainers(spec, "limits"), ...own.limits },
+  };
+}
+
+/** Adds up what the containers of a pod spec ask for. Init containers run one after the other before the others, but for those that stay. */
+export function askedByContainers(spec: JsonObject, field: keyof Asked): Quantities {
+  const before = objectsAt(spec, "initContainers");
+  const staying = before.filter(({ restartPolicy }) => restartPolicy === "Always");
+  const running = sumOf([...objectsAt(spec, "containers"), ...staying].map((container) => askedBy(container)[field]));
+  const result: Record<string, string> = { ...running };
+  before.forEach((container, index) => {
+    const beside = before.slice(0, index).filter((other) => staying.includes(other));
+    const needed = sumOf([...beside, container].map((one) => askedBy(one)[field]));
+    for (const [name, quantity] of Object.entries(needed)) {
+      const present = result[name];
+      if (present === undefined || amount(present) < amount(quantity)) result[name] = quantity;
+    }
+  });
+  return result;
+}
+
+/** Adds up quantities by their names. */
+export function sumOf(all: readonly Quantities[]): Quantities {
+  const sum: Record<string, string> = {};
+  for (const [name, quantity] of all.flatMap((one) => Object.entries(one))) {
+    const present = sum[name];
+    sum[name] =
+      present === undefined
+        ? quantity
+        : printed(amount(present) + amount(quantity), amount(present) === 0n ? quantity : present);
+  }
+  return sum;
+}
+
+// In the family of suffixes of the first one that is not zero.
+function printed(sum: bigint, first: string): string {
+  const bytes = sum / BILLION;
+  const isBinary = first.endsWith("i") && sum % BILLION === 0n && bytes % 1024n === 0n;
+  const text = isBinary ? `${bytes / 1024n}Ki` : `${sum}n`;
+  return quantityShown(text);
+}
+
+/** Returns a quantity that was checked as the server shows it. */
+export function quantityShown(quantity: string): string {
+  const canonical = canonicalQuantity(quantity);
+  return "text" in canonical ? canonical.text : quantity;
+}
+
+/** The unit in which amounts are counted. */
+export const BILLION = 1_000_000_000n;
+
+/** Returns a quantity in billionths; 0 for what is none. */
+export function amount(quantity: string): bigint {
+  return parseQuantity(quantity) ?? 0n;
+}
+
+/** Returns what a container or the spec of a claim asks for. */
+export function askedBy(holder: JsonObject): Asked {
+  const resources = objectAt(holder, "resources") ?? {};
+  return {
+    requests: quantitiesAt(resources, "requests"),
+    limits: quantitiesAt(resources, "limits"),
+  };
+}
+
+/** Returns the quantities in a member of an object. */
+export function quantitiesAt(object: JsonObject, field: string): Quantities {
+  return Object.fromEntries(
+    Object.entries(objectAt(object, field) ?? {}).map(([name, value]) => [name, String(value)]),
+  );
+}

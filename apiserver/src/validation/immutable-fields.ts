@@ -1,0 +1,105 @@
+// What an update has to leave as it was, and how Kubernetes shows what is otherwise.
+import { type FieldError, invalidError } from "../errors/field-error.js";
+import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../json.js";
+import { wasGivenEmpty } from "../builtin/normal-form.js";
+import { textAt } from "../builtin/read-path.js";
+import { goSelector } from "./fields.js";
+
+/** Demands that a value is what it was; both as Kubernetes shows them. */
+export function checkKept(field: string, now: JsonValue, before: JsonValue): FieldError[] {
+  return deepEqual(withoutEmpty(now), withoutEmpty(before)) ? [] : [invalidError(field, now, "field is immutable")];
+}
+
+// An empty list is as good as none.
+function withoutEmpty(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.length === 0 ? null : value.map(withoutEmpty);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutEmpty(member)]));
+}
+
+/** Demands that the text at a path below an object is what it was, of which none is "". */
+export function checkTextKept(path: string, now: JsonObject, before: JsonObject): FieldError[] {
+  return checkKept(path, textAt(now, path), textAt(before, path));
+}
+
+/** Demands that a selector of labels in a field is what it was. */
+export function checkSelectorKept(field: string, now: JsonObject, before: JsonObject): FieldError[] {
+  const shown = (object: JsonObject) => {
+    const selector = objectAt(object, field);
+    return selector === undefined ? null : goSelector(selector);
+  };
+  return checkKept(field, shown(now), shown(before));
+}
+
+/** A Go struct whose fields have no names in JSON: what each of them is when it is absent, or what it holds. */
+export interface GoStruct {
+  readonly [field: string]: "" | 0 | false | null | readonly [] | GoPart;
+}
+
+/** Structs in a field: one that is always there, one behind a pointer, or a list of them. `[]` is a list of anything else. */
+export interface GoPart {
+  readonly kind: "always" | "pointer" | "list";
+  readonly struct: GoStruct;
+}
+
+/** Shows an object as Go prints the struct that it is decoded into. */
+export function goForm(struct: GoStruct, object: JsonObject | undefined): JsonObject {
+  return Object.fromEntries(
+    Object.entries(struct).map(([field, shape]) => {
+      const name = JSON_NAMES[field] ?? jsonNameOf(field);
+      const value = memberOf(object, name);
+      const isList = Array.isArray(shape) || (isPart(shape) && shape.kind === "list");
+      const isEmpty = (value ?? null) === null || (Array.isArray(value) && value.length === 0);
+      if (isList && isEmpty) return [field, wasGivenEmpty(object, name) ? [] : null];
+      return [field, isPart(shape) ? formOfPart(shape, value) : (value ?? (shape as JsonValue))];
+    }),
+  );
+}
+
+function isPart(shape: GoStruct[string] | undefined): shape is GoPart {
+  return typeof shape === "object" && shape !== null && !Array.isArray(shape);
+}
+
+function formOfPart({ kind, struct }: GoPart, value: JsonValue | undefined): JsonValue {
+  if (kind === "list") return Array.isArray(value) ? value.filter(isObject).map((item) => goForm(struct, item)) : null;
+  const object = isObject(value) ? value : undefined;
+  return object === undefined && kind === "pointer" ? null : goForm(struct, object);
+}
+
+// Fields that are called otherwise in JSON.
+const JSON_NAMES: { readonly [field: string]: string } = {
+  CephFS: "cephfs",
+  PDName: "pdName",
+  EndpointsName: "endpoints",
+  CephMonitors: "monitors",
+  RBDImage: "image",
+  RBDPool: "pool",
+  RadosUser: "user",
+  ISCSIInterface: "iscsiInterface",
+  DiscoveryCHAPAuth: "chapAuthDiscovery",
+  SessionCHAPAuth: "chapAuthSession",
+  DataDiskURI: "diskURI",
+  StorageOS: "storageos",
+  WWIDs: "wwids",
+};
+
+// `APIVersion` is apiVersion, `UID` is uid.
+function jsonNameOf(field: string): string {
+  return field.replace(/^[A-Z]+(?![a-z])|^[A-Z]/, (start) => start.toLowerCase());
+}
+
+/** How Kubernetes shows a reference to an object. */
+export const REFERENCE: GoStruct = {
+  Kind: "",
+  Namespace: "",
+  Name: "",
+  UID: "",
+  APIVersion: "",
+  ResourceVersion: "",
+  FieldPath: "",
+};
+
+/** Shows a reference to an object. */
+export function goReference(reference: JsonObject | undefined): JsonObject {
+  return goForm(REFERENCE, reference);
+}
