@@ -6,7 +6,7 @@ const FAKED =
 const TAKEN = /^import \{([^}]*)\} from "(?:\.\.?\/)+clock\.js";$/m;
 
 suite("time in the API server", (test) => {
-  test("comes only from real-time.ts, so that fake timers in tests do not affect it", () => {
+  test("comes only from clock.ts, so that fake timers in tests do not affect it", () => {
     const found = readSources("apiserver/src")
       .filter(({ path }) => !path.endsWith("/clock.ts"))
       .flatMap(({ path, text }) => {

@@ -86,15 +86,23 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // The objects, in memory and on disk.
     storage: { values: ["exact-numbers", "errors", "clock"], types: ["json"] },
     builtin: {
+      values: [...["package-file", "exact-numbers", "errors", "json"], "@gen-operator/schema"],
+    },
+    // Rules that all kinds share: names, addresses, labels, selectors, immutable fields.
+    validation: {
+      values: ["builtin", "errors", "json", "@gen-operator/schema", "@gen-operator/schema/definitions"],
+    },
+    object: { values: ["clock", "validation", "builtin", "exact-numbers", "errors", "json", "@gen-operator/schema"] },
+    // One strategy for each built-in kind, by group.
+    strategies: {
       values: [
-        ...["package-file", "exact-numbers", "errors", "json"],
+        ...["object", "validation", "builtin", "errors", "json"],
         ...["@gen-operator/schema", "@gen-operator/schema/definitions"],
       ],
     },
-    object: { values: ["clock", "builtin", "exact-numbers", "errors", "json", "@gen-operator/schema"] },
     decode: {
       values: [
-        ...["yaml-library", "package-file", "exact-numbers", "builtin", "errors", "json"],
+        ...["yaml-library", "package-file", "exact-numbers", "validation", "builtin", "errors", "json"],
         "@gen-operator/schema",
       ],
       types: ["object"],
@@ -104,12 +112,13 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
     // The kinds that are served, built-in ones and those of CustomResourceDefinitions.
     registry: {
       values: [
-        ...["pending-conversion", "ssa", "object", "storage", "exact-numbers", "builtin", "errors", "json"],
+        ...["pending-conversion", "ssa", "strategies", "object", "storage", "exact-numbers", "validation", "builtin"],
+        ...["errors", "json"],
         ...["@gen-operator/schema", "@gen-operator/schema/definitions"],
       ],
     },
     read: {
-      values: ["clock", "pending-conversion", "decode", "object", "builtin", "errors", "json"],
+      values: ["clock", "pending-conversion", "decode", "object", "validation", "builtin", "errors", "json"],
       types: ["registry", "storage"],
     },
     write: {
@@ -131,15 +140,15 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
       types: ["admission", "identity", "exact-numbers"],
     },
     // What objects count for in ResourceQuotas.
-    quota: { values: ["builtin", "json"] },
+    quota: { values: ["strategies", "builtin", "json"] },
     // Certificates, and requests for them.
     x509: { values: [] },
     identity: {
-      values: ["x509", "read", "clock", "object", "builtin", "errors", "json"],
-      types: ["registry", "storage"],
+      values: ["x509", "read", "clock", "object", "validation", "errors", "json"],
+      types: ["builtin", "registry", "storage"],
     },
     // The calls of webhooks, of admission and of conversion.
-    webhooks: { values: ["clock", "decode", "object", "builtin", "errors", "json"], types: ["registry"] },
+    webhooks: { values: ["clock", "decode", "object", "validation", "errors", "json"], types: ["registry"] },
     admission: {
       values: [
         "clock",
@@ -152,7 +161,9 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "patch",
         "ssa",
         "decode",
+        "strategies",
         "object",
+        "validation",
         "builtin",
         "errors",
         "json",
@@ -194,6 +205,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "ssa",
         "decode",
         "object",
+        "validation",
         "builtin",
         "errors",
         "json",
@@ -213,7 +225,7 @@ export const layers: Record<(typeof packages)[number], Record<string, Layer>> = 
         "simulate-annotations",
         "x509",
         "quota",
-        "builtin",
+        "strategies",
         "errors",
         "@gen-operator/schema",
         "@gen-operator/schema/cel",

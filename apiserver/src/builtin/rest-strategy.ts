@@ -1,8 +1,5 @@
-import { resourceNameOf } from "./resource-name.js";
-import { STRATEGIES } from "../strategies/table.js";
-
 /** How objects of a type are written and deleted, as far as types differ. */
-export interface Strategy {
+export interface RestStrategy {
   /** What a POST makes: an object that is stored, the answer to a review, or the assignment of a Pod to a Node. */
   creates: "object" | "review" | "binding";
   /**
@@ -49,7 +46,7 @@ export interface Strategy {
   checksFinalizers: boolean;
 }
 
-const ORDINARY: Strategy = {
+const ORDINARY: RestStrategy = {
   creates: "object",
   generation: "never",
   countsDropped: false,
@@ -67,18 +64,18 @@ const ORDINARY: Strategy = {
   checksFinalizers: true,
 };
 
-/** Gives the strategy of a built-in type. */
-export function builtinStrategy(type: { group: string; plural: string; hasStatus: boolean }): Strategy {
+/** Returns how objects of a built-in type are written and deleted, given how it differs from the ordinary one. */
+export function restStrategyOf(own: Partial<RestStrategy>, { hasStatus }: { hasStatus: boolean }): RestStrategy {
   return {
     ...ORDINARY,
-    resetOnMain: type.hasStatus ? [".status"] : [],
-    resetOnStatus: type.hasStatus ? [".spec"] : [],
-    ...STRATEGIES[resourceNameOf(type)],
+    resetOnMain: hasStatus ? [".status"] : [],
+    resetOnStatus: hasStatus ? [".spec"] : [],
+    ...own,
   };
 }
 
 /** Gives the strategy of a custom resource. */
-export function customStrategy(options: { hasStatus: boolean }): Strategy {
+export function customStrategy(options: { hasStatus: boolean }): RestStrategy {
   return {
     ...ORDINARY,
     generation: "outside-metadata",

@@ -2,10 +2,8 @@ import { readFileSync } from "node:fs";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 import { builtinSchemas, schemaNameOf } from "./schemas.js";
-import { type Strategy, builtinStrategy, customStrategy } from "./rest-strategy.js";
+import { type RestStrategy, customStrategy } from "./rest-strategy.js";
 import { compareVersions } from "./versions.js";
-
-export type { Strategy } from "./rest-strategy.js";
 
 /** One resource type in one version, as discovery shows it and requests are routed to it. */
 export interface ServedType {
@@ -25,8 +23,11 @@ export interface ServedType {
   schemaName?: string;
   /** Where a custom resource comes from; absent for built-in types. */
   custom?: CustomOrigin;
-  strategy: Strategy;
+  strategy: RestStrategy;
 }
+
+/** A built-in type as discovery shows it. */
+export type DiscoveredType = Omit<ServedType, "strategy">;
 
 /** A path below an object. Group and version are those of `kind`, both "" on built-in types that mean their own. */
 export interface Subresource {
@@ -65,19 +66,18 @@ const DISCOVERY_FILE = packageFile("data/kubernetes-1.36-discovery.json");
 const CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const SUBRESOURCE_VERBS = ["get", "patch", "update"];
 
-let memoisedTypes: ServedType[] | undefined;
+let memoisedTypes: DiscoveredType[] | undefined;
 
-/** Gives every built-in type, in the order of discovery. */
-export function builtinTypes(): ServedType[] {
+/** Returns every built-in type as discovery shows it, in its order. */
+export function discoveredTypes(): DiscoveredType[] {
   memoisedTypes ??= (JSON.parse(readFileSync(DISCOVERY_FILE, "utf8")) as DiscoveredGroup[]).flatMap(typesOfGroup);
   return memoisedTypes;
 }
 
-function typesOfGroup({ group, version, resources }: DiscoveredGroup): ServedType[] {
+function typesOfGroup({ group, version, resources }: DiscoveredGroup): DiscoveredType[] {
   return resources.map((resource) => {
     const { kind, resource: plural, subresources = [] } = resource;
     const schemaName = schemaNameOf({ group, version, kind });
-    const hasStatus = subresources.some(({ name }) => name === "status");
     return {
       group,
       version,
@@ -91,7 +91,6 @@ function typesOfGroup({ group, version, resources }: DiscoveredGroup): ServedTyp
       verbs: resource.verbs,
       subresources: subresources.map((subresource) => ({ group: "", ...subresource })),
       ...(schemaName === undefined ? {} : { schemaName }),
-      strategy: builtinStrategy({ group, plural, hasStatus }),
     };
   });
 }

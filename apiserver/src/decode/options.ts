@@ -1,4 +1,3 @@
-import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../validation/field-managers.js";
 import { textTypeOf } from "../builtin/schema-node.js";
 import { connectSchemas } from "../builtin/schemas.js";
 import { unregisteredKind } from "../errors/decode-errors.js";
@@ -15,6 +14,7 @@ import { goTypeOf, quote } from "../errors/go-format.js";
 import { badRequest, invalid, plainError } from "../errors/status-error.js";
 import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
 import type { PropagationPolicy } from "../object/object-meta.js";
+import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../validation/fields.js";
 
 /** What a request says about its write besides the object. */
 export interface WriteOptions {

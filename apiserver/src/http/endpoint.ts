@@ -1,6 +1,6 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
 import type { Admission } from "../admission/admission.js";
-import type { Strategy } from "../builtin/rest-strategy.js";
+import type { RestStrategy } from "../builtin/rest-strategy.js";
 import { isTrue } from "../decode/options.js";
 import { discoveryAnswer } from "../discovery/discovery.js";
 import { durationProblem } from "../errors/go-duration.js";
@@ -115,7 +115,7 @@ function answerResource(
 }
 
 /** What a POST of a collection creates. Bindings and reviews are not stored. */
-const CREATE: Readonly<Record<Strategy["creates"], (on: ResourceRequest) => Promise<Answer>>> = {
+const CREATE: Readonly<Record<RestStrategy["creates"], (on: ResourceRequest) => Promise<Answer>>> = {
   object: writeCreate,
   binding: bind,
   review: createReview,

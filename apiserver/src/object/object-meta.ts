@@ -1,9 +1,5 @@
 /** What every object has, whatever its type: kind, name, namespace and the rest of `metadata`. Texts are those of Kubernetes 1.36. */
 import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
-import { exactAddressProblems } from "../validation/addresses.js";
-import { checkAnnotations, checkLabels, checkNotNegative } from "../validation/fields.js";
-import { checkManagers } from "../validation/field-managers.js";
-import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "../validation/names.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { serverTime, timestampOf } from "../clock.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../errors/field-error.js";
@@ -19,6 +15,9 @@ import {
   objectAt,
   stringAt,
 } from "../json.js";
+import { exactAddressProblems } from "../validation/addresses.js";
+import { checkAnnotations, checkLabels, checkManagers, checkNotNegative } from "../validation/fields.js";
+import { pathSegmentProblems, qualifiedNameProblems, subdomainProblems } from "../validation/names.js";
 
 /** Returns the key of an object in the store of its resource. */
 export function keyOf(object: { namespace: string | undefined; name: string }): string {

@@ -1,8 +1,6 @@
 import { normalise } from "../builtin/normal-form.js";
 import { resourceNameOf } from "../builtin/resource-name.js";
 import { goSelector } from "../validation/fields.js";
-import { validateBuiltinStatus } from "../strategies/status.js";
-import { validateBuiltin } from "../strategies/validate.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { formatValue } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, setMember, stringAt } from "../json.js";
@@ -65,8 +63,7 @@ function scalerConversion(type: ServedType): Conversion {
 }
 
 /** Returns the rules of version 1: what is checked, and what is missing, is that of the form that is stored. */
-export function scalerRules(type: ServedType, rules: TypeRules): TypeRules {
-  const stored = versionTwoOf(type);
+export function scalerRules(rules: TypeRules): TypeRules {
   return {
     ...rules,
     fillDefaults(object, live) {
@@ -74,9 +71,8 @@ export function scalerRules(type: ServedType, rules: TypeRules): TypeRules {
       const { metadata, spec, status } = scalerToV1(scalerToV2(object));
       Object.assign(object, { metadata, spec }, status === undefined ? {} : { status });
     },
-    validate: (object, live) =>
-      validateBuiltin(stored, scalerToV2(object), live === undefined ? undefined : scalerToV2(live)),
-    validateStatus: (object, live) => validateBuiltinStatus(stored, scalerToV2(object), scalerToV2(live)),
+    validate: (object, live) => rules.validate(scalerToV2(object), live === undefined ? undefined : scalerToV2(live)),
+    validateStatus: (object, live) => rules.validateStatus(scalerToV2(object), scalerToV2(live)),
   };
 }
 

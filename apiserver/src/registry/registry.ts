@@ -1,16 +1,17 @@
 import { resourceNameOf } from "../builtin/resource-name.js";
-import { type ServedType, builtinTypes } from "../builtin/served-type.js";
+import type { ServedType } from "../builtin/served-type.js";
 import type { FieldError } from "../errors/field-error.js";
 import { type LongIntegers, integersOfDefaults } from "../exact-numbers.js";
 import type { JsonObject } from "../json.js";
 import { isDefinition } from "../object/conditions.js";
-import { apiVersionOf, isNamespace } from "../object/object-meta.js";
+import { apiVersionOf } from "../object/object-meta.js";
 import { PendingConversion, knownFormOrThrow } from "../pending-conversion.js";
 import type { MergeType } from "../ssa/typed-value.js";
 import { type ResourceStore, Store, type StoredObject } from "../storage/store.js";
+import { builtinTypes } from "../strategies/table.js";
 import { type Allocator, createAllocator } from "./allocator.js";
 import { builtinConversion, scalerRules, storageNameOf } from "./builtin-conversion.js";
-import { builtinRules, namespaceRules } from "./builtin-rules.js";
+import { builtinRules } from "./builtin-rules.js";
 import { type AskWebhook, customConversion } from "./custom-conversion.js";
 import { customRules } from "./custom-rules.js";
 import { definitionRules } from "./definition-rules.js";
@@ -80,8 +81,7 @@ export class Registry {
       store: this.store.resource(storageNameOf(type)),
       rules() {
         const rules = builtinRules(type, allocator);
-        if (isNamespace(type)) return namespaceRules(rules);
-        if (type.group === "autoscaling" && type.version === "v1") return scalerRules(type, rules);
+        if (type.group === "autoscaling" && type.version === "v1") return scalerRules(rules);
         return isDefinition(type) ? definitionRules(rules) : rules;
       },
       ...(conversion === undefined ? {} : { conversion }),

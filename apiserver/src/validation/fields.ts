@@ -17,8 +17,9 @@ import {
   isObject,
   memberOf,
   objectAt,
+  stringAt,
 } from "../json.js";
-import { addressProblems } from "./addresses.js";
+import { addressProblems, cidrProblems } from "./addresses.js";
 import {
   configKeyProblems,
   labelNameProblems,
@@ -276,4 +277,56 @@ function meetsExpression(expression: JsonObject, labels: JsonObject): boolean {
     default:
       return true;
   }
+}
+
+const HTTP_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
+const HTTP_PATH_RULE = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+
+/** Checks a path behind the name of a domain, which is of so many letters at most. */
+export function checkPrefixedPath(path: string, text: string, limit: number): FieldError[] {
+  if (text === "") return [requiredError(path)];
+  const [, host, rest] = /^([^/]*)\/(.*)$/s.exec(text) ?? [];
+  const tooLong = text.length > limit ? [tooLongError(path, limit)] : [];
+  if (!host || !rest)
+    return [...tooLong, invalidError(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  return [
+    ...tooLong,
+    ...checkDomain(path, host),
+    ...(HTTP_PATH.test(rest) ? [] : [invalidError(path, rest, HTTP_PATH_RULE)]),
+  ];
+}
+
+/** Demands a range of addresses. */
+export function checkCidr(path: string, cidr: string): FieldError[] {
+  return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
+}
+
+/** How long the name of a field manager may be. */
+export const MAX_MANAGER_BYTES = 128;
+
+const MAX_SUBRESOURCE_BYTES = 256;
+
+/** What Go prints as a code: of what separates words it prints the plain blank alone. */
+export const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/gu;
+
+/** Checks the name of a field manager. */
+export function checkManager(field: string, manager: string): FieldError[] {
+  const isTooLong = Buffer.byteLength(manager) > MAX_MANAGER_BYTES;
+  const odd = [...manager.matchAll(UNPRINTABLE)].map(({ 0: character, index }) => {
+    const code = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0");
+    const position = Buffer.byteLength(manager.slice(0, index));
+    return invalidError(field, manager, `invalid character U+${code} (at position ${position})`);
+  });
+  return [...(isTooLong ? [tooLongError(field, MAX_MANAGER_BYTES)] : []), ...odd];
+}
+
+/** Checks the names in `metadata.managedFields`. */
+export function checkManagers(field: string, managedFields: readonly JsonValue[]): FieldError[] {
+  return managedFields.filter(isObject).flatMap((entry, index) => {
+    const isTooLong = Buffer.byteLength(stringAt(entry, "subresource") ?? "") > MAX_SUBRESOURCE_BYTES;
+    return [
+      ...checkManager(`${field}[${index}].manager`, stringAt(entry, "manager") ?? ""),
+      ...(isTooLong ? [tooLongError(`${field}[${index}].subresource`, MAX_SUBRESOURCE_BYTES)] : []),
+    ];
+  });
 }

@@ -1,8 +1,8 @@
 // What an update has to leave as it was, and how Kubernetes shows what is otherwise.
-import { type FieldError, invalidError } from "../errors/field-error.js";
-import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../json.js";
 import { wasGivenEmpty } from "../builtin/normal-form.js";
 import { textAt } from "../builtin/read-path.js";
+import { type FieldError, invalidError } from "../errors/field-error.js";
+import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../json.js";
 import { goSelector } from "./fields.js";
 
 /** Demands that a value is what it was; both as Kubernetes shows them. */

@@ -1,7 +1,7 @@
 // Objects that are created but not stored: Evictions, Bindings, TokenRequests and reviews.
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
-import { builtinStrategy } from "../builtin/rest-strategy.js";
+import { restStrategyOf } from "../builtin/rest-strategy.js";
 import { badRequest } from "../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf, normalForm } from "../object/object-meta.js";
@@ -73,7 +73,7 @@ export function partResource(part: PartKind, { store }: ServedResource): ServedR
     ...part,
     ...{ plural: "", singular: "", listKind: "", shortNames: [], categories: [], namespaced: true, verbs: [] },
     subresources: [],
-    strategy: builtinStrategy({ group: part.group, plural: "", hasStatus: false }),
+    strategy: restStrategyOf({}, { hasStatus: false }),
   };
   const noAddresses = (): never => {
     throw new Error(`a ${part.kind} has no addresses`);

@@ -1,5 +1,5 @@
 import { schemaNameOf } from "../builtin/schemas.js";
-import { type ServedType, builtinTypes } from "../builtin/served-type.js";
+import { type DiscoveredType, discoveredTypes } from "../builtin/served-type.js";
 import { isDecoded } from "../builtin/versions.js";
 import { NumberRangeError, type ParsedBody, bodyStart } from "../decode/body.js";
 import { BodySyntaxError, unregisteredKind } from "../errors/decode-errors.js";
@@ -120,8 +120,8 @@ function checkPresence(kind: string, raw: Buffer, given: { kind: string }): void
 /** Whether something of this kind can be decoded, though it may be none that is stored. */
 export function isKnownKind(kind: string, apiVersion: string): boolean {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
-  const isOfVersion = (one: ServedType) => apiVersionOf(one) === apiVersion || isDecoded(one, { group, version });
-  return OF_EVERY_VERSION.includes(kind) || builtinTypes().some((one) => one.kind === kind && isOfVersion(one));
+  const isOfVersion = (one: DiscoveredType) => apiVersionOf(one) === apiVersion || isDecoded(one, { group, version });
+  return OF_EVERY_VERSION.includes(kind) || discoveredTypes().some((one) => one.kind === kind && isOfVersion(one));
 }
 
 /** Builds the failure of an object of a kind that is not the one asked for. */

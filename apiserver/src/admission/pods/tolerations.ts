@@ -1,5 +1,5 @@
-import { defaultTolerations } from "../../strategies/core/pod.js";
 import { objectAt } from "../../json.js";
+import { defaultTolerations } from "../../strategies/pod-template/scheduling.js";
 import type { AdmissionPlugin } from "../admission.js";
 
 /** Lets a Pod that is created or updated stay for a while on a node that fails. */

@@ -1,9 +1,9 @@
 import type { Schema } from "@gen-operator/schema";
 import { type CheckedType, typeOfSchema } from "@gen-operator/schema/cel";
-import { AUTHORIZER, REQUEST } from "../../strategies/admissionregistration/expression-types.js";
-import { checkVariables } from "../../strategies/admissionregistration/variables.js";
 import { type Variables, problemLinesOf } from "../../errors/expression-problem.js";
 import type { JsonObject } from "../../json.js";
+import { AUTHORIZER, REQUEST } from "../../strategies/admissionregistration/expression-types.js";
+import { checkVariables } from "../../strategies/admissionregistration/expressions.js";
 import type { Requests } from "../feed/api-client.js";
 import type { Controller } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";

@@ -9,19 +9,40 @@ import {
 } from "../../errors/field-error.js";
 import { type JsonObject, arrayAt, objectAt, stringAt } from "../../json.js";
 import { checkLabelSelector, checkPathSegment, checkRequiredDomain } from "../../validation/fields.js";
-import { checkMatchResources, checkMutatedOperations } from "./match-resources.js";
+import type { Strategy } from "../strategy.js";
+import {
+  checkMatchResources,
+  checkMutatedOperations,
+  defaultMatchResources,
+  staticNameWarnings,
+} from "./match-resources.js";
+
+export const validatingAdmissionPolicyBindingStrategy: Strategy = {
+  checksMetadata: ["object"],
+  generation: "spec",
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+  structDefaults: { "admissionregistration.v1.MatchResources": defaultMatchResources },
+  validate: checkValidatingBinding,
+  warnings: staticNameWarnings,
+};
+
+export const mutatingAdmissionPolicyBindingStrategy: Strategy = {
+  ...validatingAdmissionPolicyBindingStrategy,
+  validate: checkMutatingBinding,
+};
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
 
 /** Checks a ValidatingAdmissionPolicyBinding. */
-export function checkValidatingBinding(binding: JsonObject): FieldError[] {
+function checkValidatingBinding(binding: JsonObject): FieldError[] {
   const spec = objectAt(binding, "spec") ?? {};
   return [...checkBinding(spec), ...checkActions("spec.validationActions", arrayAt(spec, "validationActions") ?? [])];
 }
 
 /** Checks a MutatingAdmissionPolicyBinding. */
-export function checkMutatingBinding(binding: JsonObject): FieldError[] {
+function checkMutatingBinding(binding: JsonObject): FieldError[] {
   const spec = objectAt(binding, "spec") ?? {};
   return [
     ...checkBinding(spec),

@@ -1,21 +1,56 @@
 // What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import type { Variables } from "../../errors/expression-problem.js";
 import { type FieldError, duplicateError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
-import { objectsAt } from "../../builtin/read-path.js";
+import { checkConditions } from "../../validation/conditions.js";
 import { checkOneOf, checkQualifiedName, checkRequiredOneOf } from "../../validation/fields.js";
 import { dns1035Problems, subdomainProblems } from "../../validation/names.js";
-import { checkExpressionAt, checkMatchConditions } from "./expressions.js";
+import type { Strategy } from "../strategy.js";
 import { ANYTHING, AUTHORIZER, REQUEST } from "./expression-types.js";
-import { checkMatchResources, checkMutatedOperations } from "./match-resources.js";
-import { checkVariables } from "./variables.js";
+import { checkExpressionAt, checkMatchConditions, checkVariables } from "./expressions.js";
+import {
+  checkMatchResources,
+  checkMutatedOperations,
+  defaultMatchResources,
+  staticNameWarnings,
+} from "./match-resources.js";
+
+export const validatingAdmissionPolicyStrategy: Strategy = {
+  checksMetadata: ["object"],
+  generation: "spec",
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+  resetOnStatus: [".metadata", ".spec"],
+  structDefaults: {
+    "admissionregistration.v1.MatchResources": defaultMatchResources,
+    "admissionregistration.v1.ValidatingAdmissionPolicySpec": defaultAdmissionPolicy,
+  },
+  validate: checkValidatingPolicy,
+  validateStatus: checkPolicyStatus,
+  warnings: staticNameWarnings,
+  statusWarnings: staticNameWarnings,
+};
+
+export const mutatingAdmissionPolicyStrategy: Strategy = {
+  checksMetadata: ["object"],
+  generation: "spec",
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+  structDefaults: {
+    "admissionregistration.v1.MatchResources": defaultMatchResources,
+    "admissionregistration.v1.MutatingAdmissionPolicySpec": defaultAdmissionPolicy,
+  },
+  validate: checkMutatingPolicy,
+  warnings: staticNameWarnings,
+};
 
 const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MOST_ANNOTATIONS = 20;
 const LONGEST_ANNOTATION = 5 * 1024;
 
 /** Checks a ValidatingAdmissionPolicy. */
-export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
+function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const [validations, annotations] = [objectsAt(spec, "validations"), objectsAt(spec, "auditAnnotations")];
   const seen = { ...REQUEST, ...paramsOf(spec) };
@@ -38,7 +73,7 @@ export function checkValidatingPolicy(policy: JsonObject): FieldError[] {
 }
 
 /** Checks a MutatingAdmissionPolicy. */
-export function checkMutatingPolicy(policy: JsonObject): FieldError[] {
+function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const mutations = objectsAt(spec, "mutations");
   const seen = { ...REQUEST, ...paramsOf(spec), ...AUTHORIZER };
@@ -174,4 +209,23 @@ function checkMutation(field: string, mutation: JsonObject, variables: Variables
       ? []
       : [invalidError(`${field}.${other}`, `{${other}}`, `must not be specified when patchType is ${type}`)]),
   ];
+}
+
+// What may be written to the status of a ValidatingAdmissionPolicy.
+
+/** Checks the status of a ValidatingAdmissionPolicy. */
+function checkPolicyStatus(policy: JsonObject): FieldError[] {
+  return [
+    ...objectsAt(policy, "status.typeChecking.expressionWarnings").flatMap((warning, index) =>
+      ["warning", "fieldRef"]
+        .filter((key) => (key === "fieldRef" ? textAt(warning, key).trim() : textAt(warning, key)) === "")
+        .map((key) => requiredError(`status.typeChecking.expressionWarnings[${index}].${key}`)),
+    ),
+    ...checkConditions("status.conditions", objectsAt(policy, "status.conditions")),
+  ];
+}
+
+/** Sets what an admission policy leaves open. */
+function defaultAdmissionPolicy(spec: JsonObject): void {
+  spec["failurePolicy"] ??= "Fail";
 }

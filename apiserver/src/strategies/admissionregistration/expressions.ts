@@ -1,3 +1,5 @@
+import { RESERVED_WORDS } from "@gen-operator/schema";
+import { objectsAt } from "../../builtin/read-path.js";
 import { type VariableType, type Variables, checkText } from "../../errors/expression-problem.js";
 import {
   type FieldError,
@@ -9,7 +11,7 @@ import {
 } from "../../errors/field-error.js";
 import { type JsonObject, isObject, stringAt } from "../../json.js";
 import { checkQualifiedName } from "../../validation/fields.js";
-import { AUTHORIZER, REQUEST } from "./expression-types.js";
+import { ANYTHING, AUTHORIZER, REQUEST, declaredType, variablesType } from "./expression-types.js";
 
 const MOST_CONDITIONS = 64;
 
@@ -51,7 +53,7 @@ export function checkExpressionAt(field: string, object: JsonObject, wanted: Wan
 }
 
 /** Checks an expression in the same way, and returns the type of what it comes to; undefined if that is not known. */
-export function typeOfExpressionAt(
+function typeOfExpressionAt(
   field: string,
   object: JsonObject,
   { variables, wanted = "bool", hasPatchTypes = false, trims }: Wanted,
@@ -71,4 +73,38 @@ export function typeOfExpressionAt(
   const [only, ...others] = [wanted].flat();
   const words = others.length === 0 ? String(only) : `one of [${[wanted].flat().join(" ")}]`;
   return { errors: [invalidError(field, named, `must evaluate to ${words} but got ${type}`)] };
+}
+
+/** Checks the variables of a policy, and gives the type of `variables`. A variable sees the ones before, and what is `seen` besides. */
+export function checkVariables(
+  spec: JsonObject,
+  seen: Variables,
+): { readonly errors: FieldError[]; readonly type: VariableType } {
+  const types: { [name: string]: VariableType } = {};
+  const errors = objectsAt(spec, "variables").flatMap((variable, index) => {
+    const variables = { ...seen, variables: variablesType(types) };
+    const checked = checkVariable(`spec.variables[${index}]`, variable, variables);
+    types[stringAt(variable, "name") ?? ""] = declaredType(checked.type ?? ANYTHING);
+    return checked.errors;
+  });
+  return { errors, type: variablesType(types) };
+}
+
+function checkVariable(
+  field: string,
+  variable: JsonObject,
+  variables: Variables,
+): { readonly errors: FieldError[]; readonly type?: VariableType } {
+  const [name, expression] = [stringAt(variable, "name") ?? "", stringAt(variable, "expression") ?? ""];
+  const checked =
+    expression.trim() === ""
+      ? { errors: [requiredError(`${field}.expression`, "expression is not specified")] }
+      : typeOfExpressionAt(`${field}.expression`, variable, { variables, wanted: "any" });
+  const ofName = [
+    ...(name.trim() === "" ? [requiredError(`${field}.name`, "name is not specified")] : []),
+    ...(name.trim() === "" || (/^[A-Za-z_]\w*$/.test(name) && !RESERVED_WORDS.has(name))
+      ? []
+      : [invalidError(`${field}.name`, name, "must be a valid CEL identifier")]),
+  ];
+  return { ...checked, errors: [...ofName, ...checked.errors] };
 }

@@ -1,6 +1,6 @@
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, duplicateError, invalidError, requiredError } from "../../errors/field-error.js";
-import { type JsonObject, objectAt } from "../../json.js";
-import { objectsAt } from "../../builtin/read-path.js";
+import { type JsonObject, arrayAt, isObject, objectAt } from "../../json.js";
 import { checkLabelSelector, checkOneOf, checkPathSegment, checkRequired } from "../../validation/fields.js";
 
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -95,5 +95,28 @@ function checkResources(field: string, resources: string[]): FieldError[] {
     ...(isLastPlain && resources.includes("*")
       ? [invalidError(field, resources, `if '*' is present, ${detail} without subresources`)]
       : []),
+  ];
+}
+
+/** Lets the resources that an admission policy matches be all that its rules name. */
+export function defaultMatchResources(resources: JsonObject): void {
+  resources["matchPolicy"] ??= "Equivalent";
+  resources["namespaceSelector"] ??= {};
+  resources["objectSelector"] ??= {};
+  defaultRuleScopes(resources, "resourceRules");
+  defaultRuleScopes(resources, "excludeResourceRules");
+}
+
+export function defaultRuleScopes(holder: JsonObject, list: string): void {
+  for (const rule of (arrayAt(holder, list) ?? []).filter(isObject)) rule["scope"] ??= "*";
+}
+
+const STATIC_SUFFIX = ".static.k8s.io";
+
+/** Warns of names that are reserved for what a server reads from files. */
+export function staticNameWarnings(object: JsonObject): string[] {
+  if (!textAt(object, "metadata.name").endsWith(STATIC_SUFFIX)) return [];
+  return [
+    `metadata.name: names ending with "${STATIC_SUFFIX}" are reserved for static manifest-based configurations and cannot be managed via the API`,
   ];
 }

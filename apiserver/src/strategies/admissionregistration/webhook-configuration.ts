@@ -1,5 +1,6 @@
 // What kube-apiserver demands of webhook configurations, in its order and words (pkg/apis/admissionregistration/validation).
 import { REVIEW_VERSIONS, checkClientConfig, checkReviewVersions } from "@gen-operator/schema/definitions";
+import { objectsAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -8,16 +9,31 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, objectAt, stringAt } from "../../json.js";
-import { objectsAt } from "../../builtin/read-path.js";
 import { checkLabelSelector, checkOneOf } from "../../validation/fields.js";
 import { subdomainProblems } from "../../validation/names.js";
+import type { Strategy } from "../strategy.js";
 import { checkMatchConditions } from "./expressions.js";
-import { checkRule } from "./match-resources.js";
+import { checkRule, defaultRuleScopes, staticNameWarnings } from "./match-resources.js";
+
+export const validatingWebhookConfigurationStrategy: Strategy = {
+  checksMetadata: ["object"],
+  generation: "outside-metadata-as-given",
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+  validate: checkWebhooks,
+  warnings: staticNameWarnings,
+  structDefaults: { "admissionregistration.v1.ValidatingWebhook": (webhook) => defaultWebhook(webhook, false) },
+};
+
+export const mutatingWebhookConfigurationStrategy: Strategy = {
+  ...validatingWebhookConfigurationStrategy,
+  structDefaults: { "admissionregistration.v1.MutatingWebhook": (webhook) => defaultWebhook(webhook, true) },
+};
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 
 /** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
-export function checkWebhooks(configuration: JsonObject): FieldError[] {
+function checkWebhooks(configuration: JsonObject): FieldError[] {
   const names = new Set<string>();
   return objectsAt(configuration, "webhooks").flatMap((webhook, index) => {
     const field = `webhooks[${index}]`;
@@ -65,4 +81,17 @@ function checkSideEffects(field: string, value: JsonValue | undefined): FieldErr
 function checkTimeout(field: string, value: JsonValue | undefined): FieldError[] {
   if (typeof value !== "number" || (value >= 1 && value <= 30)) return [];
   return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
+}
+
+/** Sets what a webhook leaves open. */
+function defaultWebhook(webhook: JsonObject, isMutating: boolean): void {
+  webhook["failurePolicy"] ??= "Fail";
+  webhook["matchPolicy"] ??= "Equivalent";
+  webhook["namespaceSelector"] ??= {};
+  webhook["objectSelector"] ??= {};
+  webhook["timeoutSeconds"] ??= 10;
+  if (isMutating) webhook["reinvocationPolicy"] ??= "Never";
+  defaultRuleScopes(webhook, "rules");
+  const service = objectAt(objectAt(webhook, "clientConfig"), "service");
+  if (service !== undefined) service["port"] ??= 443;
 }

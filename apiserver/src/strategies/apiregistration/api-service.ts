@@ -1,16 +1,41 @@
 // Who serves a version of an API group: the server itself, or a Service.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { now } from "../../object/object-meta.js";
 import { checkGivenDomain, checkOneOf, checkPort, checkRequired } from "../../validation/fields.js";
 import { dns1035Problems, pathSegmentProblems } from "../../validation/names.js";
+import type { Strategy } from "../strategy.js";
+
+export const apiServiceStrategy: Strategy = {
+  nameRule: "path-segment",
+  checksMetadata: ["object", "change"],
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+  prepareForCreate: markLocal,
+  validate: checkApiService,
+  validateStatus: checkApiServiceStatus,
+  warnings: () => NOT_PROXIED,
+  statusWarnings: () => NOT_PROXIED,
+};
+
+const NOT_PROXIED = ["APIService: the embedded API server stores it and passes no request on"];
+
+// The server is ready to serve its own groups at once.
+function markLocal(apiService: JsonObject): void {
+  if (objectAt(objectAt(apiService, "spec"), "service") !== undefined) return;
+  const own = { reason: "Local", message: "Local APIServices are always available" };
+  apiService["status"] = {
+    conditions: [{ type: "Available", status: "True", lastTransitionTime: now(), ...own }],
+  };
+}
 
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;
 
 /** Checks an APIService. */
-export function checkApiService(object: JsonObject): FieldError[] {
+function checkApiService(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const [group, version] = [textAt(spec, "group"), textAt(spec, "version")];
   return [
@@ -66,7 +91,7 @@ function checkServer(spec: JsonObject): FieldError[] {
 const UNCHECKED = "insecureSkipTLSVerify";
 
 /** Checks the status of an APIService. */
-export function checkApiServiceStatus(object: JsonObject): FieldError[] {
+function checkApiServiceStatus(object: JsonObject): FieldError[] {
   return objectsAt(object, "status.conditions").flatMap((condition, index) =>
     checkOneOf(`status.conditions[${index}].status`, textAt(condition, "status"), ["True", "False", "Unknown"]),
   );

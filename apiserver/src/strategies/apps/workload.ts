@@ -1,3 +1,6 @@
+// What Deployments, ReplicaSets, StatefulSets and DaemonSets have in common.
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { objectsAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -5,72 +8,19 @@ import {
   notSupportedError,
   requiredError,
 } from "../../errors/field-error.js";
-import { type JsonObject, type JsonValue, deepEqual, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
-import {
-  checkImmutable,
-  checkIntOrPercent,
-  checkLabel,
-  checkLabelSelector,
-  checkNotNegative,
-  checkOneOf,
-  goMap,
-  goSelector,
-  selectorMatches,
-} from "../../validation/fields.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
+import { checkLabelSelector, checkNotNegative, goMap, goSelector, selectorMatches } from "../../validation/fields.js";
 import { checkPodTemplate, checkTemplateLabels } from "../pod-template/pod-spec.js";
-import { checkClaimSpec } from "../core/persistent-volume-claim.js";
 
-const STATEFUL_SET_MUTABLE = [
-  ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],
-  ...["persistentVolumeClaimRetentionPolicy", "minReadySeconds"],
-];
-const STATEFUL_SET_RULE =
-  "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
-  "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-
-/** Checks a Deployment, ReplicaSet, StatefulSet or DaemonSet. */
-export function checkWorkload(kind: string, object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(object, "spec") ?? {};
-  return [
-    ...checkNotNegative("spec.replicas", memberOf(spec, "replicas")),
-    ...(kind === "StatefulSet" && old === undefined ? checkClaimTemplates(spec) : []),
-    ...(kind === "StatefulSet" ? checkIdentity(spec, { isNew: old === undefined }) : []),
-    ...checkSelectorAndTemplate(kind, spec),
-    ...checkStrategy(kind, spec),
-    ...checkNotNegative("spec.minReadySeconds", memberOf(spec, "minReadySeconds")),
-    ...(kind === "StatefulSet"
-      ? []
-      : checkNotNegative("spec.revisionHistoryLimit", memberOf(spec, "revisionHistoryLimit"))),
-    ...(kind === "Deployment" ? checkDeadline(spec) : []),
-    ...(kind === "StatefulSet" ? checkPodManagement(memberOf(spec, "podManagementPolicy")) : []),
-    ...checkWorkloadUpdate(kind, spec, objectAt(old, "spec")),
-  ];
-}
-
-function checkPodManagement(policy: JsonValue | undefined): FieldError[] {
-  if (policy === undefined || policy === "OrderedReady" || policy === "Parallel") return [];
-  return [invalidError("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")];
-}
-
-function checkDeadline(spec: JsonObject): FieldError[] {
-  const deadline = memberOf(spec, "progressDeadlineSeconds");
-  const ready = memberOf(spec, "minReadySeconds") ?? 0;
-  const isTooShort = typeof deadline === "number" && typeof ready === "number" && deadline <= ready;
-  return [
-    ...checkNotNegative("spec.progressDeadlineSeconds", deadline),
-    ...(isTooShort
-      ? [invalidError("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")]
-      : []),
-  ];
-}
-
-function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] {
+/** Checks the selector and the pod template of a workload. `checked` is what is checked of the template, and `claims` are volumes that the Pods get from elsewhere. */
+export function checkSelectorAndTemplate(
+  kind: string,
+  spec: JsonObject,
+  { checked, claims = [] }: { checked?: JsonObject; claims?: JsonObject[] } = {},
+): FieldError[] {
   const selector = objectAt(spec, "selector");
   const template = objectAt(spec, "template") ?? {};
   const labels = objectAt(objectAt(template, "metadata"), "labels");
-  const claims = kind === "StatefulSet" ? claimVolumesOf(spec) : [];
   const isEmpty =
     selector !== undefined &&
     Object.keys(objectAt(selector, "matchLabels") ?? {}).length === 0 &&
@@ -88,20 +38,48 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
         ? [mismatchError(objectAt(template, "metadata"))]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
-    // What selects nothing readable has no template to look at.
-    ...(isReadable || kind === "DaemonSet"
-      ? checkPodTemplate("spec.template", kind === "StatefulSet" ? withoutNames(template) : template, claims)
-      : []),
-    // Kubernetes says it twice.
+    // The template is not checked if its selector is invalid.
+    ...(isReadable || kind === "DaemonSet" ? checkPodTemplate("spec.template", checked ?? template, claims) : []),
+    // Kubernetes reports it twice.
     ...(isReadable && kind === "StatefulSet" ? checkTemplateLabels("spec.template", template) : []),
     ...(isReadable || kind === "DaemonSet" || kind === "StatefulSet" ? checkLasting(kind, template) : []),
   ];
 }
 
-// The Pods of a StatefulSet get these from elsewhere.
-function withoutNames(template: JsonObject): JsonObject {
-  const { subdomain: _subdomain, hostname: _hostname, ...spec } = objectAt(template, "spec") ?? {};
-  return { ...template, spec };
+/** Formats the parameters of a rolling update as Go prints them. */
+export function goRollingUpdate(rolling: JsonObject): JsonObject {
+  return {
+    MaxUnavailable: memberOf(rolling, "maxUnavailable") ?? null,
+    MaxSurge: memberOf(rolling, "maxSurge") ?? null,
+  };
+}
+
+/** How the numbers in the status of a workload are validated (validation.ValidateDeploymentStatus and its like, Kubernetes 1.36). */
+export interface StatusRule {
+  /** Numbers that may not be negative. */
+  counts: string[];
+  /** Of these, the ones that `replicas` limits. */
+  ofReplicas?: string[];
+  /** What the number of available replicas is compared with, as its message names it. */
+  ready?: string;
+}
+
+/** Checks the numbers in the status of a workload. */
+export function checkWorkloadStatus(rule: StatusRule, object: JsonObject, live: JsonObject): FieldError[] {
+  const status = objectAt(object, "status") ?? {};
+  const { counts, ofReplicas = [], ready } = rule;
+  const exceeds = (name: string, limit: string, shown: string): FieldError[] => {
+    const count = numberOf(status, name);
+    return count > numberOf(status, limit)
+      ? [invalidError(`status.${name}`, count, `cannot be greater than ${shown}`)]
+      : [];
+  };
+  return [
+    ...counts.flatMap((name) => checkNotNegative(`status.${name}`, memberOf(status, name))),
+    ...ofReplicas.flatMap((name) => exceeds(name, "replicas", "status.replicas")),
+    ...(ready === undefined ? [] : exceeds("availableReplicas", "readyReplicas", ready)),
+    ...(counts.includes(COLLISIONS) ? checkCollisions(status, objectAt(live, "status")) : []),
+  ];
 }
 
 /** Demands that the Pods of a template run until they are deleted. */
@@ -121,32 +99,6 @@ export function checkLasting(kind: string, template: JsonObject): FieldError[] {
   ];
 }
 
-// How the Pods of a StatefulSet are called, and what becomes of their claims. A name that was stored stays as it is.
-function checkIdentity(spec: JsonObject, { isNew }: { isNew: boolean }): FieldError[] {
-  const name = textAt(spec, "serviceName");
-  const retention = objectAt(spec, "persistentVolumeClaimRetentionPolicy");
-  return [
-    ...["whenDeleted", "whenScaled"].flatMap((key) =>
-      checkOneOf(`spec.persistentVolumeClaimRetentionPolicy.${key}`, memberOf(retention, key), ["Retain", "Delete"]),
-    ),
-    ...checkNotNegative("spec.ordinals.start", memberOf(objectAt(spec, "ordinals"), "start")),
-    ...(isNew && name !== "" ? checkLabel("spec.serviceName", name) : []),
-  ];
-}
-
-// A claim that was stored stays as it is.
-function checkClaimTemplates(spec: JsonObject): FieldError[] {
-  return objectsAt(spec, "volumeClaimTemplates").flatMap((claim, index) =>
-    checkClaimSpec(`spec.volumeClaimTemplates[${index}].spec`, objectAt(claim, "spec") ?? {}),
-  );
-}
-
-/** Returns the volumes that the Pods of a StatefulSet get for its claims. */
-function claimVolumesOf(spec: JsonObject): JsonObject[] {
-  const names = objectsAt(spec, "volumeClaimTemplates").map((claim) => textAt(claim, "metadata.name"));
-  return [...new Set(names)].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
-}
-
 function unreadableError(kind: string, selector: JsonObject): FieldError {
   return invalidError("spec.selector", goSelector(selector), kind === "StatefulSet" ? "" : "invalid label selector");
 }
@@ -159,83 +111,27 @@ export function mismatchError(metadata: JsonObject | undefined): FieldError {
   return invalidError("spec.template.metadata.labels", labels === undefined ? empty : goMap(labels), detail);
 }
 
-function checkStrategy(kind: string, spec: JsonObject): FieldError[] {
-  const strategy = objectAt(spec, kind === "Deployment" ? "strategy" : "updateStrategy");
-  const type = memberOf(strategy, "type");
-  if (kind === "Deployment" && type === "RollingUpdate")
-    return checkRollingUpdate("spec.strategy.rollingUpdate", objectAt(strategy, "rollingUpdate") ?? {});
-  const rolling = objectAt(strategy, "rollingUpdate");
-  const unknown = { Type: type ?? "", RollingUpdate: rolling === undefined ? null : goFields(kind, rolling) };
-  if (kind === "StatefulSet" && type !== undefined && type !== "OnDelete" && type !== "RollingUpdate")
-    return [invalidError("spec.updateStrategy", unknown, "must be 'RollingUpdate' or 'OnDelete'")];
-  if (kind === "DaemonSet" && type === "RollingUpdate")
-    return checkDaemonUpdate(objectAt(strategy, "rollingUpdate") ?? {});
-  if (kind === "DaemonSet" && type !== undefined && type !== "OnDelete")
-    return [notSupportedError("spec.updateStrategy", unknown, ["RollingUpdate", "OnDelete"])];
-  if (kind === "StatefulSet" && type === "OnDelete") return checkPartition(rolling);
-  if (kind === "StatefulSet" && type === "RollingUpdate")
-    return checkNotNegative("spec.updateStrategy.rollingUpdate.partition", memberOf(rolling, "partition"));
-  if (kind !== "Deployment" || type === undefined) return [];
-  if (type !== "Recreate") {
-    return [notSupportedError("spec.strategy", unknown, ["Recreate", "RollingUpdate"])];
-  }
-  if (memberOf(strategy, "rollingUpdate") === undefined) return [];
-  const detail = "may not be specified when strategy `type` is 'Recreate'";
-  return [forbiddenError("spec.strategy.rollingUpdate", detail)];
-}
-
-// Kubernetes prints the fields of its structs, in their order.
-function goFields(kind: string, rolling: JsonObject): JsonObject {
-  const unavailable = memberOf(rolling, "maxUnavailable") ?? null;
-  if (kind === "StatefulSet") return { Partition: memberOf(rolling, "partition") ?? 0, MaxUnavailable: unavailable };
-  return { MaxUnavailable: unavailable, MaxSurge: memberOf(rolling, "maxSurge") ?? null };
-}
-
 // What is neither a number nor a percentage counts for nothing.
-function isZero(value: JsonValue | undefined): boolean {
+export function isZero(value: JsonValue | undefined): boolean {
   return !/^([+-]?[0-9]+|[0-9]+%)$/.test(String(value)) || Number.parseInt(String(value), 10) === 0;
 }
 
-function checkDaemonUpdate(parameters: JsonObject): FieldError[] {
-  const path = "spec.updateStrategy.rollingUpdate";
-  const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
-  return [
-    ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
-    ...checkIntOrPercent(`${path}.maxSurge`, surge, { max: 100 }),
-    ...(isZero(unavailable) && isZero(surge)
-      ? [requiredError(`${path}.maxUnavailable`, "cannot be 0 when maxSurge is 0")]
-      : []),
-    ...(isZero(unavailable) || isZero(surge)
-      ? []
-      : [invalidError(`${path}.maxSurge`, surge ?? 0, "may not be set when maxUnavailable is non-zero")]),
-  ];
+/** Gives an update strategy of type RollingUpdate its parameters. */
+export function defaultRollingUpdate(strategy: JsonObject): void {
+  strategy["type"] ??= "RollingUpdate";
+  if (strategy["type"] === "RollingUpdate") strategy["rollingUpdate"] ??= {};
 }
 
-function checkPartition(rollingUpdate: JsonObject | undefined): FieldError[] {
-  if (rollingUpdate === undefined) return [];
-  const shown = {
-    Partition: memberOf(rollingUpdate, "partition") ?? 0,
-    MaxUnavailable: memberOf(rollingUpdate, "maxUnavailable") ?? null,
-  };
-  const detail = "only allowed for updateStrategy 'RollingUpdate'";
-  return [invalidError("spec.updateStrategy.rollingUpdate", shown, detail)];
+const COLLISIONS = "collisionCount";
+
+// Names that were taken are counted up.
+function checkCollisions(status: JsonObject, before: JsonObject | undefined): FieldError[] {
+  const [count, old] = [memberOf(status, COLLISIONS), memberOf(before, COLLISIONS)];
+  const isLess = typeof old === "number" && (typeof count !== "number" || count < old);
+  return isLess ? [invalidError(`status.${COLLISIONS}`, count ?? 0, "cannot be decremented")] : [];
 }
 
-function checkRollingUpdate(path: string, parameters: JsonObject): FieldError[] {
-  const [unavailable, surge] = ["maxUnavailable", "maxSurge"].map((key) => memberOf(parameters, key) ?? 0);
-  return [
-    ...checkIntOrPercent(`${path}.maxUnavailable`, unavailable, { max: 100 }),
-    ...checkIntOrPercent(`${path}.maxSurge`, surge),
-    ...(isZero(unavailable) && isZero(surge)
-      ? [invalidError(`${path}.maxUnavailable`, unavailable ?? 0, "may not be 0 when `maxSurge` is 0")]
-      : []),
-  ];
-}
-
-function checkWorkloadUpdate(kind: string, spec: JsonObject, old: JsonObject | undefined): FieldError[] {
-  if (old === undefined) return [];
-  if (kind !== "StatefulSet") return checkImmutable("spec", { spec, old, keys: ["selector"] });
-  const fixed = (of: JsonObject) =>
-    Object.fromEntries(Object.entries(of).filter(([key]) => !STATEFUL_SET_MUTABLE.includes(key)));
-  return deepEqual(fixed(spec), fixed(old)) ? [] : [forbiddenError("spec", STATEFUL_SET_RULE)];
+function numberOf(status: JsonObject, name: string): number {
+  const value = memberOf(status, name);
+  return typeof value === "number" ? value : 0;
 }

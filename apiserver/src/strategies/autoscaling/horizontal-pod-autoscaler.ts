@@ -1,5 +1,6 @@
-// What places, scales and keeps workloads.
 import { parseQuantity } from "@gen-operator/schema";
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { objectsAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -7,25 +8,23 @@ import {
   notSupportedError,
   requiredError,
 } from "../../errors/field-error.js";
-import { type JsonObject, type JsonValue, memberOf, objectAt, stringAt } from "../../json.js";
-import { objectsAt } from "../../builtin/read-path.js";
-import {
-  checkImmutable,
-  checkIntOrPercent,
-  checkLabelSelector,
-  checkNotNegative,
-  checkOneOf,
-  goSelector,
-} from "../../validation/fields.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
+import { checkNotNegative, checkOneOf } from "../../validation/fields.js";
+import type { Strategy } from "../strategy.js";
 import { checkMetric, checkReference } from "./metrics.js";
-import { checkConditions } from "../../validation/conditions.js";
 
-const MAX_USER_PRIORITY = 1_000_000_000;
+export const horizontalPodAutoscalerStrategy: Strategy = {
+  defaults: defaultUtilization,
+  structDefaults: { "autoscaling.v2.HorizontalPodAutoscalerSpec": defaultAutoscaler },
+  validate: checkAutoscaler,
+  validateStatus: checkAutoscalerStatus,
+};
+
 const MAX_STABILIZATION_SECONDS = 3600;
 const MAX_PERIOD_SECONDS = 1800;
 
 /** Checks a HorizontalPodAutoscaler. */
-export function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
+function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
   const spec = objectAt(autoscaler, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas") ?? 0];
   const behavior = objectAt(spec, "behavior");
@@ -101,81 +100,43 @@ function checkPolicy(path: string, policy: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a PodDisruptionBudget. */
-export function checkDisruptionBudget(budget: JsonObject): FieldError[] {
-  const spec = objectAt(budget, "spec") ?? {};
-  const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
-  const policy = memberOf(spec, "unhealthyPodEvictionPolicy");
-  const selector = objectAt(spec, "selector");
-  const shown = {
-    MinAvailable: min ?? null,
-    Selector: selector === undefined ? null : goSelector(selector),
-    MaxUnavailable: max ?? null,
-    UnhealthyPodEvictionPolicy: policy ?? null,
+function checkAutoscalerStatus(autoscaler: JsonObject): FieldError[] {
+  const status = objectAt(autoscaler, "status");
+  return ["currentReplicas", "desiredReplicas"].flatMap((name) =>
+    checkNotNegative(`status.${name}`, memberOf(status, name)),
+  );
+}
+
+/** Completes the scaling rules of an autoscaler that declares a behavior, and its metrics. */
+function defaultAutoscaler(spec: JsonObject): void {
+  const utilization = { type: "Utilization", averageUtilization: 80 };
+  spec["metrics"] ??= [{ type: "Resource", resource: { name: "cpu", target: utilization } }];
+  const behavior = objectAt(spec, "behavior");
+  if (behavior === undefined) return;
+  const withoutPolicies = ["scaleUp", "scaleDown"].filter((key) => wasGivenEmpty(objectAt(behavior, key), "policies"));
+  behavior["scaleUp"] = {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: "Max",
+    policies: [
+      { type: "Pods", value: 4, periodSeconds: 15 },
+      { type: "Percent", value: 100, periodSeconds: 15 },
+    ],
+    ...objectAt(behavior, "scaleUp"),
   };
-  return [
-    ...(min === undefined || max === undefined
-      ? []
-      : [invalidError("spec", shown, "minAvailable and maxUnavailable cannot be both set")]),
-    ...checkIntOrPercent("spec.minAvailable", min, { max: 100 }),
-    ...checkIntOrPercent("spec.maxUnavailable", max, { max: 100 }),
-    ...checkLabelSelector("spec.selector", objectAt(spec, "selector")),
-    ...checkOneOf("spec.unhealthyPodEvictionPolicy", policy, ["AlwaysAllow", "IfHealthyBudget"]),
-  ];
+  behavior["scaleDown"] = {
+    selectPolicy: "Max",
+    policies: [{ type: "Percent", value: 100, periodSeconds: 15 }],
+    ...objectAt(behavior, "scaleDown"),
+  };
+  for (const key of withoutPolicies) delete objectAt(behavior, key)?.["policies"];
 }
 
-/** Checks the status of a PodDisruptionBudget. */
-export function checkDisruptionBudgetStatus(budget: JsonObject): FieldError[] {
-  const status = objectAt(budget, "status") ?? {};
-  const counts = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
-  return [
-    ...checkConditions("status.conditions", objectsAt(status, "conditions")),
-    ...counts.flatMap((key) => checkNotNegative(`status.${key}`, memberOf(status, key))),
-  ];
-}
+/** Where autoscaling/v1 keeps the metrics that it has no fields for. */
+const OTHER_METRICS = "autoscaling.alpha.kubernetes.io/metrics";
 
-// Their values.
-const SYSTEM_CLASSES: Record<string, number> = {
-  "system-node-critical": 2_000_001_000,
-  "system-cluster-critical": 2_000_000_000,
-};
-
-/** Checks a PriorityClass. */
-export function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const value = memberOf(object, "value") ?? 0;
-  // Of a class that is there only what may not change is looked at.
-  if (old !== undefined) {
-    const isSame = (memberOf(old, "value") ?? 0) === value;
-    return [
-      ...(isSame ? [] : [forbiddenError("value", "may not be changed in an update.")]),
-      ...checkImmutable("", { spec: object, old, keys: ["preemptionPolicy"] }),
-    ];
-  }
-  const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
-  const isSystem = name.startsWith("system-");
-  const limit = `maximum allowed value of a user defined priority is ${MAX_USER_PRIORITY}`;
-  return [
-    ...(isSystem ? checkSystemClass(name, object) : []),
-    ...(!isSystem && typeof value === "number" && value > MAX_USER_PRIORITY ? [forbiddenError("value", limit)] : []),
-    ...checkPreemption("preemptionPolicy", memberOf(object, "preemptionPolicy")),
-  ];
-}
-
-function checkSystemClass(name: string, object: JsonObject): FieldError[] {
-  const reserved = "priority class names with 'system-' prefix are reserved for system use only. error: ";
-  const value = SYSTEM_CLASSES[name];
-  const problem =
-    value === undefined
-      ? `${name} is not a known system priority class`
-      : value !== (memberOf(object, "value") ?? 0)
-        ? `value of ${name} PriorityClass must be ${value}`
-        : memberOf(object, "globalDefault") === true
-          ? `globalDefault of ${name} PriorityClass must be false`
-          : "";
-  return problem === "" ? [] : [forbiddenError("metadata.name", reserved + problem)];
-}
-
-/** Demands a policy of preemption, if one is given. */
-export function checkPreemption(field: string, policy: JsonValue | undefined): FieldError[] {
-  return policy === "" ? [requiredError(field)] : checkOneOf(field, policy, ["PreemptLowerPriority", "Never"]);
+/** Sets what an autoscaler of version 1 without any metric aims at. */
+function defaultUtilization(scaler: JsonObject): void {
+  const [spec, annotations] = [objectAt(scaler, "spec"), objectAt(objectAt(scaler, "metadata"), "annotations")];
+  if (scaler["apiVersion"] !== "autoscaling/v1" || spec === undefined) return;
+  if (memberOf(annotations, OTHER_METRICS) === undefined) spec["targetCPUUtilizationPercentage"] ??= 80;
 }

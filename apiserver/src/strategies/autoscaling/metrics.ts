@@ -1,4 +1,5 @@
 // The metrics of a HorizontalPodAutoscaler.
+import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -7,7 +8,6 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import { checkLabel, checkPathSegment, checkRequiredSegment } from "../../validation/fields.js";
 import { containerResourceProblems } from "../pod-template/resources.js";
 

@@ -1,4 +1,6 @@
 // When a Job fails or succeeds before its Pods are through.
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -10,8 +12,6 @@ import {
 } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, arrayAt, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { checkNotNegative, checkOneOf, checkQualifiedName } from "../../validation/fields.js";
 import { type GoStruct, goForm } from "../../validation/immutable-fields.js";
 import { readIndexes } from "./job-indexes.js";

@@ -1,5 +1,6 @@
 // What may be written to the status of a Job: its conditions, times and counts must tell one story. What was wrong before an update and
 // is not touched by it may stay.
+import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -8,7 +9,6 @@ import {
   withoutValue,
 } from "../../errors/field-error.js";
 import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
-import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import { checkNotNegative } from "../../validation/fields.js";
 import { indexRanges, readIndexes } from "./job-indexes.js";
 

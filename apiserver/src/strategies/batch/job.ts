@@ -1,29 +1,61 @@
-import { type FieldError, invalidError, notSupportedError, requiredError } from "../../errors/field-error.js";
-import { type JsonObject, type JsonValue, clone, deepEqual, memberOf, objectAt } from "../../json.js";
 import { at, objectsAt, textAt } from "../../builtin/read-path.js";
+import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, clone, deepEqual, memberOf, objectAt, stringAt } from "../../json.js";
 import {
   checkImmutable,
   checkLabelName,
   checkLabelSelector,
   checkNotNegative,
   checkOneOf,
+  checkPrefixedPath,
   goMap,
   goSelector,
   selectorMatches,
 } from "../../validation/fields.js";
-import { checkPrefixedPath } from "../networking/ingress.js";
+import { copyTemplateLabels, dropPodFields, podTemplateDefaults } from "../pod-template/defaults.js";
 import { checkPodTemplate } from "../pod-template/pod-spec.js";
+import { POD_NAMES, nameWarnings, templateWarnings } from "../pod-template/warnings.js";
+import type { Strategy } from "../strategy.js";
 import { checkFailurePolicy, checkSuccessPolicy, goFailurePolicy, goSuccessPolicy } from "./job-policies.js";
-import { scheduleProblem } from "./schedules.js";
-import { isTimeZone } from "./time-zone.js";
+import { checkJobStatus } from "./job-status.js";
 
-const MAX_CRON_NAME = 52;
+export const jobStrategy: Strategy = {
+  checksMetadata: ["object", "change"],
+  generation: "spec",
+  defaultPropagation: "Orphan",
+  // A Job without labels has those of its Pods, and these get some only when all else has its defaults.
+  settlesOnUpdate: "without-labels",
+  defaults: (job, { uid }) => defaultJob(job, uid),
+  structDefaults: podTemplateDefaults,
+  dropFields: (job) => dropPodFields(at(job, "spec.template.spec")),
+  prepareForUpdate: relabelJob,
+  reread: relabelJob,
+  validate: checkJob,
+  validateStatus: checkJobStatus,
+  warnings: (job, old) => [
+    ...nameWarnings(POD_NAMES, job, old),
+    ...templateWarnings("spec.template", job, old),
+    ...indexWarnings("spec", objectAt(job, "spec")),
+  ],
+};
+
+/** Warns of a Job at `path` with more indexes than can be tracked. */
+export function indexWarnings(path: string, spec: JsonObject | undefined): string[] {
+  const [completions, parallelism] = ["completions", "parallelism"].map((key) => Number(memberOf(spec, key) ?? 0));
+  const isVast = Number(completions) > MANY.completions && Number(parallelism) > MANY.parallelism;
+  if (!isVast || memberOf(spec, "completionMode") !== "Indexed") return [];
+  const effect = "Kubernetes might not be able to track completedIndexes when a big number of indexes fail";
+  return [
+    `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, ${effect}`,
+  ];
+}
+
 const MAX_MANAGER = 63;
 const MAX_INDEXED = 100_000;
 const MAX_OF_VAST = 10_000;
 
 /** Checks a Job. */
-export function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(job, "spec") ?? {};
   const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
   return [
@@ -86,7 +118,7 @@ function checkOwnLabels(job: JsonObject, spec: JsonObject): FieldError[] {
     .concat(ofSelector);
 }
 
-function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
+export function checkJobSpec(path: string, spec: JsonObject): FieldError[] {
   const template = objectAt(spec, "template") ?? {};
   const counts = [
     ...["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"],
@@ -163,69 +195,6 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a CronJob. */
-export function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(cronJob, "spec") ?? {};
-  const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
-  const zone = memberOf(spec, "timeZone");
-  const isSameZone = old !== undefined && zone === memberOf(objectAt(old, "spec"), "timeZone");
-  const name = textAt(cronJob, "metadata.name");
-  const isTooLong = old === undefined && name.length > MAX_CRON_NAME;
-  return [
-    // Its Jobs add a time to it.
-    ...(isTooLong ? [invalidError("metadata.name", name, `must be no more than ${MAX_CRON_NAME} characters`)] : []),
-    ...checkSchedule(memberOf(spec, "schedule"), memberOf(objectAt(old, "spec"), "schedule"), zone),
-    ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
-    ...(isSameZone ? [] : checkTimeZone(zone)),
-    ...checkOneOf("spec.concurrencyPolicy", memberOf(spec, "concurrencyPolicy"), ["Allow", "Forbid", "Replace"]),
-    ...checkJobTemplate("spec.jobTemplate.spec", objectAt(objectAt(spec, "jobTemplate"), "spec") ?? {}),
-  ];
-}
-
-// What the Jobs of a CronJob select is set when they are made.
-function checkJobTemplate(path: string, spec: JsonObject): FieldError[] {
-  const selector = objectAt(spec, "selector");
-  return [
-    ...checkJobSpec(path, spec),
-    ...(selector === undefined
-      ? []
-      : [invalidError(`${path}.selector`, goSelector(selector), "`selector` will be auto-generated")]),
-    ...(memberOf(spec, "manualSelector") === true
-      ? [notSupportedError(`${path}.manualSelector`, true, ["nil", "false"])]
-      : []),
-  ];
-}
-
-function checkSchedule(
-  schedule: JsonValue | undefined,
-  before: JsonValue | undefined,
-  zone: JsonValue | undefined,
-): FieldError[] {
-  if (typeof schedule !== "string" || schedule === "") return [requiredError("spec.schedule")];
-  const problems = [scheduleProblem(schedule), zoneProblem(schedule, before, zone)];
-  return problems.flatMap((problem) =>
-    problem === undefined ? [] : [invalidError("spec.schedule", schedule, problem)],
-  );
-}
-
-// A zone in a schedule that is there already may stay.
-function zoneProblem(schedule: string, before: JsonValue | undefined, zone: JsonValue | undefined): string | undefined {
-  const hasZone = (text: JsonValue | undefined) => typeof text === "string" && text.includes("TZ");
-  if (!hasZone(schedule)) return undefined;
-  if (!hasZone(before)) return "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
-  return zone === undefined ? undefined : "cannot use both timeZone field and TZ or CRON_TZ in schedule";
-}
-
-function checkTimeZone(zone: JsonValue | undefined): FieldError[] {
-  if (typeof zone !== "string") return [];
-  if (zone === "") return [invalidError("spec.timeZone", zone, "timeZone must be nil or non-empty string")];
-  const explicit = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-  return [
-    ...(zone.toLowerCase() === "local" ? [invalidError("spec.timeZone", zone, explicit)] : []),
-    ...(zone === "Local" || isTimeZone(zone) ? [] : [invalidError("spec.timeZone", zone, `unknown time zone ${zone}`)]),
-  ];
-}
-
 // What of a Job may change.
 
 const NO_CHANGE = "field is immutable";
@@ -294,3 +263,47 @@ function fixedPart(pod: JsonObject, before: JsonObject): JsonObject {
   }
   return Object.keys(others).length === 0 ? rest : { ...rest, affinity: others };
 }
+
+/** Sets what Kubernetes sets in Jobs, but not in the job templates of CronJobs; the selector needs the Job's uid. */
+function defaultJob(job: JsonObject, uid: string | undefined): void {
+  const spec = objectAt(job, "spec");
+  if (spec === undefined) return;
+  if (memberOf(spec, "completions") === undefined && memberOf(spec, "parallelism") === undefined) {
+    spec["completions"] = 1;
+  }
+  spec["parallelism"] ??= 1;
+  spec["backoffLimit"] ??= memberOf(spec, "backoffLimitPerIndex") === undefined ? 6 : 2 ** 31 - 1;
+  spec["completionMode"] ??= "NonIndexed";
+  spec["suspend"] ??= false;
+  spec["manualSelector"] ??= false;
+  spec["podReplacementPolicy"] ??= objectAt(spec, "podFailurePolicy") === undefined ? "TerminatingOrFailed" : "Failed";
+  copyTemplateLabels(job, spec);
+  // Of a Job without labels these are none until it is read.
+  if (uid !== undefined && spec["manualSelector"] !== true) selectOwnPods(job, spec, uid);
+}
+
+function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
+  const name = stringAt(objectAt(job, "metadata"), "name") ?? "";
+  const template = (spec["template"] ??= {}) as JsonObject;
+  const metadata = objectAt(template, "metadata") ?? {};
+  // Labels that the Job has from its Pods are shared with these, as they are in kube-apiserver, and grow with them.
+  // Labels with other values that the user wrote stay, and are refused later.
+  const labels = objectAt(metadata, "labels") ?? {};
+  labels["batch.kubernetes.io/controller-uid"] ??= uid;
+  labels["batch.kubernetes.io/job-name"] ??= name;
+  labels["controller-uid"] ??= uid;
+  labels["job-name"] ??= name;
+  metadata["labels"] = labels;
+  template["metadata"] = metadata;
+  const selector = objectAt(spec, "selector") ?? {};
+  selector["matchLabels"] = { "batch.kubernetes.io/controller-uid": uid, ...objectAt(selector, "matchLabels") };
+  spec["selector"] = selector;
+}
+
+/** Gives a Job without labels those of its Pods, as reading it from the store does. */
+export function relabelJob(job: JsonObject): void {
+  const spec = objectAt(job, "spec");
+  if (spec !== undefined) copyTemplateLabels(job, spec);
+}
+
+const MANY = { completions: 100_000, parallelism: 10_000 };

@@ -1,7 +1,6 @@
 // Schedules of CronJobs, as github.com/robfig/cron reads them and in its words.
 import { durationProblem } from "../../errors/go-duration.js";
 import { quote } from "../../errors/go-format.js";
-import { isTimeZone } from "./time-zone.js";
 
 interface Field {
   readonly min: number;
@@ -17,6 +16,7 @@ const FIELDS: readonly Field[] = [
   { min: 1, max: 12, names: "jan feb mar apr may jun jul aug sep oct nov dec".split(" ") },
   { min: 0, max: 6, names: "sun mon tue wed thu fri sat".split(" ") },
 ];
+
 const DESCRIPTORS = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 const EVERY = "@every ";
 const MAX_INTEGER = 2n ** 63n - 1n;
@@ -84,4 +84,15 @@ function numberOf(text: string): number | string {
   if (!/^[+-]?\d+$/.test(text)) return failed("invalid syntax");
   if (BigInt(text.replace("+", "")) > MAX_INTEGER) return failed("value out of range");
   return Number(text);
+}
+
+/** Whether a text names a time zone of the IANA database, in its capital and small letters. */
+export function isTimeZone(zone: string): boolean {
+  try {
+    const own = new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+    // Of another name of a zone only its own name is known, but every name begins with a capital.
+    return own.toLowerCase() === zone.toLowerCase() ? own === zone : /^[A-Z]/.test(zone);
+  } catch {
+    return false;
+  }
 }

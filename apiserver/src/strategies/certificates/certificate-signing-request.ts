@@ -1,15 +1,41 @@
-// What a CertificateSigningRequest may ask for.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
+  forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
 } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
-import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
+import {
+  type JsonObject,
+  type JsonValue,
+  arrayAt,
+  clone,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+} from "../../json.js";
+import { now } from "../../object/object-meta.js";
 import { labelNameProblems, subdomainProblems } from "../../validation/names.js";
+import type { Strategy } from "../strategy.js";
+
+export const certificateSigningRequestStrategy: Strategy = {
+  checksMetadata: ["object", "change"],
+  nameRule: "path-segment",
+  resetOnMain: [".status", ".spec"],
+  prepareForUpdate(request, old, subresource) {
+    if (subresource === "status") keepVerdicts(request, old);
+    stampConditions(request, old, now());
+  },
+  validate: checkSigningRequest,
+  validateStatus: (request, old) => checkCertificateStatus(request, old, "status"),
+  validateSubresource: (request, old, subresource) =>
+    subresource === "approval" ? checkCertificateStatus(request, old, "approval") : undefined,
+};
 
 const USAGES = [
   ...["any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"],
@@ -17,13 +43,15 @@ const USAGES = [
   ...["ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime"],
   ...["server auth", "signing", "timestamping"],
 ];
+
 const MIN_SECONDS = 600;
 const MAX_DOMAIN = 253;
+
 // Of a domain, a label and a domain, and what is between them.
 const MAX_NAME = MAX_DOMAIN + 1 + 63 + 1 + MAX_DOMAIN;
 
 /** Checks a new CertificateSigningRequest; its spec is never changed. */
-export function checkSigningRequest(request: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkSigningRequest(request: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return [];
   const spec = objectAt(request, "spec") ?? {};
   const seconds = memberOf(spec, "expirationSeconds");
@@ -90,4 +118,124 @@ function checkParts(path: string, text: string, problemsOf: (part: string) => st
   const wrong = text.split(".").find((part) => problemsOf(part).length > 0);
   if (wrong === undefined) return [];
   return problemsOf(wrong).map((problem) => invalidError(path, text, `validating label ${quote(wrong)}: ${problem}`));
+}
+
+const VERDICTS = ["Approved", "Denied"];
+
+/** Conditions that are there or not, and never false. */
+const ENDS = [...VERDICTS, "Failed"];
+
+const PATH = "status.conditions";
+
+/** Checks the status that is written through /status, or the conditions that are written through /approval. */
+function checkCertificateStatus(
+  request: JsonObject,
+  live: JsonObject,
+  subresource: "status" | "approval",
+): FieldError[] {
+  const [conditions, before] = [request, live].map((one) => objectsAt(one, PATH)) as [JsonObject[], JsonObject[]];
+  const removed = ENDS.filter((type) => ofType(conditions, type).length < ofType(before, type).length);
+  return [
+    ...checkConditions(conditions, before),
+    ...checkCertificate(textAt(request, "status.certificate"), textAt(live, "status.certificate")),
+    ...removed.map((type) => forbiddenError(PATH, `updates may not remove a condition of type ${quote(type)}`)),
+    ...(subresource === "approval" ? [] : checkVerdictsKept(conditions, before)),
+    ...checkCertificateKept(request, live),
+  ];
+}
+
+function ofType(conditions: JsonObject[], type: string): JsonObject[] {
+  return conditions.filter((condition) => textAt(condition, "type") === type);
+}
+
+function checkConditions(conditions: JsonObject[], before: JsonObject[]): FieldError[] {
+  const types = conditions.map((condition) => textAt(condition, "type"));
+  const oldTypes = before.map((condition) => textAt(condition, "type"));
+  // What was wrong already may stay so.
+  const mayBeEmpty = oldTypes.includes("");
+  const mayBeTwice = new Set(oldTypes).size < oldTypes.length;
+  const mayContradict = VERDICTS.every((type) => oldTypes.includes(type));
+  return conditions.flatMap((condition, index) => {
+    const [type, at] = [types[index] ?? "", `${PATH}[${index}]`];
+    const earlier = types.slice(0, index);
+    const contradicts = VERDICTS.includes(type) && VERDICTS.some((other) => other !== type && earlier.includes(other));
+    return [
+      ...(type === "" && !mayBeEmpty ? [requiredError(`${at}.type`)] : []),
+      ...checkConditionStatus(`${at}.status`, textAt(condition, "status"), type),
+      ...(contradicts && !mayContradict
+        ? [invalidError(PATH, type, "Approved and Denied conditions are mutually exclusive")]
+        : []),
+      ...(earlier.includes(type) && !mayBeTwice ? [duplicateError(`${at}.type`, type)] : []),
+    ];
+  });
+}
+
+function checkConditionStatus(field: string, status: string, type: string): FieldError[] {
+  const allowed = ENDS.includes(type) ? ["True"] : ["False", "True", "Unknown"];
+  if (status === "") return [requiredError(field)];
+  return allowed.includes(status) ? [] : [notSupportedError(field, status, allowed)];
+}
+
+function checkVerdictsKept(conditions: JsonObject[], before: JsonObject[]): FieldError[] {
+  return VERDICTS.flatMap((type) => {
+    const [now, old] = [ofType(conditions, type), ofType(before, type)];
+    if (now.length > old.length)
+      return [forbiddenError(PATH, `updates may not add a condition of type ${quote(type)}`)];
+    if (now.length < old.length || deepEqual(now, old)) return [];
+    return [forbiddenError(PATH, `updates may not modify a condition of type ${quote(type)}`)];
+  });
+}
+
+function checkCertificate(certificate: string, before: string): FieldError[] {
+  if (certificate === "" || certificate === before) return [];
+  const problem = certificateProblem(Buffer.from(certificate, "base64").toString("latin1"));
+  return problem === undefined ? [] : [invalidError("status.certificate", "<certificate data>", problem)];
+}
+
+const BLOCK = /-----BEGIN ([^\n-]*)-----\n([^-]*)-----END \1-----/g;
+
+// What is wrong first with the certificates in a text, as far as can be told without reading them.
+function certificateProblem(text: string): string | undefined {
+  const blocks = [...text.matchAll(BLOCK)];
+  for (const [, type = "", content = ""] of blocks) {
+    if (type !== "CERTIFICATE") return `only CERTIFICATE PEM blocks are allowed, found ${quote(type)}`;
+    if (content.includes(":")) return "no PEM block headers are permitted";
+    const bytes = Buffer.from(content, "base64");
+    if (bytes.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
+    if (bytes[0] !== SEQUENCE) return "x509: malformed certificate";
+  }
+  return blocks.length === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
+}
+
+const SEQUENCE = 0x30;
+
+function checkCertificateKept(request: JsonObject, live: JsonObject): FieldError[] {
+  const [now, before] = [request, live].map((one) => textAt(one, "status.certificate"));
+  if (now === before || before === "") return [];
+  return [forbiddenError("status.certificate", "updates may not modify existing certificate content")];
+}
+
+/** Puts the verdicts on a CertificateSigningRequest back that /status does not write, unless their number shows that somebody tried. */
+export function keepVerdicts(request: JsonObject, old: JsonObject): void {
+  const conditions = arrayAt(objectAt(request, "status"), "conditions");
+  const isOf = (verdict: string) => (condition: JsonValue) => isObject(condition) && condition["type"] === verdict;
+  for (const verdict of ["Approved", "Denied"]) {
+    const before = (arrayAt(objectAt(old, "status"), "conditions") ?? []).filter(isOf(verdict));
+    if (conditions === undefined || conditions.filter(isOf(verdict)).length !== before.length) continue;
+    for (const [index, condition] of conditions.entries())
+      if (isOf(verdict)(condition)) conditions[index] = clone(before.shift() as JsonValue);
+  }
+}
+
+/** Gives the conditions of a CertificateSigningRequest their times: those of before, or now. */
+export function stampConditions(request: JsonObject, old: JsonObject | undefined, now: string): void {
+  const conditionsOf = (object: JsonObject | undefined) =>
+    (arrayAt(objectAt(object, "status"), "conditions") ?? []).filter(isObject);
+  for (const condition of conditionsOf(request)) {
+    const same = conditionsOf(old).find(
+      ({ type, status }) => type === condition["type"] && status === condition["status"],
+    );
+    condition["lastTransitionTime"] ??= same?.["lastTransitionTime"] ?? now;
+    condition["lastUpdateTime"] ??= now;
+  }
 }

@@ -1,15 +1,33 @@
 // What an Event tells, which stays.
+import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import { checkQualifiedName, checkRequired } from "../../validation/fields.js";
 import { type GoStruct, checkKept, goForm, goReference } from "../../validation/immutable-fields.js";
+import type { Strategy } from "../strategy.js";
+
+/** Events of core/v1. */
+export const eventStrategy: Strategy = {
+  defaultPropagation: undefined,
+  createsOnUpdate: true,
+  checksFinalizers: false,
+  nameRule: "path-segment",
+  checksMetadata: [],
+  validate: checkEvent,
+};
+
+/** Events of events.k8s.io/v1, which are stored as those of core/v1. */
+export const newEventStrategy: Strategy = {
+  createsOnUpdate: true,
+  defaultPropagation: undefined,
+  validate: checkNewEvent,
+};
 
 const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
 const NOTE_LENGTH = 1024;
 
 /** Checks an Event of events.k8s.io, which new clients write. */
-export function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
   const own = checkTold(event, NEW_NAMES);
   if (old !== undefined) return [...own, ...checkChangedSeries(event, old), ...checkEventKept(event, old)];
   const type = textAt(event, "type");
@@ -72,6 +90,7 @@ interface EventNames {
   note: string;
   reporter: string;
 }
+
 const NEW_NAMES: EventNames = { about: "regarding", note: "note", reporter: "reportingController" };
 const OLD_NAMES: EventNames = { about: "involvedObject", note: "message", reporter: "reportingComponent" };
 
@@ -107,6 +126,6 @@ function lowerFirst(text: string): string {
 }
 
 /** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
-export function checkEvent(event: JsonObject): FieldError[] {
+function checkEvent(event: JsonObject): FieldError[] {
   return checkTold(event, OLD_NAMES);
 }

@@ -1,5 +1,5 @@
-// What a LimitRange may say: of each type once, and of each resource bounds and defaults that agree.
 import { parseQuantity } from "@gen-operator/schema";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -8,14 +8,20 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { BILLION } from "../shared/resource-requests.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { qualifiedNameProblems } from "../../validation/names.js";
 import { containerResourceProblems, mayBeOvercommitted, resourceNameProblems } from "../pod-template/resources.js";
+import { BILLION } from "../shared/resource-requests.js";
+import type { Strategy } from "../strategy.js";
+
+export const limitRangeStrategy: Strategy = {
+  createsOnUpdate: true,
+  checksMetadata: ["object"],
+  structDefaults: { "core.v1.LimitRangeItem": defaultLimitRangeItem },
+  validate: checkLimitRange,
+};
 
 const CLAIM = "PersistentVolumeClaim";
 const TYPES = ["Pod", "Container", CLAIM];
-
 type Amounts = Record<"min" | "max" | "default" | "defaultRequest" | "maxLimitRequestRatio", string | undefined>;
 
 // One amount is more than another, of which the first or the second is named, in these words.
@@ -34,7 +40,7 @@ const ORDER: [more: keyof Amounts, less: keyof Amounts, at: keyof Amounts, words
 ];
 
 /** Checks a LimitRange. */
-export function checkLimitRange(range: JsonObject): FieldError[] {
+function checkLimitRange(range: JsonObject): FieldError[] {
   const types = new Set<string>();
   return objectsAt(range, "spec.limits").flatMap((limit, index) => {
     const path = `spec.limits[${index}]`;
@@ -139,4 +145,13 @@ function hasAny(limit: JsonObject, key: string): boolean {
 function amountAt(limit: JsonObject, key: string, name: string): string | undefined {
   const amount = memberOf(objectAt(limit, key), name);
   return amount === undefined ? undefined : String(amount);
+}
+
+/** Derives the default limits and requests of a LimitRange for containers from its bounds. */
+function defaultLimitRangeItem(item: JsonObject): void {
+  if (item["type"] !== "Container") return;
+  const limits = { ...objectAt(item, "max"), ...objectAt(item, "default") };
+  const requests = { ...objectAt(item, "min"), ...limits, ...objectAt(item, "defaultRequest") };
+  if (Object.keys(limits).length > 0) item["default"] = limits;
+  if (Object.keys(requests).length > 0) item["defaultRequest"] = requests;
 }

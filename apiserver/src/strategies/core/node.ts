@@ -1,4 +1,4 @@
-// What a Node may say of itself.
+import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -7,19 +7,69 @@ import {
   invalidError,
 } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
-import { type JsonObject, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../json.js";
-import { at, objectsAt, textAt } from "../../builtin/read-path.js";
-import { isCidr } from "../../validation/addresses.js";
-import { checkQualifiedName, checkRequiredOneOf } from "../../validation/fields.js";
+import {
+  type JsonObject,
+  arrayAt,
+  clone,
+  compareText,
+  deepEqual,
+  isObject,
+  memberOf,
+  objectAt,
+  stringAt,
+} from "../../json.js";
+import { cidrWarnings, isCidr } from "../../validation/addresses.js";
+import { checkCidr, checkQualifiedName, checkRequiredOneOf } from "../../validation/fields.js";
 import { goForm } from "../../validation/immutable-fields.js";
 import { labelValueProblems } from "../../validation/names.js";
-import { checkCidr } from "../networking/ingress.js";
+import type { DefaultingContext, Strategy } from "../strategy.js";
 import { checkAmount } from "./resource-quota.js";
+
+export const nodeStrategy: Strategy = {
+  checksMetadata: ["object", "change"],
+  createsWithStatus: true,
+  defaults: defaultNode,
+  dropFields(node, old) {
+    delete objectAt(node, "spec")?.["configSource"];
+    // A config that is stored already stays.
+    if (objectAt(objectAt(old, "status"), "config") === undefined) delete objectAt(node, "status")?.["config"];
+  },
+  validate: checkNode,
+  validateStatus: checkNodeUpdate,
+  warnings: nodeWarnings,
+};
+
+const NOT_READY = "node.kubernetes.io/not-ready";
+
+function defaultNode(node: JsonObject, { uid }: DefaultingContext): void {
+  const status = objectAt(node, "status");
+  if (status?.["capacity"] !== undefined) status["allocatable"] ??= clone(status["capacity"]);
+  const spec = objectAt(node, "spec") ?? {};
+  agreeOnRanges(spec);
+  if (uid === undefined) return;
+  const taints = arrayAt(spec, "taints") ?? [];
+  const isTainted = taints.some((taint) => isObject(taint) && taint["key"] === NOT_READY);
+  const added = isTainted ? [] : [{ key: NOT_READY, effect: "NoSchedule" }];
+  node["spec"] = { ...spec, taints: [...taints, ...added] };
+}
+
+function nodeWarnings(node: JsonObject): string[] {
+  const spec = objectAt(node, "spec");
+  return [
+    ...(objectAt(spec, "configSource") === undefined ? [] : ["spec.configSource: the feature is removed"]),
+    ...(textAt(node, "spec.externalID") === ""
+      ? []
+      : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]),
+    ...(arrayAt(spec, "podCIDRs") ?? []).flatMap((range, index) =>
+      cidrWarnings(`spec.podCIDRs[${index}]`, String(range)),
+    ),
+  ];
+}
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** Checks a Node. */
-export function checkNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
   return [...checkNewNode(node), ...(old === undefined ? [] : checkNodeUpdate(node, old))];
 }
 
@@ -27,7 +77,7 @@ const KEPT_RANGES = 'node updates may not change podCIDR except from "" to valid
 const KEPT_PROVIDER = 'node updates may not change providerID except from "" to valid';
 
 /** Checks what an update of a Node, or of its status, changes. Kubernetes checks taints and what the Node offers again and lists it twice. */
-export function checkNodeUpdate(node: JsonObject, old: JsonObject): FieldError[] {
+function checkNodeUpdate(node: JsonObject, old: JsonObject): FieldError[] {
   const [ranges, before] = [node, old].map(rangesOf) as [string[], string[]];
   const changed = ranges.length === before.length ? before.filter((one, index) => one !== ranges[index]) : [""];
   const [provider, externalId] = ["spec.providerID", "spec.externalID"] as const;
@@ -70,9 +120,11 @@ function checkOffer(node: JsonObject): FieldError[] {
 }
 
 const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+
 const FEATURE_RULE =
   "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), " +
   "and contain only alphanumeric characters and slashes";
+
 const MAX_FEATURE = 253;
 
 function checkFeature(field: string, feature: string, before: string | undefined): FieldError[] {
@@ -144,4 +196,12 @@ function checkFamilies(field: string, ranges: string[]): FieldError[] {
 function twice(path: string, taint: JsonObject): FieldError {
   const error = duplicateError(path, taint);
   return { ...error, message: `${error.message}: taints must be unique by key and effect pair` };
+}
+
+/** Keeps both fields for the addresses of the Pods of a Node equal: the one of old counts before the first of several. */
+function agreeOnRanges(spec: JsonObject): void {
+  const range = stringAt(spec, "podCIDR") ?? "";
+  const [first] = arrayAt(spec, "podCIDRs") ?? [];
+  if (range !== "" && range !== first) spec["podCIDRs"] = [range];
+  else if (typeof first === "string" && first !== "") spec["podCIDR"] = first;
 }

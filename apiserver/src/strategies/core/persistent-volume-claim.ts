@@ -1,34 +1,45 @@
-// Claims, classes and capacities of storage.
-import { compareQuantities } from "@gen-operator/schema";
+import { compareQuantities, parseQuantity } from "@gen-operator/schema";
+import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
-  duplicateError,
   forbiddenError,
   invalidError,
+  notSupportedError,
   requiredError,
 } from "../../errors/field-error.js";
-import { type JsonObject, type JsonValue, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { type JsonObject, type JsonValue, arrayAt, clone, deepEqual, memberOf, objectAt } from "../../json.js";
 import {
-  checkDomain,
   checkGivenDomain,
   checkLabel,
   checkLabelSelector,
-  checkOnce,
   checkOneOf,
-  checkQualifiedName,
   checkRequired,
-  goMap,
 } from "../../validation/fields.js";
-import { checkKept, checkSelectorKept, checkTextKept } from "../../validation/immutable-fields.js";
-import { checkParameters, checkProvisioner } from "../storage/csi-driver.js";
+import { qualifiedNameProblems } from "../../validation/names.js";
+import { isNative } from "../pod-template/resources.js";
+import { BILLION, fractionWarnings } from "../shared/resource-requests.js";
+import type { Strategy } from "../strategy.js";
+
+export const persistentVolumeClaimStrategy: Strategy = {
+  checksMetadata: ["object", "change"],
+  returnsDeletedObject: true,
+  settlesOnUpdate: "all",
+  defaults(claim, { uid }) {
+    if (uid !== undefined) protectByFinalizer(claim, "kubernetes.io/pvc-protection");
+  },
+  dropFields: (claim, old) => settleDataSource(objectAt(claim, "spec") ?? {}, objectAt(old, "spec")),
+  validate: checkClaim,
+  validateStatus: checkClaimStatus,
+  warnings: claimWarnings,
+};
 
 const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
+
 const CLAIM_RULE =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
 /** Checks a PersistentVolumeClaim. */
-export function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(claim, "spec") ?? {};
   const oldSpec = objectAt(old, "spec");
   const isBound = textAt(claim, "status.phase") === "Bound";
@@ -137,77 +148,98 @@ function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: 
   return { ...fixed, resources: { ...resources, requests } };
 }
 
-/** Checks a StorageClass. */
-export function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const policy = memberOf(object, "reclaimPolicy");
+const RESIZE_STATES = [
+  ...["ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizePending", "NodeResizeInProgress"],
+  "NodeResizeInfeasible",
+].sort();
+
+/** Checks the status of a PersistentVolumeClaim. */
+function checkClaimStatus(claim: JsonObject): FieldError[] {
+  const status = objectAt(claim, "status");
+  const modes = arrayAt(objectAt(claim, "spec"), "accessModes") ?? [];
+  const [states, sizes] = ["status.allocatedResourceStatuses", "status.allocatedResources"] as const;
   return [
-    ...checkProvisioner("provisioner", textAt(object, "provisioner")),
-    ...checkParameters("parameters", object, { needsOne: false }),
-    ...(policy === "" ? [] : checkOneOf("reclaimPolicy", policy, ["Delete", "Retain"])),
-    ...checkOneOf("volumeBindingMode", memberOf(object, "volumeBindingMode"), ["Immediate", "WaitForFirstConsumer"]),
-    ...checkTopologies("allowedTopologies", objectsAt(object, "allowedTopologies")),
-    ...(old === undefined ? [] : checkClassKept(object, old)),
+    ...(modes.length === 0 ? [requiredError("Spec.accessModes")] : []),
+    ...entriesOf(status, "capacity").flatMap(([name, size]) => checkSize(`status.capacity[${name}]`, size)),
+    ...entriesOf(status, "allocatedResourceStatuses").flatMap(([name, state]) => [
+      ...checkResourceName(states, name),
+      ...(RESIZE_STATES.includes(String(state)) ? [] : [notSupportedError(states, name, RESIZE_STATES)]),
+    ]),
+    ...entriesOf(status, "allocatedResources").flatMap(([name, size]) => {
+      const unknown = checkResourceName(sizes, name);
+      return unknown.length > 0 ? unknown : checkSize(`${sizes}[${name}]`, size);
+    }),
   ];
 }
 
-function checkClassKept(object: JsonObject, old: JsonObject): FieldError[] {
-  const shown = (one: JsonObject, key: string) => memberOf(one, key) ?? null;
-  const parameters = (one: JsonObject) => {
-    const map = objectAt(one, "parameters");
-    return map === undefined ? null : goMap(map);
-  };
+export function entriesOf(status: JsonObject | undefined, key: string): [string, JsonValue][] {
+  return Object.entries(objectAt(status, key) ?? {});
+}
+
+function checkSize(field: string, size: JsonValue): FieldError[] {
+  if ((compareQuantities(String(size), "0") ?? 0) >= 0) return [];
+  const value = parseQuantity(String(size)) ?? 0n;
+  return [invalidError(field, Number(value / BILLION), "must be a valid resource quantity")];
+}
+
+function checkResourceName(field: string, name: string): FieldError[] {
+  const problems = qualifiedNameProblems(name);
+  if (problems.length > 0) return problems.map((problem) => invalidError(field, name, problem));
+  return isNative(name) && name !== "storage" ? [notSupportedError(field, name, ["storage"])] : [];
+}
+
+const OLD_SOURCES = new Set(["PersistentVolumeClaim", "VolumeSnapshot.snapshot.storage.k8s.io"]);
+
+function sourceKind(source: JsonObject): string {
+  const [kind, group] = [textAt(source, "kind"), textAt(source, "apiGroup")];
+  return group === "" ? kind : `${kind}.${group}`;
+}
+
+/** Lets the two ways to name the data source of a claim agree: the older of the two names nothing but claims and snapshots. */
+function settleDataSource(spec: JsonObject, old: JsonObject | undefined): void {
+  const isElsewhere = textAt(spec, "dataSourceRef.namespace") !== "";
+  if (isElsewhere && objectAt(old, "dataSourceRef") === undefined) delete spec["dataSourceRef"];
+  const hadSource = ["dataSource", "dataSourceRef"].some((key) => objectAt(old, key) !== undefined);
+  const source = objectAt(spec, "dataSource");
+  const reference = objectAt(spec, "dataSourceRef");
+  const isForgotten = source !== undefined && reference === undefined && !hadSource;
+  if (isForgotten && !OLD_SOURCES.has(sourceKind(source))) delete spec["dataSource"];
+  else if (source !== undefined && reference === undefined) spec["dataSourceRef"] = clone(source);
+  else if (source === undefined && reference !== undefined && textAt(reference, "namespace") === "")
+    spec["dataSource"] = clone(reference);
+}
+
+/** Adds a finalizer that holds an object while it is in use. */
+export function protectByFinalizer(object: JsonObject, finalizer: string): void {
+  const metadata = objectAt(object, "metadata") ?? {};
+  const finalizers = arrayAt(metadata, "finalizers") ?? [];
+  if (!finalizers.includes(finalizer)) metadata["finalizers"] = [...finalizers, finalizer];
+}
+
+export function annotationWarnings(
+  object: JsonObject,
+  deprecated: readonly [key: string, since: string, field: string][],
+) {
+  const annotations = objectAt(objectAt(object, "metadata"), "annotations");
+  return deprecated
+    .filter(([key]) => memberOf(annotations, key) !== undefined)
+    .map(
+      ([key, since, field]) =>
+        `metadata.annotations[${key}]: deprecated since ${since}; use "${field}" attribute instead`,
+    );
+}
+
+/** Warns of a PersistentVolumeClaim. */
+function claimWarnings(claim: JsonObject): string[] {
   return [
-    ...checkKept("parameters", parameters(object), parameters(old)),
-    ...checkTextKept("provisioner", object, old),
-    ...["reclaimPolicy", "volumeBindingMode"].flatMap((key) => checkKept(key, shown(object, key), shown(old, key))),
+    ...annotationWarnings(claim, [[CLASS_ANNOTATION, "v1.8", "storageClassName"]]),
+    ...claimSpecWarnings("spec", objectAt(claim, "spec") ?? {}),
   ];
 }
 
-function checkTopologies(path: string, terms: JsonObject[]): FieldError[] {
-  // Kubernetes takes a term without labels for as many others as there are terms.
-  const seen = terms.map(() => "[]");
-  return terms.flatMap((term, index) => {
-    const at = `${path}[${index}].matchLabelExpressions`;
-    const labels = objectsAt(term, "matchLabelExpressions");
-    const keys = labels.map((label) => textAt(label, "key"));
-    const byKey = new Map(labels.map((label) => [textAt(label, "key"), [...new Set(valuesOf(label))].sort()]));
-    const kind = JSON.stringify([...byKey].sort(([a], [b]) => compareText(a, b)));
-    const same = seen.filter((other) => other === kind);
-    seen.push(kind);
-    return [
-      ...labels.flatMap((label, place) => [
-        ...checkTopology(`${at}[${place}]`, label),
-        ...(keys.indexOf(keys[place] ?? "") < place ? [duplicateError(`${at}[${place}].key`, keys[place] ?? "")] : []),
-      ]),
-      ...same.map(() => duplicateError(at, "")),
-    ];
-  });
-}
-
-function valuesOf(label: JsonObject): string[] {
-  return (arrayAt(label, "values") ?? []).map(String);
-}
-
-function checkTopology(path: string, label: JsonObject): FieldError[] {
-  const values = valuesOf(label);
-  return [
-    ...(values.length === 0 ? [requiredError(`${path}.values`)] : []),
-    ...checkOnce(`${path}.values`, values),
-    ...checkQualifiedName(`${path}.key`, textAt(label, "key")),
-  ];
-}
-
-/** Checks a CSIStorageCapacity, and on update that it is about the same storage. */
-export function checkStorageCapacity(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const className = textAt(object, "storageClassName");
-  const capacity = memberOf(object, "capacity");
-  const isNegative = capacity !== undefined && (compareQuantities(String(capacity), "0") ?? 0) < 0;
-  return [
-    ...checkLabelSelector("nodeTopology", objectAt(object, "nodeTopology")),
-    ...checkDomain("storageClassName", className),
-    ...(isNegative ? [invalidError("capacity", capacity, "must be greater than or equal to 0")] : []),
-    ...(old === undefined
-      ? []
-      : [...checkSelectorKept("nodeTopology", object, old), ...checkTextKept("storageClassName", object, old)]),
-  ];
+/** Warns of the spec of a claim at `path`. */
+export function claimSpecWarnings(path: string, spec: JsonObject): string[] {
+  return ["requests", "limits"].flatMap((list) =>
+    fractionWarnings(`${path}.resources.${list}`, objectAt(objectAt(spec, "resources"), list), ["storage"]),
+  );
 }

@@ -1,5 +1,6 @@
-// Volumes, and those that an attachment describes itself.
 import { compareQuantities } from "@gen-operator/schema";
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -8,19 +9,43 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, arrayAt, compareText, deepEqual, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
-import { textAt } from "../../builtin/read-path.js";
+import { now } from "../../object/object-meta.js";
 import { checkDomain, checkGivenDomain, checkOneOf } from "../../validation/fields.js";
-import { type GoPart, type GoStruct, REFERENCE, checkKept, goForm } from "../../validation/immutable-fields.js";
-import { checkDriverName } from "../shared/driver-names.js";
-import { checkNodeSelector } from "../shared/node-selectors.js";
-import { VOLUME_SOURCES, checkSources } from "../shared/volume-sources.js";
+import { checkKept } from "../../validation/immutable-fields.js";
+import { checkNodeSelector, termWarnings } from "../shared/node-selectors.js";
+import { DEPRECATED_IN_VOLUMES, VOLUME_SOURCES, checkSources, sourceWarnings } from "../shared/volume-sources.js";
+import type { Strategy } from "../strategy.js";
+import { CLASS_ANNOTATION, annotationWarnings, protectByFinalizer } from "./persistent-volume-claim.js";
+
+export const persistentVolumeStrategy: Strategy = {
+  returnsDeletedObject: true,
+  checksMetadata: ["object", "object"],
+  defaults(volume, { uid }) {
+    if (uid !== undefined) protectByFinalizer(volume, "kubernetes.io/pv-protection");
+    const spec = objectAt(volume, "spec") ?? {};
+    spec["persistentVolumeReclaimPolicy"] ??= "Retain";
+    spec["volumeMode"] ??= "Filesystem";
+  },
+  prepareForCreate: (volume) => stampPhase(volume, undefined),
+  prepareForUpdate: stampPhase,
+  validate: checkVolume,
+  warnings: volumeWarnings,
+};
+
+// The server sets the time of a phase that is new, unless the client sets another time.
+function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
+  const [status, before] = [objectAt(volume, "status") ?? {}, objectAt(live, "status")];
+  const [time, oldTime] = [status["lastPhaseTransitionTime"], before?.["lastPhaseTransitionTime"]];
+  const isSamePhase = (status["phase"] ?? "") === (before?.["phase"] ?? "");
+  if (time !== undefined && (isSamePhase || time !== oldTime)) return;
+  const own = isSamePhase ? oldTime : now();
+  if (own !== undefined) volume["status"] = { ...status, lastPhaseTransitionTime: own };
+}
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const INLINE = "in the context of inline volumes";
 
 /** Checks a PersistentVolume. What it is made of stays, but for a secret that it may be given once. */
-export function checkVolume(volume: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkVolume(volume: JsonObject, old: JsonObject | undefined): FieldError[] {
   const own = checkNewVolume(volume);
   const ofMounts = checkMountOptions(volume);
   if (old === undefined) return [...own, ...ofMounts];
@@ -50,6 +75,7 @@ function checkVolumeKept(spec: JsonObject, old: JsonObject): FieldError[] {
 }
 
 const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
+
 /** What is mounted with options that an annotation may tell. */
 const MOUNTED = [
   ...["gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs"],
@@ -88,7 +114,7 @@ function checkNewVolume(volume: JsonObject): FieldError[] {
   ];
 }
 
-function checkModes(path: string, spec: JsonObject): FieldError[] {
+export function checkModes(path: string, spec: JsonObject): FieldError[] {
   const field = `${path}.accessModes`;
   const modes = arrayAt(spec, "accessModes") ?? [];
   const isShared = modes.includes("ReadWriteOncePod") && modes.some((mode) => MODES.slice(0, 3).includes(String(mode)));
@@ -131,129 +157,19 @@ function checkAttributes(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a VolumeAttachment, whose spec stays. */
-export function checkVolumeAttachment(attachment: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const shown = (one: JsonObject) => goAttachment(objectAt(one, "spec"));
+/** Warns of a PersistentVolume. */
+function volumeWarnings(volume: JsonObject): string[] {
+  const recycles = textAt(volume, "spec.persistentVolumeReclaimPolicy") === "Recycle";
+  const advice =
+    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
+  const affinity = objectAt(objectAt(volume, "spec"), "nodeAffinity");
   return [
-    ...checkNewAttachment(attachment),
-    ...(old === undefined ? [] : checkKept("spec", shown(attachment), shown(old))),
+    ...annotationWarnings(volume, [
+      [CLASS_ANNOTATION, "v1.8", "storageClassName"],
+      [MOUNT_OPTIONS, "v1.31", "mountOptions"],
+    ]),
+    ...(recycles ? [`spec.persistentVolumeReclaimPolicy: ${advice}`] : []),
+    ...termWarnings("spec.nodeAffinity.required", objectAt(affinity, "required")),
+    ...sourceWarnings("spec", objectAt(volume, "spec") ?? {}, DEPRECATED_IN_VOLUMES),
   ];
-}
-
-function checkNewAttachment(attachment: JsonObject): FieldError[] {
-  const spec = objectAt(attachment, "spec") ?? {};
-  const source = objectAt(spec, "source");
-  const [inline, name] = [objectAt(source, "inlineVolumeSpec"), memberOf(source, "persistentVolumeName") ?? null];
-  const detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
-  const field = "spec.source.persistentVolumeName";
-  return [
-    ...checkDriverName("spec.attacher", textAt(spec, "attacher")),
-    ...(inline === undefined && name === null ? [requiredError("spec.source", detail)] : []),
-    ...(inline !== undefined && name !== null ? [forbiddenError("spec.source", detail)] : []),
-    ...(inline === undefined && name === ""
-      ? [requiredError(field, "must specify non empty persistentVolumeName")]
-      : []),
-    ...(inline !== undefined && name === null ? checkInline("spec.source.inlineVolumeSpec", inline) : []),
-    ...checkDomain("spec.nodeName", textAt(spec, "nodeName")),
-    ...(name === null ? [] : checkDomain(field, String(name))),
-  ];
-}
-
-function checkInline(path: string, spec: JsonObject): FieldError[] {
-  const elsewhere = (key: string) => forbiddenError(`${path}.${key}`, `may not be specified ${INLINE}`);
-  const has = (key: string) => objectAt(spec, key) !== undefined;
-  const [policy, mode] = [textAt(spec, "persistentVolumeReclaimPolicy"), textAt(spec, "volumeMode")];
-  return [
-    ...(has("claimRef") ? [elsewhere("claimRef")] : []),
-    ...(Object.keys(objectAt(spec, "capacity") ?? {}).length > 0 ? [elsewhere("capacity")] : []),
-    ...(has("csi") ? [] : [requiredError(`${path}.csi`, `has to be specified ${INLINE}`)]),
-    ...checkModes(path, spec),
-    ...(policy === "" || policy === "Retain"
-      ? []
-      : [forbiddenError(`${path}.persistentVolumeReclaimPolicy`, `may only be Retain ${INLINE}`)]),
-    ...(has("nodeAffinity") ? [elsewhere("nodeAffinity")] : []),
-    ...checkSources(path, spec),
-    ...(textAt(spec, "storageClassName") === "" ? [] : [elsewhere("storageClassName")]),
-    ...(mode === "" || mode === "Filesystem"
-      ? []
-      : [forbiddenError(`${path}.volumeMode`, `may not specify volumeMode other than Filesystem ${INLINE}`)]),
-  ];
-}
-
-// How Kubernetes shows a volume that an attachment describes itself.
-
-const pointer = (struct: GoStruct): GoPart => ({ kind: "pointer", struct });
-const SECRET = pointer({ Name: "", Namespace: "" });
-const DISK: GoStruct = { VolumeID: "", FSType: "", Partition: 0, ReadOnly: false };
-
-const SOURCES: GoStruct = {
-  GCEPersistentDisk: pointer({ PDName: "", FSType: "", Partition: 0, ReadOnly: false }),
-  AWSElasticBlockStore: pointer(DISK),
-  HostPath: pointer({ Path: "", Type: null }),
-  Glusterfs: pointer({ EndpointsName: "", Path: "", ReadOnly: false, EndpointsNamespace: null }),
-  NFS: pointer({ Server: "", Path: "", ReadOnly: false }),
-  RBD: pointer({
-    ...{ CephMonitors: [], RBDImage: "", FSType: "", RBDPool: "", RadosUser: "", Keyring: "" },
-    ...{ SecretRef: SECRET, ReadOnly: false },
-  }),
-  Quobyte: pointer({ Registry: "", Volume: "", ReadOnly: false, User: "", Group: "", Tenant: "" }),
-  ISCSI: pointer({
-    ...{ TargetPortal: "", IQN: "", Lun: 0, ISCSIInterface: "", FSType: "", ReadOnly: false, Portals: [] },
-    ...{ DiscoveryCHAPAuth: false, SessionCHAPAuth: false, SecretRef: SECRET, InitiatorName: null },
-  }),
-  FlexVolume: pointer({ Driver: "", FSType: "", SecretRef: SECRET, ReadOnly: false, Options: null }),
-  Cinder: pointer({ VolumeID: "", FSType: "", ReadOnly: false, SecretRef: SECRET }),
-  CephFS: pointer({ Monitors: [], Path: "", User: "", SecretFile: "", SecretRef: SECRET, ReadOnly: false }),
-  FC: pointer({ TargetWWNs: [], Lun: null, FSType: "", ReadOnly: false, WWIDs: [] }),
-  Flocker: pointer({ DatasetName: "", DatasetUUID: "" }),
-  AzureFile: pointer({ SecretName: "", ShareName: "", ReadOnly: false, SecretNamespace: null }),
-  VsphereVolume: pointer({ VolumePath: "", FSType: "", StoragePolicyName: "", StoragePolicyID: "" }),
-  AzureDisk: pointer({ DiskName: "", DataDiskURI: "", CachingMode: null, FSType: null, ReadOnly: null, Kind: null }),
-  PhotonPersistentDisk: pointer({ PdID: "", FSType: "" }),
-  PortworxVolume: pointer({ VolumeID: "", FSType: "", ReadOnly: false }),
-  ScaleIO: pointer({
-    ...{ Gateway: "", System: "", SecretRef: SECRET, SSLEnabled: false, ProtectionDomain: "", StoragePool: "" },
-    ...{ StorageMode: "", VolumeName: "", FSType: "", ReadOnly: false },
-  }),
-  Local: pointer({ Path: "", FSType: null }),
-  StorageOS: pointer({
-    ...{ VolumeName: "", VolumeNamespace: "", FSType: "", ReadOnly: false },
-    SecretRef: pointer(REFERENCE),
-  }),
-  CSI: pointer({
-    ...{ Driver: "", VolumeHandle: "", ReadOnly: false, FSType: "", VolumeAttributes: null },
-    ...{ ControllerPublishSecretRef: SECRET, NodeStageSecretRef: SECRET, NodePublishSecretRef: SECRET },
-    ...{ ControllerExpandSecretRef: SECRET, NodeExpandSecretRef: SECRET },
-  }),
-};
-const REQUIREMENTS: GoPart = { kind: "list", struct: { Key: "", Operator: "", Values: [] } };
-const SPEC: GoStruct = {
-  Attacher: "",
-  Source: {
-    kind: "always",
-    struct: {
-      PersistentVolumeName: null,
-      InlineVolumeSpec: pointer({
-        Capacity: null,
-        ...SOURCES,
-        ...{ AccessModes: [], ClaimRef: pointer(REFERENCE), PersistentVolumeReclaimPolicy: "", StorageClassName: "" },
-        ...{ MountOptions: [], VolumeMode: null },
-        NodeAffinity: pointer({
-          Required: pointer({
-            NodeSelectorTerms: {
-              kind: "list",
-              struct: { MatchExpressions: REQUIREMENTS, MatchFields: REQUIREMENTS },
-            },
-          }),
-        }),
-        VolumeAttributesClassName: null,
-      }),
-    },
-  },
-  NodeName: "",
-};
-
-/** Shows the spec of a VolumeAttachment. */
-function goAttachment(spec: JsonObject | undefined): JsonObject {
-  return goForm(SPEC, spec);
 }

@@ -1,10 +1,10 @@
 // What /resize may change of a Pod: the processors and the memory of its containers, or of all of them together.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, WHOLE, forbiddenError, invalidError } from "../../errors/field-error.js";
 import { type JsonObject, clone, deepEqual, objectAt } from "../../json.js";
-import { qosClassOf } from "./pod.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
-import { checkPod } from "../pod-template/pod-spec.js";
 import { isMirror } from "../pod-template/profile-annotations.js";
+import { qosClassOf } from "../shared/resource-requests.js";
+import { checkPod } from "./pod-validation.js";
 
 const LISTS = ["containers", "initContainers"] as const;
 const SIZES = ["cpu", "memory"];

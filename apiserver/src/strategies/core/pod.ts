@@ -1,43 +1,60 @@
-import { compareQuantities } from "@gen-operator/schema";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../../json.js";
-import { askedByContainers } from "../shared/resource-requests.js";
+import { now } from "../../object/object-meta.js";
+import { addressWarnings } from "../../validation/addresses.js";
+import { dropOldAnnotations, dropPodFields, podDefaults } from "../pod-template/defaults.js";
+import { copyArmor } from "../pod-template/profile-annotations.js";
+import { nameWarnings, podWarnings } from "../pod-template/warnings.js";
+import { askedByContainers, containersOf, qosClassOf } from "../shared/resource-requests.js";
+import type { Strategy } from "../strategy.js";
+import { checkResize } from "./pod-resize.js";
+import { checkPodStatus } from "./pod-status.js";
+import { checkEphemeralContainers, checkNewPod } from "./pod-validation.js";
 
-const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-const COMPUTE_RESOURCES = ["cpu", "memory"];
+export const podStrategy: Strategy = {
+  checksMetadata: ["object", "change"],
+  generation: "spec",
+  returnsDeletedObject: true,
+  graceful: true,
+  resetOnStatus: [".spec", ".metadata.deletionTimestamp", ".metadata.ownerReferences"],
+  // What admission sets is there before an update and comes with the uid of a new Pod; it has no owner.
+  defaults(pod, { uid, old }) {
+    dropOldAnnotations(pod);
+    defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined, isNew: old === undefined });
+  },
+  structDefaults: podDefaults,
+  dropFields(pod, old) {
+    dropPodFields(objectAt(pod, "spec"));
+    dropStatusFields(pod, old);
+  },
+  prepareForCreate(pod) {
+    holdGated(pod, now());
+    selectOwnLabels(pod);
+    return copyArmor(pod);
+  },
+  prepareForUpdate(pod, old, subresource) {
+    if (subresource === "status") keepObservedGenerations(pod, old);
+  },
+  validate: checkNewPod,
+  validateStatus: checkPodStatus,
+  validateSubresource(pod, old, subresource) {
+    if (subresource === "ephemeralcontainers") return checkEphemeralContainers(pod, old);
+    return subresource === "resize" ? checkResize(pod, old) : undefined;
+  },
+  warnings: (pod, old) => [...nameWarnings("the Pod's hostname", pod, old), ...podWarnings(pod, old)],
+  statusWarnings: (pod) =>
+    ["podIPs", "hostIPs"].flatMap((list) =>
+      objectsAt(pod, `status.${list}`).flatMap(({ ip }, index) =>
+        addressWarnings(`status.${list}[${index}].ip`, String(ip)),
+      ),
+    ),
+};
 
-const MAX_IMAGE = 255;
-const PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
-/** The name of an image, with its tag and its digest; what is no such name has no tag that could be the latest. */
-const IMAGE = new RegExp(
-  `^(?:(?:[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?/)?(${PART}(?:/${PART})*)(?::([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,}))?$`,
-);
-
-/** Sets the pull policy of a container: Always for the tag latest, which no tag means, else IfNotPresent. */
-export function defaultPullPolicy(holder: JsonObject, keys: { image: string; policy: string }): void {
-  if (memberOf(holder, keys.policy) !== undefined) return;
-  const image = stringAt(holder, keys.image) ?? "";
-  const [name = "", tag, digest] = IMAGE.exec(image)?.slice(1) ?? [];
-  const isName = name !== "" && name.length <= MAX_IMAGE;
-  const isLatest = isName && (tag === "latest" || (tag === undefined && digest === undefined));
-  holder[keys.policy] = isLatest ? "Always" : "IfNotPresent";
-}
-
-/** Gives a volume without source an emptyDir. */
-export function defaultVolumeSource(volume: JsonObject): void {
-  if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
-}
-
-const OLD_ANNOTATIONS = ["alpha", "beta"].flatMap((stage) =>
-  ["init-containers", "init-container-statuses"].map((name) => `pod.${stage}.kubernetes.io/${name}`),
-);
-
-/** Takes annotations off a Pod or a template, in place, that told of containers before there were members for them. */
-export function dropOldAnnotations(pod: JsonObject): void {
-  const metadata = objectAt(pod, "metadata");
-  const annotations = objectAt(metadata, "annotations");
-  if (metadata === undefined || annotations === undefined) return;
-  for (const key of OLD_ANNOTATIONS) delete annotations[key];
-  if (Object.keys(annotations).length === 0) delete metadata["annotations"];
+// Fields of disabled features are dropped from the status unless they are stored already.
+function dropStatusFields(pod: JsonObject, old: JsonObject | undefined): void {
+  const key = "nodeAllocatableResourceClaimStatuses";
+  if (objectAt(old, "status")?.[key] === undefined) delete objectAt(pod, "status")?.[key];
+  for (const mount of mountStatusesOf(pod)) delete mount["volumeStatus"];
 }
 
 // One address stands for all that do not begin with it, as nodes of old told one alone; all of them stand for a missing one.
@@ -50,7 +67,7 @@ function agreeOnAddresses(status: JsonObject): void {
 }
 
 /** Sets what Kubernetes sets in Pods, but not in pod templates. */
-export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted: boolean; isNew: boolean }): void {
+function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted: boolean; isNew: boolean }): void {
   const spec = objectAt(pod, "spec");
   if (spec === undefined) return;
   spec["enableServiceLinks"] ??= true;
@@ -66,10 +83,6 @@ export function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted:
   if (isNew) status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);
   pod["status"] = status;
-}
-
-function containersOf(spec: JsonObject): JsonObject[] {
-  return ["initContainers", "containers"].flatMap((list) => (arrayAt(spec, list) ?? []).filter(isObject));
 }
 
 function requestLimits(container: JsonObject): void {
@@ -105,42 +118,61 @@ function defaultHostPorts(container: JsonObject): void {
   }
 }
 
-/** Lets a Pod stay for a while on a node that is not ready or out of reach. */
-export function defaultTolerations(spec: JsonObject): void {
-  const tolerations = arrayAt(spec, "tolerations") ?? [];
-  for (const key of EVICTION_TAINTS) {
-    if (tolerations.some((toleration) => toleratesEviction(toleration, key))) continue;
-    tolerations.push({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 });
+/** Says of a new Pod with gates that it waits for these. */
+export function holdGated(pod: JsonObject, now: string): void {
+  const status = objectAt(pod, "status");
+  if (status === undefined || (arrayAt(objectAt(pod, "spec"), "schedulingGates") ?? []).length === 0) return;
+  const message = "Scheduling is blocked due to non-empty scheduling gates";
+  const blocked = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message };
+  status["conditions"] = [{ ...blocked, lastProbeTime: null, lastTransitionTime: now }];
+}
+
+const OPERATORS = { matchLabelKeys: "In", mismatchLabelKeys: "NotIn" };
+
+/** Tells the selectors of a new Pod, in place, what its own labels are where it names their keys. */
+export function selectOwnLabels(pod: JsonObject): void {
+  const labels = objectAt(objectAt(pod, "metadata"), "labels") ?? {};
+  for (const kind of ["podAffinity", "podAntiAffinity"]) {
+    const path = `spec.affinity.${kind}`;
+    for (const weighted of objectsAt(pod, `${path}.preferredDuringSchedulingIgnoredDuringExecution`))
+      selectLabels(objectAt(weighted, "podAffinityTerm") ?? {}, labels);
+    for (const term of objectsAt(pod, `${path}.requiredDuringSchedulingIgnoredDuringExecution`))
+      selectLabels(term, labels);
   }
-  spec["tolerations"] = tolerations;
+  for (const constraint of objectsAt(pod, "spec.topologySpreadConstraints")) selectLabels(constraint, labels);
 }
 
-function toleratesEviction(toleration: JsonValue, taint: string): boolean {
-  if (!isObject(toleration)) return false;
-  const effect = stringAt(toleration, "effect") ?? "";
-  const key = stringAt(toleration, "key") ?? "";
-  return (effect === "NoExecute" || effect === "") && (key === taint || key === "");
-}
-
-/** Computes the quality-of-service class of a pod from the requests and limits of its containers. */
-export function qosClassOf(spec: JsonObject): string {
-  const own = objectAt(spec, "resources");
-  const resources = own === undefined ? containersOf(spec).map((container) => objectAt(container, "resources")) : [own];
-  const amount = (of: JsonObject | undefined, list: string, name: string) => {
-    const value = memberOf(objectAt(of, list), name);
-    // What is negative is refused later.
-    return value === undefined || value === "0" || String(value).startsWith("-") ? undefined : String(value);
-  };
-  const hasAny = resources.some((one) =>
-    COMPUTE_RESOURCES.some((name) => amount(one, "limits", name) ?? amount(one, "requests", name)),
-  );
-  if (!hasAny) return "BestEffort";
-  const isGuaranteed = resources.every((one) =>
-    COMPUTE_RESOURCES.every((name) => {
-      const limit = amount(one, "limits", name);
-      const request = amount(one, "requests", name);
-      return limit !== undefined && request !== undefined && compareQuantities(limit, request) === 0;
+function selectLabels(holder: JsonObject, labels: JsonObject): void {
+  const selector = objectAt(holder, "labelSelector");
+  if (selector === undefined) return;
+  const added = Object.entries(OPERATORS).flatMap(([list, operator]) =>
+    (arrayAt(holder, list) ?? []).flatMap((key): JsonValue[] => {
+      const value = memberOf(labels, String(key));
+      return value === undefined ? [] : [{ key, operator, values: [value] }];
     }),
   );
-  return isGuaranteed ? "Guaranteed" : "Burstable";
+  if (added.length > 0) selector["matchExpressions"] = [...(arrayAt(selector, "matchExpressions") ?? []), ...added];
+}
+
+const GENERATION = "observedGeneration";
+
+/** Keeps, in place, which generation the status of a Pod is about where a write does not tell; conditions of one type have theirs in order. */
+export function keepObservedGenerations(pod: JsonObject, live: JsonObject): void {
+  const [status, before] = [pod, live].map((one) => objectAt(one, "status") ?? {}) as [JsonObject, JsonObject];
+  keepGeneration(status, before);
+  const known = objectsAt(before, "conditions");
+  for (const condition of objectsAt(status, "conditions")) {
+    const place = known.findIndex((one) => textAt(one, "type") === textAt(condition, "type"));
+    if (place >= 0) keepGeneration(condition, known.splice(place, 1)[0] ?? {});
+  }
+}
+
+function keepGeneration(holder: JsonObject, before: JsonObject): void {
+  const generation = memberOf(before, GENERATION);
+  if ((memberOf(holder, GENERATION) ?? 0) === 0 && generation !== undefined) holder[GENERATION] = generation;
+}
+
+function mountStatusesOf(pod: JsonObject): JsonObject[] {
+  const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+  return lists.flatMap((list) => objectsAt(pod, `status.${list}`).flatMap((one) => objectsAt(one, "volumeMounts")));
 }

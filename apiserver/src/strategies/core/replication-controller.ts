@@ -1,17 +1,36 @@
-// What kinds that few write by hand cannot be without.
-import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
-import { type JsonObject, isObject, memberOf, objectAt } from "../../json.js";
+import { at } from "../../builtin/read-path.js";
+import { type FieldError, requiredError } from "../../errors/field-error.js";
+import { type JsonObject, clone, memberOf, objectAt } from "../../json.js";
 import { checkNotNegative, selectorMatches } from "../../validation/fields.js";
+import { type StatusRule, checkLasting, checkWorkloadStatus, mismatchError } from "../apps/workload.js";
+import { copyTemplateLabels, dropPodFields, podTemplateDefaults } from "../pod-template/defaults.js";
 import { checkPodTemplate } from "../pod-template/pod-spec.js";
-import { checkLasting, mismatchError } from "../apps/workload.js";
+import { POD_NAMES, nameWarnings, templateWarnings } from "../pod-template/warnings.js";
+import type { Strategy } from "../strategy.js";
 
-/** Checks a PodTemplate. */
-export function checkTemplate(object: JsonObject): FieldError[] {
-  return checkPodTemplate("template", objectAt(object, "template") ?? {});
-}
+export const replicationControllerStrategy: Strategy = {
+  nameRule: "long-name",
+  generation: "spec",
+  defaultPropagation: "Orphan",
+  defaults: defaultReplicationController,
+  structDefaults: podTemplateDefaults,
+  dropFields: (controller) => dropPodFields(at(controller, "spec.template.spec")),
+  validate: checkReplicationController,
+  validateStatus: (controller, old) => checkWorkloadStatus(STATUS_RULE, controller, old),
+  warnings: (controller, old) => [
+    ...nameWarnings(POD_NAMES, controller, old),
+    ...templateWarnings("spec.template", controller, old),
+  ],
+};
+
+const STATUS_RULE: StatusRule = {
+  counts: ["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"],
+  ofReplicas: ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+  ready: "readyReplicas",
+};
 
 /** Checks a ReplicationController. */
-export function checkReplicationController(object: JsonObject): FieldError[] {
+function checkReplicationController(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const template = objectAt(spec, "template");
   const selector = objectAt(spec, "selector") ?? {};
@@ -31,16 +50,11 @@ export function checkReplicationController(object: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a ControllerRevision: its data are an object when it is created, and stay. */
-export function checkRevision(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const data = memberOf(object, "data") ?? null;
-  const ofNumber = checkNotNegative("revision", memberOf(object, "revision"));
-  // Data that are written in another order are others.
-  const isSame = old !== undefined && JSON.stringify(data) === JSON.stringify(memberOf(old, "data") ?? null);
-  if (old !== undefined) return [...ofNumber, ...(isSame ? [] : [invalidError("data", data, "field is immutable")])];
-  return [
-    ...(data === null ? [requiredError("data", "data is mandatory")] : []),
-    ...(data === null || isObject(data) ? [] : [requiredError("data", "data must be a valid JSON object")]),
-    ...ofNumber,
-  ];
+/** Gives a ReplicationController the labels of its pods, as selector and as labels of its own. */
+function defaultReplicationController(controller: JsonObject): void {
+  const spec = objectAt(controller, "spec");
+  const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
+  if (spec === undefined || labels === undefined) return;
+  spec["selector"] ??= clone(labels);
+  copyTemplateLabels(controller, spec);
 }

@@ -1,22 +1,33 @@
-// What a ResourceQuota may limit, and in which scopes.
 import { parseQuantity } from "@gen-operator/schema";
+import { objectsAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
-import { BILLION } from "../shared/resource-requests.js";
-import { objectsAt } from "../../builtin/read-path.js";
 import { qualifiedNameProblems } from "../../validation/names.js";
+import { BILLION, amount, quantitiesAt } from "../shared/resource-requests.js";
+import type { Strategy } from "../strategy.js";
+
+export const resourceQuotaStrategy: Strategy = {
+  returnsDeletedObject: true,
+  validate: checkQuota,
+  validateStatus: checkQuotaStatus,
+  warnings: (quota, old) => (old === undefined ? quotaWarnings(quota) : []),
+};
 
 const COUNTED = [
   ...["pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"],
   ...["persistentvolumeclaims", "services.nodeports", "services.loadbalancers"],
 ];
+
 const COMPUTE = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
+
 const STANDARD = new Set([
   ...COUNTED,
   ...COMPUTE,
   ...["ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage"],
 ]);
+
 const OF_PODS = ["pods", ...COMPUTE];
+
 // The standard resources that a scope can limit.
 const SCOPES = new Map<string, readonly string[]>([
   ["Terminating", OF_PODS],
@@ -27,13 +38,15 @@ const SCOPES = new Map<string, readonly string[]>([
   ["BestEffort", ["pods"]],
   ["VolumeAttributesClass", ["persistentvolumeclaims", "requests.storage"]],
 ]);
+
 const WITHOUT_VALUES = ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
+
 const EXISTS_RULE =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, " +
   "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
 /** Checks a ResourceQuota, and on update that its scopes are as they were. */
-export function checkQuota(quota: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkQuota(quota: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(quota, "spec") ?? {};
   const scopes = scopesOf(spec);
   const isOther = old !== undefined && !isSameSet(scopes, scopesOf(objectAt(old, "spec") ?? {}));
@@ -46,7 +59,7 @@ export function checkQuota(quota: JsonObject, old: JsonObject | undefined): Fiel
 }
 
 /** Checks what the status of a ResourceQuota says. */
-export function checkQuotaStatus(quota: JsonObject): FieldError[] {
+function checkQuotaStatus(quota: JsonObject): FieldError[] {
   const status = objectAt(quota, "status");
   return ["hard", "used"].flatMap((key) => checkAmounts(`status.${key}`, objectAt(status, key)));
 }
@@ -170,4 +183,16 @@ function isSameSet(some: string[], others: string[]): boolean {
 
 function textOf(object: JsonObject, key: string): string {
   return String(memberOf(object, key) ?? "");
+}
+
+// Who may ask for more than may be used has not limited anything.
+function quotaWarnings(quota: JsonObject): string[] {
+  const hard = quantitiesAt(objectAt(quota, "spec") ?? {}, "hard");
+  return ["cpu", "memory", "storage", "ephemeral-storage"].flatMap((name) => {
+    const bare = name === "cpu" || name === "memory" ? name : "";
+    const asked = hard[`requests.${name}`] === undefined && hard[bare] !== undefined ? bare : `requests.${name}`;
+    const [request, limit] = [hard[asked], hard[`limits.${name}`]];
+    if (request === undefined || limit === undefined || amount(request) <= amount(limit)) return [];
+    return [`ResourceQuota ${asked} (${request}) should be less than limits.${name} (${limit})`];
+  });
 }

@@ -1,7 +1,7 @@
 // Where the variables of a container come from.
+import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError, textNotSupportedError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import {
   checkConfigKey,
   checkDomain,

@@ -1,4 +1,5 @@
 // Where a container mounts volumes, and what block devices it uses.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -7,10 +8,9 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { checkOneOf, checkRequired } from "../../validation/fields.js";
-import { checkRelative } from "./projected-volumes.js";
 import { checkNoBacksteps } from "../shared/volume-sources.js";
+import { checkRelative } from "./projected-volumes.js";
 
 /** Checks the mounts of a container. Kubernetes names their list where what is below a mount is wrong. */
 export function checkMounts(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {

@@ -1,8 +1,8 @@
 // What the operating system of a Pod's node lets a Pod ask for.
-import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
-import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { textAt } from "../../builtin/read-path.js";
+import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
+import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
 import { checkDomain, checkOneOf } from "../../validation/fields.js";
 import { placedContainers } from "./placed-containers.js";
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../json.js";
 import { objectsAt } from "../../builtin/read-path.js";
+import type { JsonObject } from "../../json.js";
 
 const LISTS = ["initContainers", "containers", "ephemeralContainers"];
 

@@ -1,4 +1,6 @@
 // Single fields of a pod spec that name something or count something.
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -9,8 +11,6 @@ import {
   tooLongError,
 } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   checkDomain,
   checkGivenDomain,
@@ -21,7 +21,7 @@ import {
   checkQualifiedName,
 } from "../../validation/fields.js";
 import { underscoredProblems } from "../../validation/names.js";
-import { checkPreemption } from "../autoscaling/horizontal-pod-autoscaler.js";
+import { checkPreemption } from "../scheduling/priority-class.js";
 import { placedContainers } from "./placed-containers.js";
 import { checkOverhead } from "./resources.js";
 

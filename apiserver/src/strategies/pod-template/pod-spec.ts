@@ -1,10 +1,9 @@
-import { type FieldError, forbiddenError } from "../../errors/field-error.js";
+import { objectsAt } from "../../builtin/read-path.js";
+import type { FieldError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
-import { checkContainers, checkHostNetwork, checkImage } from "./containers.js";
 import { checkAnnotations, checkLabels, checkOneOf } from "../../validation/fields.js";
-import { checkPodUpdate } from "../core/pod-update.js";
-import { checkAffinity, checkSpread } from "./scheduling.js";
+import { checkContainers, checkHostNetwork } from "./containers.js";
+import { checkHostProcess, checkSystem } from "./operating-system.js";
 import {
   checkAliases,
   checkClaims,
@@ -15,17 +14,16 @@ import {
   checkNoEphemeral,
   checkPlacing,
 } from "./pod-fields.js";
-import { checkProfileAnnotations, checkProfilesKept, checkProfilesMatch } from "./profile-annotations.js";
+import { checkProfileAnnotations, checkProfilesMatch } from "./profile-annotations.js";
 import { checkPodResources } from "./resources.js";
+import { checkAffinity, checkSpread, checkTolerations } from "./scheduling.js";
 import { checkPodSecurity } from "./security-context.js";
-import { checkHostProcess, checkSystem } from "./operating-system.js";
-import { checkTolerations } from "./tolerations.js";
 import { type PodOfVolumes, checkVolumes } from "./volumes.js";
 
 const OF_TEMPLATE: PodOfVolumes = { isPod: false, name: "" };
 
 /** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere, and that count first. */
-function checkPodSpec(
+export function checkPodSpec(
   path: string,
   spec: JsonObject,
   { claims = [], pod = OF_TEMPLATE }: { claims?: JsonObject[]; pod?: PodOfVolumes },
@@ -74,57 +72,4 @@ export function checkTemplateLabels(path: string, template: JsonObject): FieldEr
     ...checkLabels(objectAt(metadata, "labels") ?? {}, `${path}.labels`),
     ...checkAnnotations(objectAt(metadata, "annotations") ?? {}, `${path}.annotations`),
   ];
-}
-
-/** Checks a Pod that is not there yet, or an update of one. */
-export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(pod, "spec") ?? {};
-  return [
-    ...checkPod(pod, old),
-    ...(old === undefined ? [...checkNewSpec(spec), ...checkProfilesMatch("spec", pod)] : []),
-  ];
-}
-
-function checkNewSpec(spec: JsonObject): FieldError[] {
-  const isHeld = textAt(spec, "nodeName") !== "" && objectsAt(spec, "schedulingGates").length > 0;
-  return [
-    ...checkNoEphemeral("spec", spec, "cannot be set on create"),
-    ...(isHeld ? [forbiddenError("spec.nodeName", "cannot be set until all schedulingGates have been cleared")] : []),
-  ];
-}
-
-// Of Pods alone, not of templates.
-function checkImages(spec: JsonObject): FieldError[] {
-  return ["initContainers", "containers"].flatMap((list) =>
-    objectsAt(spec, list).flatMap((container, index) => checkImage(`spec.${list}[${index}]`, container)),
-  );
-}
-
-/** Checks a Pod, and on update that it only changes what a Pod may change. */
-export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(pod, "spec") ?? {};
-  const ofAnnotations = checkProfileAnnotations("metadata.annotations", pod);
-  const errors = [
-    ...ofAnnotations,
-    ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
-    ...checkTokens(spec),
-    ...checkImages(spec),
-    // Kubernetes looks at annotations twice on an update.
-    ...(old === undefined ? [] : [...checkProfilesKept(pod, old), ...ofAnnotations]),
-  ];
-  const oldSpec = objectAt(old, "spec");
-  return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
-}
-
-// A token is one of the account that a Pod has.
-function checkTokens(spec: JsonObject): FieldError[] {
-  if (textAt(spec, "serviceAccountName") !== "") return [];
-  const detail = "must not be specified when serviceAccountName is not set";
-  return objectsAt(spec, "volumes").flatMap((volume, index) =>
-    objectsAt(volume, "projected.sources").flatMap((source, place) =>
-      objectAt(source, "serviceAccountToken") === undefined
-        ? []
-        : [forbiddenError(`spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`, detail)],
-    ),
-  );
 }

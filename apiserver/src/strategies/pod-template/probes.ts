@@ -1,7 +1,7 @@
 // What the kubelet does to a container: probes and hooks of its life.
+import { objectsAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
-import { objectsAt } from "../../builtin/read-path.js";
 import { checkNotNegative, checkOneOf, checkPort, checkPortName, checkRequired } from "../../validation/fields.js";
 
 const HEADER_NAME = /^[-A-Za-z0-9]+$/;

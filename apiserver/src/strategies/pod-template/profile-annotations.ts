@@ -1,8 +1,8 @@
 // What annotations of a Pod tell the server: what it costs to delete it, and the profiles that there are fields for today.
+import { at, textAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, deepEqual, memberOf, objectAt, stringAt } from "../../json.js";
-import { at, textAt } from "../../builtin/read-path.js";
 import { placedContainers } from "./placed-containers.js";
 import { checkRelative } from "./projected-volumes.js";
 import { checkArmor } from "./security-context.js";

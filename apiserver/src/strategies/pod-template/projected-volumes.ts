@@ -1,9 +1,9 @@
 // Files that volumes show of other objects.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
-import { checkFieldReference, checkResourceReference } from "./env.js";
 import { checkNoBacksteps, needs } from "../shared/volume-sources.js";
+import { checkFieldReference, checkResourceReference } from "./env.js";
 
 const MAX_MODE = 0o777;
 const MODE_RULE = "must be a number between 0 and 0777 (octal), both inclusive";

@@ -1,5 +1,7 @@
 // What a container asks for and may use at most.
 import { compareQuantities, parseQuantity } from "@gen-operator/schema";
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -10,11 +12,9 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, arrayAt, compareText, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
-import { type Asked, BILLION, amount, askedByContainers, quantityShown } from "../shared/resource-requests.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { checkLabel } from "../../validation/fields.js";
 import { qualifiedNameProblems } from "../../validation/names.js";
+import { type Asked, BILLION, amount, askedByContainers, quantityShown } from "../shared/resource-requests.js";
 
 const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.*)$/;
 const STANDARD =

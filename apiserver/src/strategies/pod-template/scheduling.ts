@@ -1,14 +1,15 @@
-// Near what a Pod is placed, and far from what.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
   forbiddenError,
   invalidError,
+  notSupportedError,
   requiredError,
 } from "../../errors/field-error.js";
-import { type JsonObject, arrayAt, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { checkLabel, checkLabelSelector, checkOneOf, checkQualifiedName } from "../../validation/fields.js";
+import { labelValueProblems } from "../../validation/names.js";
 import { checkNodeSelector, checkNodeSelectorTerm } from "../shared/node-selectors.js";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -123,4 +124,78 @@ function checkTerm(path: string, term: JsonObject): FieldError[] {
     ...(key === "" ? [requiredError(field, "can not be empty")] : []),
     ...checkQualifiedName(field, key),
   ];
+}
+
+const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/** Checks the tolerations of a pod spec at `path`. */
+export function checkTolerations(path: string, spec: JsonObject): FieldError[] {
+  return objectsAt(spec, "tolerations").flatMap((toleration, index) =>
+    checkToleration(`${path}.tolerations[${index}]`, toleration),
+  );
+}
+
+function checkToleration(path: string, toleration: JsonObject): FieldError[] {
+  const [key, operator, value, effect] = ["key", "operator", "value", "effect"].map((name) =>
+    textAt(toleration, name),
+  ) as [string, string, string, string];
+  const keyless = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+  const hasSeconds = memberOf(toleration, "tolerationSeconds") !== undefined;
+  return [
+    ...(key === "" ? [] : checkQualifiedName(`${path}.key`, key)),
+    ...(key === "" && operator !== "Exists" ? [invalidError(`${path}.operator`, operator, keyless)] : []),
+    ...(hasSeconds && effect !== "NoExecute"
+      ? [invalidError(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")]
+      : []),
+    ...checkOperator(`${path}.operator`, operator, value),
+    ...(effect === "" || EFFECTS.includes(effect) ? [] : [notSupportedError(`${path}.effect`, effect, EFFECTS)]),
+  ];
+}
+
+function checkOperator(path: string, operator: string, value: string): FieldError[] {
+  const problems = labelValueProblems(value);
+  if (operator === "" || operator === "Equal")
+    return problems.length === 0 ? [] : [invalidError(path, value, problems.join(";"))];
+  if (operator === "Lt" || operator === "Gt")
+    return [notSupportedError(path, operator, ["Equal", "Exists", "Lt", "Gt"])];
+  if (operator !== "Exists") return [notSupportedError(path, operator, ["Equal", "Exists"])];
+  return value === "" ? [] : [invalidError(path, value, "value must be empty when `operator` is 'Exists'")];
+}
+
+/** Demands tolerations that differ in more than how long they last. */
+export function checkTolerationsOnce(path: string, tolerations: JsonObject[]): FieldError[] {
+  const keys = tolerations.map((one) =>
+    ["key", "operator", "value", "effect"].map((name) => textAt(one, name)).join("\n"),
+  );
+  return tolerations.flatMap((toleration, index) => {
+    if (keys.indexOf(keys[index] ?? "") === index) return [];
+    // Kubernetes prints the fields of its structs, in their order.
+    const shown = {
+      Key: textAt(toleration, "key"),
+      Operator: textAt(toleration, "operator"),
+      Value: textAt(toleration, "value"),
+      Effect: textAt(toleration, "effect"),
+      TolerationSeconds: memberOf(toleration, "tolerationSeconds") ?? null,
+    };
+    return [duplicateError(`${path}[${index}]`, shown)];
+  });
+}
+
+const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/** Lets a Pod stay for a while on a node that is not ready or out of reach. */
+export function defaultTolerations(spec: JsonObject): void {
+  const tolerations = arrayAt(spec, "tolerations") ?? [];
+  for (const key of EVICTION_TAINTS) {
+    if (tolerations.some((toleration) => toleratesEviction(toleration, key))) continue;
+    tolerations.push({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 });
+  }
+  spec["tolerations"] = tolerations;
+}
+
+function toleratesEviction(toleration: JsonValue, taint: string): boolean {
+  if (!isObject(toleration)) return false;
+  const effect = stringAt(toleration, "effect") ?? "";
+  const key = stringAt(toleration, "key") ?? "";
+  return (effect === "NoExecute" || effect === "") && (key === taint || key === "");
 }

@@ -1,4 +1,5 @@
 // Whom a Pod and its containers run as, and what they may do.
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -7,10 +8,9 @@ import {
   tooLongError,
 } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, arrayAt, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { checkOneOf, checkRequired } from "../../validation/fields.js";
-import { checkRelative } from "./projected-volumes.js";
 import { checkWindowsOptions } from "./operating-system.js";
+import { checkRelative } from "./projected-volumes.js";
 
 const MAX_ID = 2_147_483_647;
 const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"];

@@ -1,5 +1,6 @@
 // The volumes of a Pod or of a template of Pods.
 import { compareQuantities } from "@gen-operator/schema";
+import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
@@ -8,13 +9,12 @@ import {
   requiredError,
 } from "../../errors/field-error.js";
 import { type JsonObject, isObject, memberOf, objectAt } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import { checkGivenDomain, checkLabelName, checkOneOf, checkRequired } from "../../validation/fields.js";
 import { subdomainProblems } from "../../validation/names.js";
 import { checkClaimSpec } from "../core/persistent-volume-claim.js";
 import { checkDriverName } from "../shared/driver-names.js";
-import { SHARED_SOURCES, type SourceRule, checkIscsi, checkOneSource, needs } from "../shared/volume-sources.js";
 import { checkTemplateMetadata } from "../shared/template-metadata.js";
+import { SHARED_SOURCES, type SourceRule, checkIscsi, checkOneSource, needs } from "../shared/volume-sources.js";
 import { checkDownward, checkFiles, checkProjected, checkRelative } from "./projected-volumes.js";
 
 /** What the rules of volumes have to know of their Pod. */

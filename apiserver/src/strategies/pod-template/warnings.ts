@@ -1,41 +1,51 @@
 // What Kubernetes 1.36 warns of in Pods and in the templates of workloads.
+import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
-import { at, objectsAt } from "../../builtin/read-path.js";
 import { addressWarnings } from "../../validation/addresses.js";
+import { labelNameProblems } from "../../validation/names.js";
+import { placementWarnings } from "../shared/node-selectors.js";
+import { fractionWarnings } from "../shared/resource-requests.js";
+import { sourceWarnings } from "../shared/volume-sources.js";
 import { placedContainers } from "./placed-containers.js";
 import { ARMOR, ARMOR_ADVICE, SECCOMP, SECCOMP_OF_POD } from "./profile-annotations.js";
-import { podTemplatePathOf } from "../../builtin/pod-templates.js";
-import { placementWarnings } from "../shared/node-labels.js";
-import { pathWarnings } from "./path-warnings.js";
-import { fractionWarnings, sourceWarnings } from "../core/storage-warnings.js";
+
+/** How Pods are named after the objects that own them. */
+export const POD_NAMES = "Pod names and hostnames";
+
+/** Warns of the name of a new object if `use` needs a DNS label. */
+export function nameWarnings(use: string, object: JsonObject, old: JsonObject | undefined): string[] {
+  const problems = old === undefined ? labelNameProblems(textAt(object, "metadata.name")) : [];
+  if (problems.length === 0) return [];
+  const effect = "which can result in surprising behavior; a DNS label is recommended";
+  return [`metadata.name: this is used in ${use}, ${effect}: [${problems.join(" ")}]`];
+}
+
+/** Warns of a new Pod. */
+export function podWarnings(pod: JsonObject, old: JsonObject | undefined): string[] {
+  return old === undefined ? warningsOf("", pod) : [];
+}
+
+/** Warns of the pod template at `path` if the object is new or an update changes `changed`, by default the template. */
+export function templateWarnings(
+  path: string,
+  object: JsonObject,
+  old: JsonObject | undefined,
+  changed = path,
+): string[] {
+  const template = at(object, path);
+  if (!isObject(template)) return [];
+  const isSame = old !== undefined && deepEqual(at(old, changed) ?? {}, at(object, changed) ?? {});
+  return isSame ? [] : warningsOf(`${path}.`, template);
+}
 
 const SECCOMP_ADVICE = 'non-functional in v1.27+; use the "seccompProfile" field instead';
+
 const OLD_ANNOTATIONS = {
   "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
   "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
   "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 };
-
-/** Names what is wrong, or no longer right, in a Pod or template that is new. */
-export function podWarnings(
-  type: { plural: string; group: string },
-  object: JsonObject,
-  old: JsonObject | undefined,
-): string[] {
-  if (type.plural === "pods" && type.group === "") return old === undefined ? warningsOf("", object) : [];
-  const path = podTemplatePathOf(type);
-  if (path === undefined) return [];
-  const template = at(object, path);
-  if (!isObject(template)) return [];
-  // A ReplicaSet tells it with every change, the others with one of their template.
-  const isSame = (before: JsonObject) =>
-    type.plural === "replicasets"
-      ? deepEqual(objectAt(before, "spec") ?? {}, objectAt(object, "spec") ?? {})
-      : deepEqual(at(before, path) ?? {}, template);
-  if (old !== undefined && isSame(old)) return [];
-  return warningsOf(`${path}.`, template);
-}
 
 function warningsOf(path: string, pod: JsonObject): string[] {
   const spec = objectAt(pod, "spec") ?? {};
@@ -231,4 +241,74 @@ function conflictOf(one: PlacedPort, other: PlacedPort): string | undefined {
   if (one.hostPort === 0 || other.hostPort === 0) return "overlapping";
   const isOpen = (one.ip === "") !== (other.ip === "");
   return one.hostPort === other.hostPort && isOpen ? "dangerously ambiguous" : undefined;
+}
+
+interface PlacedFile {
+  readonly path: string;
+  /** What it comes from, where a volume has several sources. */
+  readonly source: string;
+}
+
+/** Warns of files in the volumes of a pod spec whose paths overlap. */
+function pathWarnings(spec: JsonObject): string[] {
+  return objectsAt(spec, "volumes").flatMap((volume) => {
+    const name = quote(stringAt(volume, "name") ?? "");
+    const told = (from: string, files: PlacedFile[], before: PlacedFile[] = []) =>
+      overlapsOf(files, before).map((overlap) => `volume ${name} (${from}): overlapping paths: ${overlap}`);
+    const [map, secret] = [objectAt(volume, "configMap"), objectAt(volume, "secret")];
+    const sources = objectsAt(volume, "projected.sources");
+    return [
+      ...(map === undefined ? [] : told(`ConfigMap ${quote(stringAt(map, "name") ?? "")}`, itemsOf(map, ""))),
+      ...(secret === undefined
+        ? []
+        : told(`Secret ${quote(stringAt(secret, "secretName") ?? "")}`, itemsOf(secret, ""))),
+      ...told("DownwardAPI", itemsOf(objectAt(volume, "downwardAPI"), "")),
+      ...sources.flatMap((source, index) =>
+        Object.keys(source).length === 0
+          ? [`volume ${name} (Projected) has no sources provided`]
+          : told("Projected", filesOf(source), sources.slice(0, index).flatMap(filesOf)),
+      ),
+    ];
+  });
+}
+
+function itemsOf(source: JsonObject | undefined, shown: string): PlacedFile[] {
+  return objectsAt(source ?? {}, "items").map((item) => ({ path: stringAt(item, "path") ?? "", source: shown }));
+}
+
+function filesOf(projection: JsonObject): PlacedFile[] {
+  const [map, secret, token] = ["configMap", "secret", "serviceAccountToken"].map((key) => objectAt(projection, key));
+  const [bundle, certificate] = ["clusterTrustBundle", "podCertificate"].map((key) => objectAt(projection, key));
+  const named = (kind: string, source: JsonObject | undefined) => `${kind} ${quote(stringAt(source, "name") ?? "")}`;
+  const bundleName = stringAt(bundle, "name") ?? stringAt(bundle, "signerName") ?? "";
+  const file = (of: JsonObject | undefined, key: string, source: string): PlacedFile[] =>
+    memberOf(of, key) === undefined ? [] : [{ path: stringAt(of, key) ?? "", source }];
+  return [
+    ...itemsOf(map, named("ConfigMap", map)),
+    ...itemsOf(secret, named("Secret", secret)),
+    ...itemsOf(objectAt(projection, "downwardAPI"), "DownwardAPI"),
+    ...file(token, "path", "ServiceAccountToken"),
+    ...file(bundle, "path", `ClusterTrustBundle ${quote(bundleName)}`),
+    ...file(certificate, "certificateChainPath", "PodCertificate chain"),
+    ...file(certificate, "keyPath", "PodCertificate key"),
+    ...file(certificate, "credentialBundlePath", "PodCertificate credential bundle"),
+  ];
+}
+
+function overlapsOf(files: PlacedFile[], before: PlacedFile[]): string[] {
+  const placed = [...before, ...files].map(({ path, source }) => ({ path: path.replace(/\/+$/, ""), source }));
+  return placed.flatMap((file, index) =>
+    placed
+      .slice(0, index < before.length ? 0 : index)
+      .filter((other) => file.path !== "" && other.path !== "" && standInTheWay(file.path, other.path))
+      .map((other) => `${shown(file)} with ${shown(other)}`),
+  );
+}
+
+function standInTheWay(one: string, other: string): boolean {
+  return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
+}
+
+function shown({ path, source }: PlacedFile): string {
+  return source === "" ? quote(path) : `${quote(path)} (${source})`;
 }

@@ -1,250 +1,217 @@
-// Devices that are claimed, and the classes that they are claimed by.
-import { type VariableType, type Variables, checkText } from "../../errors/expression-problem.js";
+import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   duplicateError,
+  forbiddenError,
   invalidError,
   notSupportedError,
   requiredError,
   tooLongError,
+  tooManyError,
 } from "../../errors/field-error.js";
-import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
-import { objectsAt, textAt } from "../../builtin/read-path.js";
-import {
-  checkLabel,
-  checkLabelValue,
-  checkLimited,
-  checkOnce,
-  checkOneOf,
-  checkQualifiedName,
-  checkRequiredDomain,
-  checkRequiredOneOf,
-} from "../../validation/fields.js";
+import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
+import { addressProblems } from "../../validation/addresses.js";
+import { checkConditions } from "../../validation/conditions.js";
+import { checkLabel, checkOnce, checkRequired } from "../../validation/fields.js";
 import { checkKept } from "../../validation/immutable-fields.js";
-import { isExtendedResource } from "../pod-template/resources.js";
-import { checkDriverName } from "../shared/driver-names.js";
-import { checkTemplateMetadata } from "../shared/template-metadata.js";
-import { checkFullDeviceMember } from "./attributes.js";
-import { goClaim, goMetadata } from "./claim-form.js";
+import { checkDriverName, checkPoolName } from "../shared/driver-names.js";
+import { checkNodeSelector } from "../shared/node-selectors.js";
+import type { Strategy } from "../strategy.js";
+import { goAllocation, goClaim } from "./claim-form.js";
+import { checkConfig, checkDeviceClaim, checkReference, deviceRequestDefaults, namesOf } from "./devices.js";
 
-const ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required";
-const NO_REQUEST =
-  "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
-
-/** Checks a DeviceClass. */
-export function checkDeviceClass(object: JsonObject): FieldError[] {
-  const spec = objectAt(object, "spec") ?? {};
-  const name = memberOf(spec, "extendedResourceName") ?? null;
-  const field = "spec.extendedResourceName";
-  return [
-    ...checkSelectors("spec.selectors", spec),
-    ...checkLimited("spec.config", { items: objectsAt(spec, "config"), max: MAX_ITEMS }, (items) =>
-      items.flatMap((config, index) => checkConfig(`spec.config[${index}]`, config)),
-    ),
-    ...(name === null || isExtendedResource(String(name))
-      ? []
-      : [invalidError(field, name, "must be a valid extended resource name")]),
-  ];
-}
+export const resourceClaimStrategy: Strategy = {
+  resetOnStatus: [".metadata", ".spec"],
+  returnsDeletedObject: true,
+  checksMetadata: ["object", "change"],
+  structDefaults: deviceRequestDefaults,
+  dropFields: dropTakenDevices,
+  validate: checkResourceClaim,
+  validateStatus: checkDeviceClaimStatus,
+};
 
 /** Checks a ResourceClaim, whose spec stays. */
-export function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return checkKept("spec", goClaim(claim), goClaim(old));
   return checkDeviceClaim("spec.devices", objectAt(objectAt(claim, "spec"), "devices") ?? {});
 }
 
-/** Checks a ResourceClaimTemplate, whose spec stays. */
-export function checkClaimTemplate(template: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const spec = objectAt(template, "spec");
-  const shown = (one: JsonObject) => {
-    const { metadata, ...rest } = objectAt(one, "spec") ?? {};
-    return { ...goMetadata(isObject(metadata) ? metadata : {}), Spec: goClaim(rest) };
-  };
+const MAX_USERS = 256;
+const MAX_RESULTS = 32;
+const MAX_CONFIGS = 64;
+const MAX_CONDITIONS = 8;
+const MAX_DATA_BYTES = 10 * 1024;
+const MAX_ADDRESSES = 16;
+const NO_DATA = "<value omitted>";
+
+/** Checks the status of a ResourceClaim. */
+function checkDeviceClaimStatus(claim: JsonObject, live: JsonObject): FieldError[] {
+  const [allocation, before] = [claim, live].map((one) => objectAt(objectAt(one, "status"), "allocation"));
+  const users = objectsAt(claim, "status.reservedFor");
   return [
-    ...checkTemplateMetadata("spec.metadata", objectAt(spec, "metadata") ?? {}),
-    ...checkDeviceClaim("spec.spec.devices", objectAt(objectAt(spec, "spec"), "devices") ?? {}),
-    ...(old === undefined ? [] : checkKept("spec", shown(template), shown(old))),
-  ];
-}
-
-const MAX_ITEMS = 32;
-const MAX_OPTIONS = 8;
-
-function checkDeviceClaim(path: string, devices: JsonObject): FieldError[] {
-  const requests = objectsAt(devices, "requests");
-  const known = new Set(requests.flatMap(namesOf));
-  const references = (field: string, part: JsonObject) =>
-    checkLimited(field, { items: (arrayAt(part, "requests") ?? []).map(String), max: MAX_ITEMS }, (names) =>
-      names.flatMap((name, index) => [
-        ...checkReference(`${field}[${index}]`, name, known),
-        ...(names.indexOf(name) < index ? [duplicateError(`${field}[${index}]`, name)] : []),
-      ]),
-    );
-  const parts = (list: string, check: (field: string, part: JsonObject) => FieldError[]) =>
-    checkLimited(`${path}.${list}`, { items: objectsAt(devices, list), max: MAX_ITEMS }, (items) =>
-      items.flatMap((one, index) => {
-        const field = `${path}.${list}[${index}]`;
-        return [...references(`${field}.requests`, one), ...check(field, one)];
-      }),
-    );
-  return [
-    ...checkLimited(`${path}.requests`, { items: requests, max: MAX_ITEMS }, (items) => [
-      ...items.flatMap((request, index) => checkRequest(`${path}.requests[${index}]`, request)),
-      ...checkNamesOnce(`${path}.requests`, requests),
-    ]),
-    ...parts("constraints", checkConstraint),
-    ...parts("config", checkConfig),
-  ];
-}
-
-function checkConstraint(path: string, constraint: JsonObject): FieldError[] {
-  const given = ["matchAttribute", "distinctAttribute"].find((key) => (memberOf(constraint, key) ?? null) !== null);
-  const detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
-  return given === undefined
-    ? [requiredError(path, detail)]
-    : checkFullDeviceMember(`${path}.${given}`, textAt(constraint, given));
-}
-
-/** Names a request and its parts. */
-export function namesOf(request: JsonObject): string[] {
-  const name = textAt(request, "name");
-  return [name, ...objectsAt(request, "firstAvailable").map((one) => `${name}/${textAt(one, "name")}`)];
-}
-
-/** Demands names that occur once in a list. */
-export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] {
-  return checkOnce(
-    path,
-    items.map((item) => textAt(item, "name")),
-  );
-}
-
-/** Demands the name of a request, or of a part of one. */
-export function checkReference(field: string, name: string, known: Set<string>): FieldError[] {
-  const segments = name.split("/");
-  return [
-    ...(segments.length > 2 ? [] : segments.flatMap((segment) => checkLabel(field, segment))),
-    ...(known.has(name) ? [] : [invalidError(field, name, NO_REQUEST)]),
-  ];
-}
-
-function checkRequest(path: string, request: JsonObject): FieldError[] {
-  const [exactly, options] = [objectAt(request, "exactly"), objectsAt(request, "firstAvailable")];
-  const isTwice = exactly !== undefined && options.length > 0;
-  return [
-    ...checkLabel(`${path}.name`, textAt(request, "name")),
-    ...(exactly === undefined && options.length === 0 ? [requiredError(path, ONE_KIND)] : []),
-    ...(isTwice ? [invalidError(path, null, `${ONE_KIND}, but multiple fields are set`)] : []),
-    ...(exactly !== undefined && !isTwice ? checkWanted(`${path}.exactly`, exactly) : []),
-    ...checkLimited(`${path}.firstAvailable`, { items: isTwice ? [] : options, max: MAX_OPTIONS }, (items) => [
-      ...items.flatMap((one, index) => {
-        const field = `${path}.firstAvailable[${index}]`;
-        return [...checkLabel(`${field}.name`, textAt(one, "name")), ...checkWanted(field, one)];
-      }),
-      ...checkNamesOnce(`${path}.firstAvailable`, [...items]),
-    ]),
-  ];
-}
-
-function checkWanted(path: string, wanted: JsonObject): FieldError[] {
-  return [
-    ...checkRequiredDomain(`${path}.deviceClassName`, textAt(wanted, "deviceClassName")),
-    ...checkSelectors(`${path}.selectors`, wanted),
-    ...objectsAt(wanted, "tolerations").flatMap((one, index) => checkToleration(`${path}.tolerations[${index}]`, one)),
-    ...checkCount(path, memberOf(wanted, "allocationMode") ?? "", Number(memberOf(wanted, "count") ?? 0)),
-  ];
-}
-
-function checkCount(path: string, mode: unknown, count: number): FieldError[] {
-  const field = `${path}.count`;
-  if (mode === "All")
-    return count === 0 ? [] : [invalidError(field, count, "must not be specified when allocationMode is 'All'")];
-  if (mode === "ExactCount") return count > 0 ? [] : [invalidError(field, count, "must be greater than zero")];
-  return [notSupportedError(`${path}.allocationMode`, String(mode), ["All", "ExactCount"])];
-}
-
-const EFFECTS = ["NoExecute", "NoSchedule", "None"];
-
-/** Checks a taint of a device. */
-export function checkTaint(path: string, taint: JsonObject): FieldError[] {
-  return [
-    ...checkQualifiedName(`${path}.key`, textAt(taint, "key")),
-    ...checkLabelValue(`${path}.value`, textAt(taint, "value")),
-    ...checkRequiredOneOf(`${path}.effect`, memberOf(taint, "effect"), EFFECTS),
-  ];
-}
-
-function checkToleration(path: string, toleration: JsonObject): FieldError[] {
-  const [key, operator, value] = ["key", "operator", "value"].map((name) => textAt(toleration, name)) as [
-    string,
-    string,
-    string,
-  ];
-  return [
-    ...(key === "" ? [] : checkQualifiedName(`${path}.key`, key)),
-    ...checkRequiredOneOf(`${path}.operator`, operator, ["Equal", "Exists"]),
-    ...(operator === "Exists" && value !== ""
-      ? [invalidError(`${path}.value`, value, "must be empty for operator `Exists`")]
+    ...checkUsers("status.reservedFor", users),
+    ...checkDevices("status.devices", objectsAt(claim, "status.devices"), allocation),
+    ...(users.length > 0 && allocation === undefined
+      ? [forbiddenError("status.reservedFor", "may not be specified when `allocated` is not set")]
       : []),
-    ...(operator === "Equal" ? checkLabelValue(`${path}.value`, value) : []),
-    ...checkOneOf(`${path}.effect`, memberOf(toleration, "effect"), EFFECTS),
+    ...(allocation === undefined ? [] : checkAllocation({ claim, allocation, before })),
   ];
 }
 
-/** Checks what a driver is told. */
-export function checkConfig(path: string, config: JsonObject): FieldError[] {
-  const opaque = objectAt(config, "opaque");
-  if (opaque === undefined) return [requiredError(`${path}.opaque`)];
-  const [parameters, field] = [memberOf(opaque, "parameters") ?? null, `${path}.opaque.parameters`];
+function checkUsers(path: string, users: JsonObject[]): FieldError[] {
+  if (users.length > MAX_USERS) return [tooManyError(path, users.length, MAX_USERS)];
+  const uids = users.map((user) => textAt(user, "uid"));
   return [
-    ...checkDriverName(`${path}.opaque.driver`, textAt(opaque, "driver")),
-    ...(parameters === null ? [requiredError(field)] : []),
-    ...(parameters === null || isObject(parameters)
-      ? []
-      : [invalidError(field, "<value omitted>", "must be a valid JSON object")]),
+    ...users.flatMap((user, index) =>
+      ["resource", "name", "uid"].flatMap((key) => checkRequired(`${path}[${index}].${key}`, textAt(user, key))),
+    ),
+    ...checkOnce(path, uids),
   ];
 }
 
-// The expressions that select devices, and what these see.
-
-const MAX_LENGTH = 10 * 1024;
-const MAX_SELECTORS = 32;
-const TEXT: VariableType = { kind: "string" };
-
-function byDomain(element: VariableType): VariableType {
-  return { kind: "map", key: TEXT, element: { kind: "map", key: TEXT, element } };
+function idOf(device: JsonObject): JsonObject {
+  const [Driver, Pool, Device, ShareID] = ["driver", "pool", "device", "shareID"].map((key) => textAt(device, key));
+  return { Driver: Driver ?? "", Pool: Pool ?? "", Device: Device ?? "", ShareID: ShareID ?? "" };
 }
 
-const FIELDS: { readonly [name: string]: VariableType } = {
-  driver: TEXT,
-  allowMultipleAllocations: { kind: "bool" },
-  attributes: byDomain({ kind: "dyn" }),
-  capacity: byDomain({ kind: "opaque", name: "kubernetes.Quantity" }),
-};
-const VARIABLES: Variables = {
-  device: {
-    kind: "object",
-    name: "kubernetes.DRADevice",
-    field: (name) => (Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined),
-  },
-};
-
-/** Checks the selectors of devices of a class or a request. */
-function checkSelectors(path: string, holder: JsonObject): FieldError[] {
-  return checkLimited(path, { items: objectsAt(holder, "selectors"), max: MAX_SELECTORS }, (selectors) =>
-    selectors.flatMap((selector, index) => {
-      const at = `${path}[${index}].cel`;
-      const cel = objectAt(selector, "cel");
-      return cel === undefined ? [requiredError(at)] : checkSelector(`${at}.expression`, textAt(cel, "expression"));
-    }),
-  );
+function checkDevices(path: string, devices: JsonObject[], allocation: JsonObject | undefined): FieldError[] {
+  const given = objectsAt(allocation ?? {}, "devices.results").map((result) => JSON.stringify(idOf(result)));
+  const ids = devices.map(idOf);
+  const keys = ids.map((id) => JSON.stringify(id));
+  return devices.flatMap((device, index) => {
+    const [at, id] = [`${path}[${index}]`, ids[index] as JsonObject];
+    return [
+      ...checkIdentity(at, device),
+      ...(given.includes(keys[index] as string)
+        ? []
+        : [invalidError(at, id, "must be an allocated device in the claim")]),
+      ...checkReport(at, device),
+      ...(keys.indexOf(keys[index] as string) < index ? [duplicateError(at, id)] : []),
+    ];
+  });
 }
 
-function checkSelector(field: string, text: string): FieldError[] {
-  if (Buffer.byteLength(text) > MAX_LENGTH) return [tooLongError(field, MAX_LENGTH)];
-  const checked = checkText(text, VARIABLES);
-  if ("unread" in checked) return [];
-  if ("problem" in checked) return [invalidError(field, text, checked.problem)];
-  if (checked.type === "bool" || checked.type === "dyn") return [];
-  return [invalidError(field, text, `must evaluate to bool or the unknown type, not ${checked.type}`)];
+function checkIdentity(path: string, device: JsonObject): FieldError[] {
+  const share = memberOf(device, "shareID") ?? null;
+  return [
+    ...checkDriverName(`${path}.driver`, textAt(device, "driver")),
+    ...checkPoolName(`${path}.pool`, textAt(device, "pool")),
+    ...checkLabel(`${path}.device`, textAt(device, "device")),
+    ...(share === null ? [] : checkUid(`${path}.shareID`, String(share))),
+  ];
+}
+
+const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+const UID_RULE =
+  "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters";
+
+function checkUid(field: string, uid: string): FieldError[] {
+  const length = Buffer.byteLength(uid);
+  if (![32, 36, 38, 45].includes(length))
+    return [invalidError(field, uid, `error validating uid: invalid UUID length: ${length}`)];
+  const bare = uid.replace(/^urn:uuid:/i, "").replace(/^\{(.*)\}$/, "$1");
+  const isHex = length === 32 && /^[0-9a-f]{32}$/i.test(uid);
+  if (!UID.test(bare) && !isHex) return [invalidError(field, uid, "error validating uid: invalid UUID format")];
+  return length === 36 && uid === uid.toLowerCase() ? [] : [invalidError(field, uid, UID_RULE)];
+}
+
+function checkReport(path: string, device: JsonObject): FieldError[] {
+  const conditions = objectsAt(device, "conditions");
+  const data = memberOf(device, "data") ?? null;
+  return [
+    ...(conditions.length > MAX_CONDITIONS
+      ? [tooManyError(`${path}.conditions`, conditions.length, MAX_CONDITIONS)]
+      : []),
+    ...checkConditions(`${path}.conditions`, conditions),
+    ...(data === null ? [] : checkData(`${path}.data`, data)),
+    ...checkNetwork(`${path}.networkData`, objectAt(device, "networkData")),
+  ];
+}
+
+function checkData(field: string, data: JsonValue): FieldError[] {
+  if (Buffer.byteLength(JSON.stringify(data)) > MAX_DATA_BYTES) return [tooLongError(field, MAX_DATA_BYTES)];
+  return isObject(data) ? [] : [invalidError(field, NO_DATA, "must be a valid JSON object")];
+}
+
+function checkNetwork(path: string, network: JsonObject | undefined): FieldError[] {
+  if (network === undefined) return [];
+  const limits = { interfaceName: 256, hardwareAddress: 128 };
+  const addresses = (arrayAt(network, "ips") ?? []).map(String);
+  const tooLong = Object.entries(limits)
+    .filter(([key, most]) => Buffer.byteLength(textAt(network, key)) > most)
+    .map(([key, most]) => tooLongError(`${path}.${key}`, most));
+  if (addresses.length > MAX_ADDRESSES)
+    return [...tooLong, tooManyError(`${path}.ips`, addresses.length, MAX_ADDRESSES)];
+  const rule = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+  return [
+    ...tooLong,
+    ...addresses.flatMap((address, index) =>
+      isInterfaceAddress(address) ? [] : [invalidError(`${path}.ips[${index}]`, address, rule)],
+    ),
+    ...checkOnce(`${path}.ips`, addresses),
+  ];
+}
+
+function isInterfaceAddress(text: string): boolean {
+  const [, address = "", bits = ""] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  return address !== "" && addressProblems(address).length === 0 && Number(bits) <= (address.includes(":") ? 128 : 32);
+}
+
+interface Allocated {
+  readonly claim: JsonObject;
+  readonly allocation: JsonObject;
+  readonly before: JsonObject | undefined;
+}
+
+// What a claim was given stays, and is not checked again.
+function checkAllocation({ claim, allocation, before }: Allocated): FieldError[] {
+  const path = "status.allocation";
+  if (before !== undefined) return checkKept(path, goAllocation(allocation), goAllocation(before));
+  const known = new Set(objectsAt(claim, "spec.devices.requests").flatMap(namesOf));
+  const selector = objectAt(allocation, "nodeSelector");
+  return [
+    ...checkResults(`${path}.devices.results`, objectsAt(allocation, "devices.results"), known),
+    ...checkConfigs(`${path}.devices.config`, objectsAt(allocation, "devices.config"), known),
+    ...(selector === undefined ? [] : checkNodeSelector(`${path}.nodeSelector`, selector)),
+  ];
+}
+
+function checkResults(path: string, results: JsonObject[], known: Set<string>): FieldError[] {
+  if (results.length > MAX_RESULTS) return [tooManyError(path, results.length, MAX_RESULTS)];
+  return results.flatMap((result, index) => {
+    const at = `${path}[${index}]`;
+    return [...checkReference(`${at}.request`, textAt(result, "request"), known), ...checkIdentity(at, result)];
+  });
+}
+
+function checkConfigs(path: string, configs: JsonObject[], known: Set<string>): FieldError[] {
+  if (configs.length > MAX_CONFIGS) return [tooManyError(path, configs.length, MAX_CONFIGS)];
+  return configs.flatMap((config, index) => {
+    const at = `${path}[${index}]`;
+    const source = textAt(config, "source");
+    const isKnown = source === "FromClass" || source === "FromClaim";
+    const names = (arrayAt(config, "requests") ?? []).map(String);
+    return [
+      ...(source === "" ? [requiredError(`${at}.source`)] : []),
+      ...(source === "" || isKnown ? [] : [notSupportedError(`${at}.source`, source, ["FromClaim", "FromClass"])]),
+      ...names.flatMap((name, place) => checkReference(`${at}.requests[${place}]`, name, known)),
+      ...checkOnce(`${at}.requests`, names),
+      ...checkConfig(at, config),
+    ];
+  });
+}
+
+// What is said of devices that a claim no longer has.
+function dropTakenDevices(claim: JsonObject, old: JsonObject | undefined): void {
+  const keyOf = (device: JsonObject) =>
+    ["driver", "pool", "device", "shareID"].map((key) => textAt(device, key)).join();
+  const given = (one: JsonObject) => objectsAt(one, "status.allocation.devices.results").map(keyOf);
+  const taken = given(old ?? {}).filter((device) => !given(claim).includes(device));
+  const status = objectAt(claim, "status");
+  const devices = objectsAt(claim, "status.devices");
+  if (status === undefined || taken.length === 0 || devices.length === 0) return;
+  const kept = devices.filter((device) => !taken.includes(keyOf(device)));
+  if (kept.length === 0) delete status["devices"];
+  else status["devices"] = kept;
 }

@@ -1,8 +1,8 @@
-// Devices that nodes offer.
-import { type FieldError, duplicateError, invalidError, requiredError } from "../../errors/field-error.js";
-import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
+import { type FieldError, duplicateError, invalidError, requiredError } from "../../errors/field-error.js";
+import { quote } from "../../errors/go-format.js";
+import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
 import {
   checkDomain,
   checkGivenDomain,
@@ -15,20 +15,32 @@ import {
 } from "../../validation/fields.js";
 import { checkDriverName, checkPoolName } from "../shared/driver-names.js";
 import { checkNodeSelector } from "../shared/node-selectors.js";
+import type { Strategy } from "../strategy.js";
 import { checkDeviceMembers } from "./attributes.js";
-import { checkNamesOnce, checkTaint } from "./resource-claim.js";
+import { checkNamesOnce, checkTaint } from "./devices.js";
+
+export const resourceSliceStrategy: Strategy = {
+  generation: "spec",
+  returnsDeletedObject: true,
+  countsDropped: true,
+  dropFields: (slice) => objectsAt(slice, "spec.devices").forEach(dropOfDevice),
+  validate: checkResourceSlice,
+  warnings: sliceWarnings,
+};
 
 const SCOPES = ["nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"];
 const ONE_SCOPE = `exactly one of ${SCOPES.map((key) => `\`${key}\``).join(", ")} is required`;
+
 const ONE_SCOPE_EACH =
   "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in " +
   "the ResourceSlice spec";
+
 const NO_SCOPE_EACH =
   "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the " +
   "ResourceSlice spec";
 
 /** Checks a ResourceSlice. */
-export function checkResourceSlice(slice: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkResourceSlice(slice: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(slice, "spec") ?? {};
   const [pool, oldSpec] = [objectAt(spec, "pool") ?? {}, objectAt(old, "spec")];
   const [count, generation] = [memberOf(pool, "resourceSliceCount") ?? 0, memberOf(pool, "generation") ?? 0];
@@ -200,4 +212,16 @@ function checkCounters(path: string, holder: JsonObject): FieldError[] {
   return checkLimited(path, { items: names, max: MAX.counters }, (all) =>
     all.flatMap((name) => checkLabel(path, name)),
   );
+}
+
+function dropOfDevice(device: JsonObject): void {
+  delete device["nodeAllocatableResourceMappings"];
+  for (const attribute of Object.values(objectAt(device, "attributes") ?? {}))
+    if (isObject(attribute)) for (const list of ["bools", "ints", "strings", "versions"]) delete attribute[list];
+}
+
+function sliceWarnings(slice: JsonObject): string[] {
+  const driver = textAt(slice, "spec.driver");
+  if (driver === driver.toLowerCase()) return [];
+  return [`spec.driver: driver names should be lowercase; ${quote(driver)} contains uppercase characters`];
 }

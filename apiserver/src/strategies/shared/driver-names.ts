@@ -1,7 +1,7 @@
 // The names that storage and devices go by.
+import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError, tooLongError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import { checkDomain, checkLabelName, checkRequiredDomain } from "../../validation/fields.js";
 import { subdomainProblems } from "../../validation/names.js";
 

@@ -1,6 +1,6 @@
-import { canonicalQuantity, parseQuantity } from "@gen-operator/schema";
-import { type JsonObject, objectAt } from "../../json.js";
+import { canonicalQuantity, compareQuantities, parseQuantity } from "@gen-operator/schema";
 import { objectsAt } from "../../builtin/read-path.js";
+import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
 
 /** Quantities such as `500m` by the names of resources. */
 export type Quantities = Readonly<Record<string, string>>;
@@ -87,4 +87,43 @@ export function quantitiesAt(object: JsonObject, field: string): Quantities {
   return Object.fromEntries(
     Object.entries(objectAt(object, field) ?? {}).map(([name, value]) => [name, String(value)]),
   );
+}
+
+/** Warns of parts of bytes in quantities at `path`. */
+export function fractionWarnings(path: string, quantities: JsonObject | undefined, names: readonly string[]): string[] {
+  if (quantities === undefined) return [];
+  return names.flatMap((name) => {
+    const quantity = memberOf(quantities, name);
+    if (quantity === undefined || amount(String(quantity)) % BILLION === 0n) return [];
+    return [`${path}[${name}]: fractional byte value "${String(quantity)}" is invalid, must be an integer`];
+  });
+}
+
+const COMPUTE_RESOURCES = ["cpu", "memory"];
+
+export function containersOf(spec: JsonObject): JsonObject[] {
+  return ["initContainers", "containers"].flatMap((list) => (arrayAt(spec, list) ?? []).filter(isObject));
+}
+
+/** Computes the quality-of-service class of a pod from the requests and limits of its containers. */
+export function qosClassOf(spec: JsonObject): string {
+  const own = objectAt(spec, "resources");
+  const resources = own === undefined ? containersOf(spec).map((container) => objectAt(container, "resources")) : [own];
+  const amount = (of: JsonObject | undefined, list: string, name: string) => {
+    const value = memberOf(objectAt(of, list), name);
+    // What is negative is refused later.
+    return value === undefined || value === "0" || String(value).startsWith("-") ? undefined : String(value);
+  };
+  const hasAny = resources.some((one) =>
+    COMPUTE_RESOURCES.some((name) => amount(one, "limits", name) ?? amount(one, "requests", name)),
+  );
+  if (!hasAny) return "BestEffort";
+  const isGuaranteed = resources.every((one) =>
+    COMPUTE_RESOURCES.every((name) => {
+      const limit = amount(one, "limits", name);
+      const request = amount(one, "requests", name);
+      return limit !== undefined && request !== undefined && compareQuantities(limit, request) === 0;
+    }),
+  );
+  return isGuaranteed ? "Guaranteed" : "Burstable";
 }

@@ -1,7 +1,7 @@
 // The metadata of what objects are made from: labels and annotations, and nothing that each of the objects has of its own.
+import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { type FieldError, forbiddenError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
-import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { checkAnnotations, checkLabels } from "../../validation/fields.js";
 
 /** By member, as Kubernetes names it. */

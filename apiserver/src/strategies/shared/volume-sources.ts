@@ -1,4 +1,5 @@
 // Where the data of a volume are: one place, described in the words of its kind of storage.
+import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
   forbiddenError,
@@ -7,8 +8,8 @@ import {
   textNotSupportedError,
 } from "../../errors/field-error.js";
 import { type JsonObject, arrayAt, memberOf, objectAt } from "../../json.js";
-import { textAt } from "../../builtin/read-path.js";
 import { checkLabel, checkLabelName, checkOneOf } from "../../validation/fields.js";
+import { claimSpecWarnings } from "../core/persistent-volume-claim.js";
 import { checkDriverName, checkMembers, checkSecretReference } from "./driver-names.js";
 
 /** Checks the source of a volume at `path`. */
@@ -24,9 +25,11 @@ const PATH_TYPES = [
   "FileOrCreate",
   "Socket",
 ];
+
 const MANAGED_DISK = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 const BLOB_DISK = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
 const PAIRS_RULE = "must be a host:port pair or multiple pairs separated by commas";
+
 const CSI_SECRETS = [
   "controllerPublishSecretRef",
   "controllerExpandSecretRef",
@@ -270,5 +273,35 @@ function checkCsi(path: string, source: JsonObject): FieldError[] {
       const reference = objectAt(source, key);
       return reference === undefined ? [] : checkSecretReference(`${path}.${key}`, reference);
     }),
+  ];
+}
+
+export const DEPRECATED_IN_VOLUMES = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"];
+const deprecatedSince = (deprecated: string, removed: string) =>
+  `deprecated in ${deprecated}, non-functional in ${removed}+`;
+
+// In the order in which they are told of a Pod.
+const DEPRECATED_SOURCES: { readonly [source: string]: string } = {
+  photonPersistentDisk: deprecatedSince("v1.11", "v1.16"),
+  gitRepo: "deprecated in v1.11, and disabled by default in v1.33+",
+  scaleIO: deprecatedSince("v1.16", "v1.22"),
+  flocker: deprecatedSince("v1.22", "v1.25"),
+  storageos: deprecatedSince("v1.22", "v1.25"),
+  quobyte: deprecatedSince("v1.22", "v1.25"),
+  glusterfs: deprecatedSince("v1.25", "v1.26"),
+  cephfs: deprecatedSince("v1.28", "v1.31"),
+  rbd: deprecatedSince("v1.28", "v1.31"),
+};
+
+/** Names the sources of a volume at `path` that are no longer right; a PersistentVolume is not warned of all. */
+export function sourceWarnings(path: string, volume: JsonObject, sources = Object.keys(DEPRECATED_SOURCES)): string[] {
+  const template = objectAt(objectAt(volume, "ephemeral"), "volumeClaimTemplate");
+  return [
+    ...sources
+      .filter((source) => objectAt(volume, source) !== undefined)
+      .map((source) => `${path}.${source === "storageos" ? "storageOS" : source}: ${DEPRECATED_SOURCES[source]}`),
+    ...(template === undefined
+      ? []
+      : claimSpecWarnings(`${path}.ephemeral.volumeClaimTemplate.spec`, objectAt(template, "spec") ?? {})),
   ];
 }

@@ -1,28 +1,27 @@
-// Drivers of storage: what they are, where they run, and the classes that name them.
-import {
-  type FieldError,
-  duplicateError,
-  forbiddenError,
-  invalidError,
-  notSupportedError,
-  requiredError,
-  tooLongError,
-} from "../../errors/field-error.js";
-import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
-import { checkNotNegative, checkOneOf, checkQualifiedName } from "../../validation/fields.js";
-import { type GoStruct, checkKept, goForm } from "../../validation/immutable-fields.js";
-import { checkDriverName } from "../shared/driver-names.js";
+import { type FieldError, duplicateError, invalidError, notSupportedError } from "../../errors/field-error.js";
+import { type JsonObject, arrayAt, deepEqual, memberOf, objectAt } from "../../json.js";
+import { checkOneOf } from "../../validation/fields.js";
+import { checkKept } from "../../validation/immutable-fields.js";
+import type { Strategy } from "../strategy.js";
 
-const MAX_NODE_ID = 256;
+export const csiDriverStrategy: Strategy = {
+  generation: "spec-from-zero",
+  allowsUnconditionalUpdate: false,
+  returnsDeletedObject: true,
+  dropFields(driver) {
+    delete objectAt(driver, "spec")?.["preventPodSchedulingIfMissing"];
+  },
+  validate: checkDriver,
+  warnings: driverWarnings,
+};
+
 const LEAST_TOKEN_SECONDS = 600;
 const MOST_TOKEN_SECONDS = 2 ** 32;
 const LEAST_UPDATE_SECONDS = 10;
-const MAX_PARAMETERS = 512;
-const MAX_PARAMETER_BYTES = 256 * 1024;
 
 /** Checks a CSIDriver. */
-export function checkDriver(driver: JsonObject, old: JsonObject | undefined): FieldError[] {
+function checkDriver(driver: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(driver, "spec") ?? {};
   const requests = objectsAt(spec, "tokenRequests");
   const [period, inSecrets] = ["nodeAllocatableUpdatePeriodSeconds", "serviceAccountTokenInSecrets"] as const;
@@ -73,78 +72,15 @@ function checkTokenRequests(path: string, requests: JsonObject[]): FieldError[] 
   });
 }
 
-const NODE_DRIVER: GoStruct = { Name: "", NodeID: "", TopologyKeys: [], Allocatable: null };
-
-/** Checks a CSINode, whose drivers keep all but what they can be given. */
-export function checkDriversOfNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const [drivers, before] = [node, old ?? {}].map((one) => objectsAt(one, "spec.drivers")) as [
-    JsonObject[],
-    JsonObject[],
-  ];
-  const shown = ({ allocatable: _, ...driver }: JsonObject) => goForm(NODE_DRIVER, driver);
-  const kept = before.flatMap((one) =>
-    drivers
-      .filter((driver) => textAt(driver, "name") === textAt(one, "name"))
-      .flatMap((driver) => checkKept("spec.drivers", shown(driver), shown(one))),
-  );
-  return [...checkNodeDrivers(drivers), ...kept];
-}
-
-function checkNodeDrivers(drivers: JsonObject[]): FieldError[] {
-  const names = new Set<string>();
-  return drivers.flatMap((driver, index) => {
-    const path = `spec.drivers[${index}]`;
-    const [name, id] = [textAt(driver, "name"), textAt(driver, "nodeID")];
-    const isTaken = names.has(name);
-    names.add(name);
-    return [
-      ...checkDriverName(`${path}.name`, name),
-      ...(id === "" ? [requiredError(`${path}.nodeID`)] : []),
-      ...(Buffer.byteLength(id) > MAX_NODE_ID
-        ? [invalidError(`${path}.nodeID`, id, `must be ${MAX_NODE_ID} characters or less`)]
-        : []),
-      ...checkNotNegative(`${path}.allocatable.count`, memberOf(objectAt(driver, "allocatable"), "count")),
-      ...(isTaken ? [duplicateError(`${path}.name`, name)] : []),
-      ...checkTopologyKeys(path, (arrayAt(driver, "topologyKeys") ?? []).map(String)),
-    ];
-  });
-}
-
-function checkTopologyKeys(path: string, keys: string[]): FieldError[] {
-  return keys.flatMap((key, index) => [
-    ...(key === "" ? [requiredError(path)] : []),
-    ...(keys.indexOf(key) < index ? [duplicateError(path, key)] : []),
-    ...checkQualifiedName(path, key),
-  ]);
-}
-
-/** Demands the name of what provides storage, in which capitals may be. */
-export function checkProvisioner(field: string, name: string): FieldError[] {
-  if (name === "") return [requiredError(field)];
-  const own = name.toLowerCase();
-  return checkQualifiedName(field, own);
-}
-
-/** Checks a VolumeAttributesClass, whose parameters stay. */
-export function checkAttributesClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const changed = ["driverName", "parameters"].filter(
-    (key) => old !== undefined && !deepEqual(memberOf(object, key) ?? null, memberOf(old, key) ?? null),
-  );
-  return [
-    ...changed.map((key) => forbiddenError(key, `updates to ${key} are forbidden.`)),
-    ...checkProvisioner("driverName", textAt(object, "driverName")),
-    ...checkParameters("parameters", object, { needsOne: true }),
-  ];
-}
-
-/** Checks what a provisioner is told: names, and not too much. */
-export function checkParameters(field: string, object: JsonObject, { needsOne }: { needsOne: boolean }): FieldError[] {
-  const parameters = Object.entries(objectAt(object, field) ?? {});
-  if (parameters.length > MAX_PARAMETERS) return [tooLongError(field, MAX_PARAMETERS)];
-  const bytes = Buffer.byteLength(parameters.flat().join(""));
-  return [
-    ...parameters.filter(([key]) => key === "").map(([key]) => invalidError(field, key, "field can not be empty.")),
-    ...(bytes > MAX_PARAMETER_BYTES ? [tooLongError(field, MAX_PARAMETER_BYTES)] : []),
-    ...(needsOne && parameters.length === 0 ? [requiredError(field, "must contain at least one key/value pair")] : []),
-  ];
+function driverWarnings(driver: JsonObject, old: JsonObject | undefined): string[] {
+  const spec = objectAt(driver, "spec") ?? {};
+  const requests = objectsAt(spec, "tokenRequests");
+  const isOpen = requests.length > 0 && memberOf(spec, "serviceAccountTokenInSecrets") === undefined;
+  const isSame = old !== undefined && deepEqual(requests, objectsAt(old, "spec.tokenRequests"));
+  return isOpen && !isSame
+    ? [
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in " +
+          "volume attributes",
+      ]
+    : [];
 }

@@ -1,5 +1,6 @@
 import { decodeBuiltin } from "#apiserver/builtin/decode.js";
-import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
+import type { ServedType } from "#apiserver/builtin/served-type.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,9 +1,11 @@
 import { withoutEmptyLists } from "#apiserver/builtin/normal-form.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultBuiltin, type DefaultingContext } from "#apiserver/strategies/defaults.js";
-import { relabelJob } from "#apiserver/strategies/apps/workload-defaults.js";
-import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
+import { defaultBuiltin } from "#apiserver/strategies/defaults.js";
+import type { DefaultingContext } from "#apiserver/strategies/strategy.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
+import { relabelJob } from "#apiserver/strategies/batch/job.js";
+import type { ServedType } from "#apiserver/builtin/served-type.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,4 +1,5 @@
-import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
 import { compareVersions } from "#apiserver/builtin/versions.js";
 import { assert, suite } from "../../../support/suite.js";
 

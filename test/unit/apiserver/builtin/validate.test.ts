@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultBuiltin } from "#apiserver/strategies/defaults.js";
-import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
-import { validateBuiltin } from "#apiserver/strategies/validate.js";
+import type { ServedType } from "#apiserver/builtin/served-type.js";
+import { builtinTypes, strategyOf } from "#apiserver/strategies/table.js";
 import { clone, objectAt, stringAt, type JsonObject } from "#apiserver/json.js";
 import { invalid } from "#apiserver/errors/status-error.js";
 import { applyMergePatch } from "#apiserver/write/patch.js";
@@ -58,7 +58,7 @@ function uidOfJob(object: JsonObject): string {
 }
 
 function verdictOf(type: ServedType, object: JsonObject, old?: JsonObject): string {
-  const errors = validateBuiltin(type, object, old);
+  const errors = strategyOf(type).validate?.(object, old) ?? [];
   if (errors.length === 0) return "ok";
   const message = invalid({ kind: type.kind, group: type.group, name: "" }, errors).status.message ?? "";
   return message.slice(message.indexOf(" is invalid: ") + " is invalid: ".length);

@@ -1,4 +1,5 @@
-import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
 import { swaggerProtobuf } from "#apiserver/discovery/swagger.js";
 import { discoveryAnswer } from "#apiserver/discovery/discovery.js";
 import { isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";

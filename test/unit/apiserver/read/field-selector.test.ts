@@ -1,4 +1,5 @@
-import { builtinTypes, servedTypesOf, type ServedType } from "#apiserver/builtin/served-type.js";
+import { servedTypesOf, type ServedType } from "#apiserver/builtin/served-type.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
 import type { JsonObject } from "#apiserver/json.js";
 import { parseFieldSelector } from "#apiserver/read/selectors.js";
 import { messageOf } from "../../../support/api/status-message.js";

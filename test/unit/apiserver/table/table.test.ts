@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { builtinTypes, servedTypesOf, type ServedType } from "#apiserver/builtin/served-type.js";
+import { servedTypesOf, type ServedType } from "#apiserver/builtin/served-type.js";
+import { builtinTypes } from "#apiserver/strategies/table.js";
 import type { JsonObject, JsonValue } from "#apiserver/json.js";
 import { tableOf } from "#apiserver/table/table.js";
 import { repositoryRoot } from "../../../support/repository.js";

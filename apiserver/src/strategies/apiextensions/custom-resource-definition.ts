@@ -1,0 +1,8 @@
+import type { Strategy } from "../strategy.js";
+
+/** CustomResourceDefinitions; their other rules are in registry/definition-rules.ts. */
+export const customResourceDefinitionStrategy: Strategy = {
+  generation: "spec",
+  allowsUnconditionalUpdate: false,
+  checksFinalizers: false,
+};
