@@ -35,9 +35,12 @@ const SHORT_LIVED = [
   ...(process.versions.node.startsWith("20.") ? ["--interrupt-budget=1000000"] : []),
 ];
 
-// They wait for minutes: what begins first is not what everything else waits for at the end.
+// They take minutes: what begins first is not what everything else waits for at the end.
 const LONGEST =
   /\/(?:reconciles\/stuck-primaries|life-cycle\/event-loop|writes\/(?:write-loops|late-writes)|unit\/support\/run)\.test\.js$/;
+// They take as long where a run is thorough, or on a real API server.
+const LONGEST_THERE =
+  /\/(?:conformance\/goldens|api-server\/(?:simulate|parse-agreement)|memory\/run-memory|golden\/new-project|types\/hostile-crds|control-plane\/(?:embedded\/(?:updates\/mutated-updates|peer-clients)|kubectl\/kubectl-commands|operate\/metrics))\.test\.js$/;
 
 // They measure how long a process of theirs is blocked or hears nothing of its Lease, which on a busy machine is what other tests do to it.
 const ALONE = IS_QUICK
@@ -220,8 +223,10 @@ async function main(args: string[]): Promise<number> {
   const outcomes: FileOutcome[] = [];
   const all = found.flatMap(({ files }) => files);
   const alone = all.filter((file) => ALONE.test(file));
-  const longest = all.filter((file) => LONGEST.test(file) && !alone.includes(file));
-  const others = found.map(({ files }) => files.filter((file) => !LONGEST.test(file) && !ALONE.test(file)));
+  const startsReal = IS_REAL || paths.some((path) => path.startsWith("control-plane"));
+  const isLongest = (file: string) => LONGEST.test(file) || ((isThorough || startsReal) && LONGEST_THERE.test(file));
+  const longest = all.filter((file) => isLongest(file) && !alone.includes(file));
+  const others = found.map(({ files }) => files.filter((file) => !isLongest(file) && !ALONE.test(file)));
   const groups = inTurns(others.map((files) => groupFiles(files, root, IS_QUICK)));
   const waiting = [...longest.map((file) => [file]), ...groups];
   const work = async (groups: string[][]) => {
@@ -231,7 +236,6 @@ async function main(args: string[]): Promise<number> {
       for (const outcome of ended) printOutcome(outcome);
     }
   };
-  const startsReal = IS_REAL || paths.some((path) => path.startsWith("control-plane"));
   await using lender = startsReal ? await lendControlPlanes() : undefined;
   if (lender !== undefined) process.env[LENDER] = lender.path;
   const atOnce = availableParallelism() + (startsReal ? BESIDE_REAL : BESIDE);

@@ -31,8 +31,8 @@ const REMEMBERED = /^\/registry\/(?:validating|mutating|resourcequotas)/;
 // The API server writes these by itself.
 const ITS_OWN = /^\/registry\/(?:masterleases|leases\/kube-system|apiregistration\.k8s\.io)\//;
 const QUIET_MS = 300;
-// One takes half a gigabyte.
-const MOST_IDLE = 6;
+// One takes 400 MB.
+const MOST_IDLE = 3;
 
 /** Starts control planes, and keeps those that are given back for the next borrower. */
 export class ControlPlanePool implements AsyncDisposable {
@@ -61,7 +61,6 @@ export class ControlPlanePool implements AsyncDisposable {
     const index = this.#idle.findLastIndex((pooled) => pooled.hasAccounts === hasAccounts);
     const [pooled] = index < 0 ? [] : this.#idle.splice(index, 1);
     if (pooled !== undefined) return pooled;
-    if (this.#idle.length >= MOST_IDLE) await this.#idle.shift()?.plane.close();
     return startPooled(hasAccounts);
   }
 
@@ -69,6 +68,7 @@ export class ControlPlanePool implements AsyncDisposable {
     const isEmpty = !this.#isClosed && (await empty(pooled).catch(() => false));
     if (isEmpty && !this.#isClosed) this.#idle.push(pooled);
     else await pooled.plane.close();
+    if (this.#idle.length > MOST_IDLE) await this.#idle.shift()?.plane.close();
   }
 }
 
