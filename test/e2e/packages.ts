@@ -1,7 +1,9 @@
 // The packages as somebody gets them who has nothing but the repository: copied without what building leaves behind, installed
 // from the lock file, packed by npm.
 import { cp, mkdir, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
+import { onceInRun } from "../support/once-in-run.js";
 import { repositoryRoot } from "../support/repository.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { runOrThrow } from "./command.js";
@@ -10,7 +12,7 @@ import { runOrThrow } from "./command.js";
 export interface PackedPackages extends AsyncDisposable {
   /** Removed with everything in it at the end. */
   readonly folder: string;
-  /** The clean checkout. */
+  /** The clean checkout, which other test files share. */
   readonly checkout: string;
   /** The `node` that packed them and that the project's commands run on. */
   readonly node: string;
@@ -28,16 +30,18 @@ export const packageNames = {
   templates: "@gen-operator/templates",
 } as const;
 
-/** Installs a clean checkout and packs all packages; `node` runs npm and the compiler. */
+/** Installs a clean checkout and packs all packages, once in a run for each Node; `node` runs npm and the compiler. */
 export async function packPackages(node: string): Promise<PackedPackages> {
-  const temporary = await createTemporaryFolder();
-  const folder = temporary.path;
-  const [checkout, archives] = [join(folder, "checkout"), join(folder, "archives")];
+  const packed = await onceInRun(`packed-${await versionOf(node)}`, (folder) => pack(folder, node));
+  const own = await createTemporaryFolder();
+  const dispose = async () => {
+    await own[Symbol.asyncDispose]();
+    await packed[Symbol.asyncDispose]();
+  };
   try {
-    await cp(repositoryRoot, checkout, { recursive: true, filter: isSource });
-    await mkdir(archives);
-    await runOrThrow(["npm", "ci", "--prefer-offline"], { cwd: checkout, node });
-    await runOrThrow(["npm", "pack", "--workspaces", "--pack-destination", archives], { cwd: checkout, node });
+    const archives = join(own.path, "archives");
+    // Lock files of projects name them by their path, which has to be below the folder of both.
+    await cp(join(packed.path, "archives"), archives, { recursive: true });
     const files = await readdir(archives);
     const archiveOf = (name: string) => {
       const start = `${name.replace("@", "").replace("/", "-")}-`;
@@ -45,11 +49,25 @@ export async function packPackages(node: string): Promise<PackedPackages> {
       if (file === undefined) throw new Error(`npm packed no ${name}, only ${files.join(", ")}`);
       return join(archives, file);
     };
-    return { folder, checkout, node, archiveOf, [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose]() };
+    const checkout = join(packed.path, "checkout");
+    return { folder: own.path, checkout, node, archiveOf, [Symbol.asyncDispose]: dispose };
   } catch (error) {
-    await temporary[Symbol.asyncDispose]();
+    await dispose();
     throw error;
   }
+}
+
+async function pack(folder: string, node: string): Promise<void> {
+  const [checkout, archives] = [join(folder, "checkout"), join(folder, "archives")];
+  await cp(repositoryRoot, checkout, { recursive: true, filter: isSource });
+  await mkdir(archives);
+  await runOrThrow(["npm", "ci", "--prefer-offline"], { cwd: checkout, node });
+  await runOrThrow(["npm", "pack", "--workspaces", "--pack-destination", archives], { cwd: checkout, node });
+}
+
+/** The version of a `node`, as it is part of a file name. */
+export async function versionOf(node: string): Promise<string> {
+  return (await runOrThrow(["node", "--version"], { cwd: tmpdir(), node })).trim();
 }
 
 // Ignored files are left out by name: a checkout need not be one of git.

@@ -1,8 +1,9 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { onceInRun } from "../support/once-in-run.js";
 import { repositoryRoot } from "../support/repository.js";
 import { runCommand, runOrThrow, type CommandResult } from "./command.js";
-import { packageNames, type PackedPackages } from "./packages.js";
+import { packageNames, versionOf, type PackedPackages } from "./packages.js";
 
 /** A project of a user who has installed the packages. */
 export interface UserProject {
@@ -24,14 +25,15 @@ interface PackageJson {
   overrides?: Record<string, string>;
 }
 
-/** Installs the packages into a folder of their own, in which `npx gen-operator` then works. */
+/** Installs the packages into a folder of their own, once in a run for each Node: `npx gen-operator` works there. */
 export async function installTools(packages: PackedPackages): Promise<string> {
-  const folder = join(packages.folder, "tools");
-  await mkdir(folder);
-  await writeFile(join(folder, "package.json"), '{ "private": true }\n');
-  const archives = Object.values(packageNames).map((name) => packages.archiveOf(name));
-  await runOrThrow(["npm", "install", "--prefer-offline", ...archives], { cwd: folder, node: packages.node });
-  return folder;
+  const { node, archiveOf } = packages;
+  const { path } = await onceInRun(`tools-${await versionOf(node)}`, async (folder) => {
+    await writeFile(join(folder, "package.json"), '{ "private": true }\n');
+    const archives = Object.values(packageNames).map((name) => archiveOf(name));
+    await runOrThrow(["npm", "install", "--prefer-offline", ...archives], { cwd: folder, node });
+  });
+  return path;
 }
 
 /** What a project is made from. */
@@ -51,8 +53,10 @@ export async function createUserProject(packages: PackedPackages, options: UserP
   const folder = join(packages.folder, "projects", name);
   const init = ["npx", "gen-operator", "init", folder, "--crd", join(repositoryRoot, crd)];
   const output = await runOrThrow(init, { cwd: tools, node });
-  await resolveToArchives(folder, packages);
+  const dependencies = await resolveToArchives(folder, packages);
+  await linkInstalled(folder, dependencies);
   await runOrThrow(["npm", "install", "--prefer-offline"], { cwd: folder, node });
+  if (!installed.has(dependencies)) installed.set(dependencies, folder);
   const read = (path: string) => readFile(join(folder, path), "utf8");
   const write = (path: string, text: string) => writeFile(join(folder, path), text);
   return {
@@ -73,8 +77,25 @@ export async function createUserProject(packages: PackedPackages, options: UserP
   };
 }
 
-/** Lets the dependencies that a project declares, and theirs, resolve to the archives as they would to a registry. */
-async function resolveToArchives(folder: string, packages: PackedPackages): Promise<void> {
+const LIST = ".package-lock.json";
+
+/** The projects with installed packages, by what they depend on. */
+const installed = new Map<string, string>();
+
+/** Links the packages of a project that depends on the same: npm checks them, and has nothing to unpack. It replaces files of packages, and writes to none. */
+async function linkInstalled(folder: string, dependencies: string): Promise<void> {
+  const other = installed.get(dependencies);
+  if (other === undefined || process.platform !== "linux") return;
+  const [from, to] = [other, folder].map((each) => join(each, "node_modules")) as [string, string];
+  await mkdir(to, { recursive: true });
+  // The generator keeps the memory of a project beside them, and npm writes to its list.
+  const names = (await readdir(from)).filter((name) => ![".cache", LIST].includes(name));
+  await runOrThrow(["cp", "--archive", "--link", ...names, to], { cwd: from });
+  await copyFile(join(from, LIST), join(to, LIST));
+}
+
+/** Lets the dependencies that a project declares, and theirs, resolve to the archives as they would to a registry; returns all of them. */
+async function resolveToArchives(folder: string, packages: PackedPackages): Promise<string> {
   const file = join(folder, "package.json");
   const project = JSON.parse(await readFile(file, "utf8")) as PackageJson;
   const overrides: Record<string, string> = { ...project.overrides };
@@ -85,4 +106,5 @@ async function resolveToArchives(folder: string, packages: PackedPackages): Prom
     overrides[name] = section === undefined ? archive : `$${name}`;
   }
   await writeFile(file, `${JSON.stringify({ ...project, overrides }, undefined, 2)}\n`);
+  return JSON.stringify([project.dependencies, project.devDependencies, overrides]);
 }

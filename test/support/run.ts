@@ -13,8 +13,10 @@ import { parseArgs } from "node:util";
 import { missingTests, readFeatureTable, readJosdkTable } from "./tables/josdk-table.js";
 import { groupFiles, MOST_THAT_WAIT } from "./file-groups.js";
 import { lendControlPlanes, LENDER } from "./machine/lend-control-planes.js";
+import { RUN_FOLDER } from "./once-in-run.js";
 import { isAdded, isThorough } from "./runs.js";
 import { atSources } from "./source-positions.js";
+import { createTemporaryFolder } from "./temporary-folder.js";
 import type { SuiteReport } from "./suite.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -236,6 +238,8 @@ async function main(args: string[]): Promise<number> {
       for (const outcome of ended) printOutcome(outcome);
     }
   };
+  await using folder = await createTemporaryFolder();
+  process.env[RUN_FOLDER] = folder.path;
   await using lender = startsReal ? await lendControlPlanes() : undefined;
   if (lender !== undefined) process.env[LENDER] = lender.path;
   const atOnce = availableParallelism() + (startsReal ? BESIDE_REAL : BESIDE);
