@@ -17,7 +17,7 @@ const role = builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole");
 const readOnly = { mode: "readOnly", desired: undefined as never } as const;
 
 suite("controller validation", (test) => {
-  const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
+  const refused: [settings: Partial<ControllerDefinition>, message: string, what?: string][] = [
     [
       { finalizer: "cleanup", workflow: { ...workflowOf([]), primary: builtinDefinition("v1", "Service") } },
       'has the finalizer "cleanup"; for built-in kinds it needs a domain, as "services.gen-operator.dev/finalizer" has',
@@ -65,9 +65,13 @@ suite("controller validation", (test) => {
       { fieldManager: "" },
       'writes as the field manager ""; it needs 1 to 128 bytes: state another name, or a fieldManager',
     ],
-    [{ fieldManager: "x".repeat(129) }, "it needs 1 to 128 bytes"],
-    [{ fieldManager: "é".repeat(65) }, "it needs 1 to 128 bytes"],
-    [{ workflow: workflowOf([dependentOf("a", { fieldManager: "x".repeat(129) })]) }, "it needs 1 to 128 bytes"],
+    [{ fieldManager: "x".repeat(129) }, "it needs 1 to 128 bytes", "129 characters"],
+    [{ fieldManager: "é".repeat(65) }, "it needs 1 to 128 bytes", "65 characters of 2 bytes"],
+    [
+      { workflow: workflowOf([dependentOf("a", { fieldManager: "x".repeat(129) })]) },
+      "it needs 1 to 128 bytes",
+      "of a dependent",
+    ],
     ...(
       [
         [{ desired: undefined as never }, "has no desired(); add it, or set mode: readOnly"],
@@ -190,8 +194,8 @@ suite("controller validation", (test) => {
       "has NaN for rateLimit.maxReconciliations; it needs a number",
     ],
   ];
-  for (const [settings, message] of refused)
-    test(`rejects a definition: ${message}`, () => {
+  for (const [settings, message, what] of refused)
+    test(`rejects a definition: ${message}${what === undefined ? "" : ` (${what})`}`, () => {
       assert.throws(
         () => checkController(definitionOf(settings)),
         (error: Error) => error.message.startsWith('controller "page" ') && error.message.includes(message),

@@ -29,9 +29,15 @@ suite("findConnection", (test) => {
       await waitFor(`pause ${count}`, () => pauses.length === count && clock.nextDueAt !== undefined);
       clock.advance(pauses.at(-1)! + 1);
     }
-    assert.ok(pauses[0]! >= 1_000 && pauses[0]! <= 2_000, `${pauses}`);
-    for (const pause of pauses.slice(5)) assert.ok(pause >= 15_000 && pause <= 30_000, `${pauses}`);
+    // Each pause is 50 to 100 % of twice the one before, rounded; 30 s is the longest.
+    for (const [index, pause] of pauses.entries()) {
+      const longest = Math.min(2_000 * 2 ** index, 30_000);
+      assert.ok(pause >= longest / 2 && pause <= longest, `${pauses}`);
+    }
+    await waitFor("pause 11", () => pauses.length === 11 && clock.nextDueAt !== undefined);
     stopping.abort();
     assert.match(await ended, kubeconfig);
+    clock.advance(60_000);
+    assert.is(pauses.length, 11, "no attempt after the abort");
   });
 });

@@ -209,14 +209,23 @@ suite("immediate reschedules", (test) => {
       assert.match(warnings[0]!.message, "was below 100 ms 11 times in a row");
     });
 
-  test("are not slowed down at 100 ms", async () => {
-    const { observe, settle, advance, times, lines, respond } = createBed();
-    respond(() => ({ ...SUCCESS, rescheduleAfterMs: 100 }));
-    observe();
-    await settle();
-    for (let index = 0; index < 40; index++) await advance(100);
-    assert.equal([times().length, lines.length], [41, 0]);
-  });
+  for (const [what, rescheduleAfterMs, isSlowedDown] of [
+    ["are not slowed down at 100 ms", 100, false],
+    ["are slowed down at 99 ms", 99, true],
+  ] as const)
+    test(what, async () => {
+      const { observe, settle, advance, times, lines, respond } = createBed();
+      respond(() => ({ ...SUCCESS, rescheduleAfterMs }));
+      observe();
+      await settle();
+      for (let count = 0; count < 1_000; count++) await advance(10);
+      const gaps = times().map((at, index, all) => at - (all[index - 1] ?? 0));
+      assert.is(gaps.length > 20, true);
+      assert.equal(
+        [gaps.slice(1, 11).every((gap) => gap >= rescheduleAfterMs && gap < 110), gaps.at(-1)! >= 1_000, lines.length],
+        [true, isSlowedDown, isSlowedDown ? 1 : 0],
+      );
+    });
 
   test("start again with 10 free ones after a reconcile without or with a later reschedule", async () => {
     let outcome: PrimaryOutcome = { ...SUCCESS, rescheduleAfterMs: 0 };

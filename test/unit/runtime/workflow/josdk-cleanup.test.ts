@@ -140,10 +140,11 @@ suite("workflow result and plan", (test) => {
     );
     const result = await workflow.reconcile();
     assert.equal([...result.errors.keys()], ["n0", "n1", "n2"]);
-    assert.equal(
-      [...result.errors.values()].map((error) => (error as Error).cause),
-      thrown,
-    );
+    for (const [index, error] of [...result.errors.values()].entries()) {
+      assert.ok(Object.hasOwn(error as Error, "cause"), "also undefined is a cause");
+      assert.is((error as Error).cause, thrown[index]);
+    }
+    assert.equal([cluster.writes, result.reconciled], [[], []]);
   });
 
   const shapes = {

@@ -211,7 +211,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     number: 25,
-    title: "deletes a dependent of an inactive one",
+    title: "deletes a dependent of an inactive one instead of reconciling it",
     nodes: { a: { activationCondition: fails }, b: {}, c: after("a") },
     reconciled: ["b"],
     deleted: ["c"],
@@ -276,12 +276,18 @@ suite("workflow reconcile", (test) => {
     });
 
   test("returns a WorkflowError with the error of each failed dependent [WorkflowReconcileExecutorTest 5]", async () => {
-    const { reconcile } = create({ e: broken });
+    const { reconcile } = create({ a: {}, e: broken, f: broken });
     const result = await reconcile();
-    assert.equal([...result.errors.keys()], ["e"]);
+    assert.equal([...result.errors.keys()], ["e", "f"]);
     assert.is(result.error?.name, "WorkflowError");
-    assert.is(result.error?.message, 'the workflow failed: dependent "e": e is broken');
-    assert.is(((result.error?.byName.get("e") as Error).cause as Error).message, "e is broken");
+    assert.is(result.error?.message, 'the workflow failed: dependent "e": e is broken; dependent "f": f is broken');
+    assert.equal(
+      [...result.error!.byName].map(([name, error]) => [name, ((error as Error).cause as Error).message]),
+      [
+        ["e", "e is broken"],
+        ["f", "f is broken"],
+      ],
+    );
   });
 
   test("returns the detail of a precondition [WorkflowReconcileExecutorTest 9]", async () => {

@@ -315,13 +315,26 @@ suite("workflow run", (test) => {
   });
 
   test("passes the live object to the built-in conditions", async () => {
+    const withReady = (name: string, status: string) =>
+      dependentOf(name, {
+        readyPostcondition: ready,
+        // The writer of these tests stores what it is given.
+        desired: (() => ({ metadata: { name }, status: { conditions: [{ type: "Ready", status }] } })) as never,
+      });
     const { result } = await reconcile([
-      dependentOf("a", { readyPostcondition: ready }),
-      dependentOf("b", { readyPostcondition: deleted }),
+      withReady("a", "True"),
+      withReady("b", "False"),
+      dependentOf("c", { readyPostcondition: deleted }),
     ]);
-    const conditions = (isMet: boolean) => ({ readyPostcondition: { isMet } });
-    assert.equal(result.dependents["a"], { kind: "created", isReady: true, conditions: conditions(true) });
-    assert.equal(result.dependents["b"], { kind: "created", isReady: false, conditions: conditions(false) });
+    assert.equal(
+      Object.values(result.dependents).map((outcome) => [outcome.kind, (outcome as { isReady?: boolean }).isReady]),
+      [
+        ["created", true],
+        ["created", false],
+        ["created", false],
+      ],
+    );
+    assert.match(result.detailOf<string>("b", "readyPostcondition") ?? "", "home/b is not ready: its condition Ready");
   });
 
   test("passes the frozen result of an earlier dependent to a later one in the same run", async () => {

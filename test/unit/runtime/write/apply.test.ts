@@ -161,13 +161,22 @@ suite("Writer", (test) => {
     });
 
   test("includes the uid in a status apply of a kind without the status subresource", async () => {
-    const { sender, cache, applied } = createWriter(() => stored("2", {}, {}));
+    const requests: WriteRequest[] = [];
+    const { sender, cache, applied } = createWriter((_, request) => {
+      requests.push(request);
+      return stored("2", {}, {});
+    });
     const operations = new KindOperations<Page>(
       { definition: { ...page, hasStatusSubresource: false }, cache },
       { sender },
     );
     await operations.applyStatus({ metadata: { ...ref, uid: "u" }, status: { at: "x" } });
+    // An apply of the object itself would create it again, which the uid prevents.
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
+    assert.equal(
+      requests.map(({ verb, subresource }) => [verb, subresource]),
+      [["apply", undefined]],
+    );
   });
 
   test("emits foreign changes after a failed write", async () => {

@@ -3,7 +3,7 @@
 import type { JsonObject } from "#apiserver/json.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { ownedBy, type DecodedResource } from "#runtime/base/kubernetes-object.js";
+import { keyOf, ownedBy, type DecodedResource } from "#runtime/base/kubernetes-object.js";
 import { ApplyMatcher } from "#runtime/apply/apply-matcher.js";
 import { type Write, applyOf } from "#runtime/apply/write.js";
 import { parseOwnedFields } from "#runtime/apply/owned-fields.js";
@@ -242,15 +242,23 @@ suite("ApplyMatcher (SSABasedGenericKubernetesResourceMatcherTest)", (test) => {
     ["29", "DaemonSet", "ReplicaSet"],
     ["32", "ReplicaSet", "DaemonSet"],
   ] as const)
-    test(`reports that a ${one} does not exist if a cache of ${other}s has no live object [${number}]`, () => {
-      const watched = builtinDefinition("apps/v1", other);
-      const cache = new ResourceView(watched);
-      cache.attach(new ResourceCache());
-      const target = { definition: builtinDefinition("apps/v1", one), cache };
+    test(`reports that a ${one} does not exist beside a ${other} of its name [${number}]`, () => {
+      const viewOf = (kind: Workload) => {
+        const [view, watched] = [new ResourceView(builtinDefinition("apps/v1", kind)), new ResourceCache()];
+        view.attach(watched);
+        const { live } = pair([nginx()], [nginx()], kind);
+        return { view, live, key: keyOf(live.object.metadata), add: () => void watched.observe(live) };
+      };
+      const [wanted, beside] = [viewOf(one), viewOf(other)];
+      const target = { definition: builtinDefinition("apps/v1", one), cache: wanted.view };
       const { desired } = pair([nginx()], [nginx()], one);
-      const key = "x/a";
-      const found = new ApplyMatcher(FIELD_MANAGER).differences(applyOf(target, desired), cache.get(key), 1);
-      assert.equal(found, [{ path: "", reason: "does not exist" }]);
+      const found = () =>
+        new ApplyMatcher(FIELD_MANAGER).differences(applyOf(target, desired), wanted.view.get(wanted.key), 1);
+      beside.add();
+      assert.is(beside.view.get(wanted.key)?.object, beside.live.object);
+      assert.equal(found(), [{ path: "", reason: "does not exist" }]);
+      wanted.add();
+      assert.equal(found(), []);
     });
 
   test("throws an error for an unknown path element in managed fields [34]", () => {

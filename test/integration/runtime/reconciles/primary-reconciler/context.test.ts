@@ -9,6 +9,7 @@ import {
   markForDeletion,
   Page,
   type PageArguments,
+  type PageErrorArguments,
   type PageReconciler,
   type PageInitArguments,
 } from "./page-dispatcher.js";
@@ -168,16 +169,22 @@ suite("onAllEvents", (test) => {
   });
 
   test("calls updateErrorStatus for an error of a deleted primary", async () => {
+    const seen: unknown[] = [];
     const dispatcher = await createDispatcher({
       onAllEvents: true,
       reconciler: {
         reconcile() {
           throw new Error("no");
         },
-        updateErrorStatus: () => noUpdate({ rescheduleAfterMs: 0 }),
+        updateErrorStatus: ({ primary, error, context }: PageErrorArguments) => {
+          seen.push(primary.metadata.name, (error as Error).message, context.isPrimaryDeleted);
+          return noUpdate({ rescheduleAfterMs: 5 });
+        },
       },
     });
     const outcome = await dispatcher.run(await dispatcher.create("deleted-fails"), { isPrimaryDeleted: true });
-    assert.is(outcome.failure, undefined);
+    assert.equal(seen, ["deleted-fails", "no", true]);
+    assert.equal([outcome.failure, outcome.rescheduleAfterMs], [undefined, 5], "its control decides");
+    assert.equal(dispatcher.requests, []);
   });
 });

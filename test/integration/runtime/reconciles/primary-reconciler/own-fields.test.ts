@@ -94,9 +94,14 @@ suite("own fields of a primary", (test) => {
 });
 
 suite("own writes to a primary", (test) => {
-  test("lack the finalizer unless the primary is being deleted", async () => {
+  test("are undone if the finalizer is missing, unless the primary is being deleted or needs none", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile() {}, cleanup() {} } });
-    assert.is(dispatcher.primary.isUndone(await dispatcher.create("without")), true);
+    const without = await dispatcher.create("without");
+    assert.is(dispatcher.primary.isUndone(without), true);
+    const plain = await createDispatcher({ reconciler: { reconcile() {} } });
+    assert.is(plain.primary.isUndone(without), false);
+    const complete = await dispatcher.create("complete", { metadata: { finalizers: [FINALIZER] } });
+    assert.is(dispatcher.primary.isUndone(complete), false);
     await dispatcher.create("going", { metadata: { finalizers: [FINALIZER, "example.com/theirs"] } });
     await markForDeletion(dispatcher, "going");
     await dispatcher.edit("going", { metadata: { finalizers: ["example.com/theirs"] } });

@@ -115,15 +115,22 @@ suite("finalizer of a primary", (test) => {
   test("fails the reconcile if it cannot be added, without calling updateErrorStatus", async () => {
     const calls: string[] = [];
     const dispatcher = await createDispatcher({
-      finalizer: "example.com/" + "x".repeat(60),
-      reconciler: { reconcile() {}, cleanup() {}, updateErrorStatus: () => void calls.push("handler") },
+      reconciler: {
+        reconcile: () => void calls.push("reconcile"),
+        cleanup() {},
+        updateErrorStatus: () => void calls.push("updateErrorStatus"),
+      },
     });
     const entry = await dispatcher.create("cannot-add");
     const fault = dispatcher.server.faults.add({ verb: "patch", path: "/pages/cannot-add", answer: { status: 403 } });
     const { failure } = await dispatcher.run(entry);
     fault.remove();
+    assert.is(fault.hits, 1);
     assert.match((failure?.error as Error).message, 'apply of Page "default/cannot-add" failed');
     assert.equal(calls, []);
+    // With the finalizer the same primary is reconciled.
+    assert.is((await dispatcher.run(entry)).failure, undefined);
+    assert.equal(calls, ["reconcile"]);
   });
 });
 

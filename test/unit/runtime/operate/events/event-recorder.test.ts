@@ -193,20 +193,34 @@ suite("EventRecorder", (test) => {
   });
 
   test("closes within its timeout if the API server does not respond", async () => {
-    const { recorder, record, pass } = createRecorder();
+    const clock = new VirtualClock();
+    let asked = 0;
+    const hang = () => (asked++, new Promise<never>(() => {}));
     const hanging = new EventRecorder({
-      client: { create: () => new Promise(() => {}), mergePatch: () => new Promise(() => {}) },
+      ...{ client: { create: hang, mergePatch: hang }, clock, instance: "shop-1" },
       logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
-      instance: "shop-1",
     });
     hanging.record(
       { controller: "page", about: { apiVersion: "v1", kind: "Page", metadata: { name: "a" } } },
       { reason: "A", note: "" },
     );
-    await hanging.close(20);
+    let isClosed = false;
+    const closed = hanging.close(20).then(() => (isClosed = true));
+    await settled();
+    clock.advance(19);
+    await settled();
+    assert.equal([asked, isClosed], [1, false]);
+    clock.advance(1);
+    await settled();
+    assert.is(isClosed, true);
+    await closed;
+  });
+
+  test("closes without its timeout once its Events are written", async () => {
+    const { recorder, record, requests } = createRecorder();
     record();
-    await pass(0);
     await recorder.close(20);
+    assert.equal(requests, ["POST"]);
   });
 
   test("rejects invalid reason, action and type, and truncates notes to 1024 bytes", async () => {

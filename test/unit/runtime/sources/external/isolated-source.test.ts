@@ -37,19 +37,33 @@ suite("isolated source", (test) => {
     await source.stop();
   });
 
-  test("drops the error when the primary is deleted or the source stops, and delegates put()", async () => {
+  test("drops the error when the primary is deleted or the source stops", async () => {
     const { source, load } = createSource();
-    const { context, notified } = createSourceContext();
-    await source.start(context);
+    await source.start(createSourceContext().context);
+    const read = () => source.secondariesOf(primaryOf("home/one"));
     await load("home/one");
+    source.onPrimaryChange?.(changeOf("updated", primaryOf("home/one")));
+    source.onPrimaryChange?.(changeOf("deleted", primaryOf("home/two")));
+    assert.throws(read, /no route/, "no update and no other primary drops it");
     source.onPrimaryChange?.(changeOf("deleted", primaryOf("home/one")));
-    assert.equal(source.secondariesOf(primaryOf("home/one")), []);
+    assert.equal(read(), []);
     await load("home/one");
+    assert.throws(read, /no route/);
     await source.stop();
+    await source.start(createSourceContext().context);
+    assert.equal(read(), []);
+    await source.stop();
+  });
+
+  test("delegates put() and the deletion of a primary to the inner source", async () => {
+    const { source } = createSource();
+    const { context, notified } = createSourceContext();
     await source.start(context);
     source.put("home/one", "b");
     assert.equal(source.secondariesOf(primaryOf("home/one")), ["b"]);
     assert.equal(notified(), ["home/one"]);
+    source.onPrimaryChange?.(changeOf("deleted", primaryOf("home/one")));
+    assert.equal(source.secondariesOf(primaryOf("home/one")), []);
     await source.stop();
   });
 });
