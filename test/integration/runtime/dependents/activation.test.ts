@@ -59,7 +59,7 @@ suite("activationCondition", (test) => {
     assert.equal(failuresOf(page.events), []);
   });
 
-  test("keeps the object and starts the watch again if the only primary is deactivated and reactivated", async () => {
+  test("ends the watch with its last active primary, keeps the object, and watches again once one is active", async () => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text", {
@@ -68,14 +68,21 @@ suite("activationCondition", (test) => {
     ];
     await using page = createPageOperator(server, { dependents });
     await page.operator.start();
-    assert.not(server.requests.some(({ verb, path }) => verb === "watch" && path.includes("configmaps")));
+    const watches = () => server.requests.filter(({ verb, path }) => verb === "watch" && path.includes("configmaps"));
+    assert.is(watches().length, 0);
     await createPage(page, "one");
     await untilText(page, "first");
+    assert.is(watches().length, 1);
     await setText(page, "off");
     await waitFor("it is inactive", () => page.events.at(-1)?.workflow?.dependents["text"]?.kind === "inactive");
     assert.is(await textOf(page), "first", "an inactive dependent is left alone");
+    await page.quiet();
+    // No watch is left that could be ended, or that would begin again.
+    assert.is(server.faults.endWatches({ path: "/configmaps" }), 0);
+    assert.is(watches().length, 1);
     await setText(page, "on");
     await untilText(page, "on");
+    assert.is(watches().length, 2);
   });
 
   test("fails only the dependent if its kind is not served, and recovers once the CRD is installed", async () => {

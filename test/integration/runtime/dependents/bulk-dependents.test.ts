@@ -179,7 +179,7 @@ suite("bulk dependent item", (test) => {
     await waitFor("all is ready", () => running.events.at(-1)?.workflow?.isReady === true);
   });
 
-  test("gets its annotations back after another client removes them", async () => {
+  test("gets its annotations and its owner back after another client removes them", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([bulkOf("a")])]);
     await space.create(Sample, sample(2));
@@ -190,6 +190,10 @@ suite("bulk dependent item", (test) => {
     await space.patch(ConfigMap, "one-a-0", { metadata: { annotations } });
     const again = await space.until(ConfigMap, "one-a-0", (object) => object.metadata.annotations !== undefined);
     assert.equal(again.metadata.annotations, metadata.annotations);
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a-1", { metadata: { ownerReferences: null } });
+    const owned = await space.until(ConfigMap, "one-a-1", (object) => object.metadata.ownerReferences !== undefined);
+    assert.equal(owned.metadata.ownerReferences, metadata.ownerReferences);
     await space.patch(Sample, "one", { spec: { number: 0 } });
     await untilValues(space, {});
     assert.equal(errorsOf(running), []);

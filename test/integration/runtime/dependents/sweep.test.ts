@@ -132,7 +132,7 @@ suite("cleanupPolicy sweep", (test) => {
       await waitFor("nothing is stuck", () => page.operator.health().controllers["page"]!.stuck.count === 0);
     });
 
-  test("replaces objects of a deleted primary when one with the same name is created", async () => {
+  test("deletes objects of a deleted primary before those of one with the same name are created", async () => {
     const space = await openSpace();
     {
       await using page = await startSweeping(space);
@@ -144,6 +144,13 @@ suite("cleanupPolicy sweep", (test) => {
     const { metadata } = await createPage(page);
     const uidOfChild = async () => (await childIn(page, space))?.metadata.annotations?.["gen-operator.dev/primary-uid"];
     await waitFor("the object belongs to the second one", async () => (await uidOfChild()) === metadata.uid);
+    assert.equal(
+      page.requests.filter((each) => /^(DELETE|PATCH) .*configmaps.* 20/.test(each)),
+      [
+        `DELETE /api/v1/namespaces/${space.other}/configmaps/one-child 200`,
+        `PATCH /api/v1/namespaces/${space.other}/configmaps/one-child 201`,
+      ],
+    );
   });
 
   test("deletes bulk items before the dependent they depend on", async () => {

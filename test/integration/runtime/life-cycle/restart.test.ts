@@ -2,6 +2,8 @@
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator } from "#runtime/api/operator.js";
+import { sleep } from "#runtime/base/wait.js";
+import { apiRequestOrThrow } from "../../../support/api/api-request.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -86,14 +88,31 @@ suite("operator restart", (test) => {
     assert.throws(() => page.operator.controller("page"), new RegExp(missing));
   });
 
-  test("reports the same reason again when a failed start is repeated", async () => {
+  test("starts after failed starts, which report the same reason and leave no requests behind", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
     assert.match(
       await failureOf(() => page.operator.start()),
       /could not start within 500 ms: Page\.v1\.example\.com is not served/,
     );
-    assert.match(await failureOf(() => page.operator.start()), /could not start within 500 ms/);
+    const { length } = server.requests;
+    assert.is(page.operator.health().status, "stopped");
+    assert.match(await failureOf(() => page.operator.start()), /could not start within 500 ms: Page\.v1\.example/);
+    assert.ok(server.requests.length > length);
+    await apiRequestOrThrow(server, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: pageCrd });
+    // A watch that were left behind would ask for the kind again.
+    const before = server.requests.length;
+    await sleep(2_000);
+    assert.is(server.requests.length, before);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await page.quiet();
+    assert.is(page.events.length, 1);
+    assert.equal(
+      server.requests.slice(before).filter(({ verb, path }) => verb === "watch" && path.endsWith("/pages")).length,
+      1,
+    );
   });
 });
 

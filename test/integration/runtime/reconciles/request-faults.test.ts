@@ -54,6 +54,12 @@ suite("failing requests", (test) => {
       assert.is(fault.hits, 2);
       await waitFor("the reconcile ends", () => page.events[0]);
       assert.is(page.events[0]?.error, undefined);
+      await page.quiet();
+      assert.is(page.events.length, 1);
+      assert.equal(
+        page.requests.flatMap((each) => (each.includes(CHILD) && each.startsWith("PATCH") ? each.slice(-3) : [])),
+        [String(status), String(status), "201"],
+      );
     });
 
   for (const { status, reason } of [

@@ -86,7 +86,7 @@ suite("rejected promises of user functions", (test) => {
     assert.is(unhandled, 0);
   });
 
-  test("from retry and rateLimit stay handled, and the primary is reconciled", async () => {
+  test("from retry and rateLimit are logged, and the primary is retried", async () => {
     let fails = true;
     const reconciler = {
       reconcile: () => {
@@ -98,6 +98,11 @@ suite("rejected promises of user functions", (test) => {
     const unhandled = await unhandledWith({ reconciler, retry, rateLimit }, async (page) => {
       await waitFor("it failed", () => page.events.some(({ error }) => error !== undefined));
       fails = false;
+      await waitFor("it succeeds", () => page.events.at(-1)?.error === undefined);
+      const logs = page.logs.join("\n");
+      const reason = "it returned a promise; nothing waits for it here, so it has to be synchronous";
+      assert.match(logs, `error custom retry of the controller failed, using the default: ${reason}`);
+      assert.match(logs, `error custom rate limiter failed, reconciling without a limit: ${reason}`);
     });
     assert.is(unhandled, 0);
   });
@@ -157,30 +162,33 @@ suite("invalid results of user functions", (test) => {
   for (const keys of [[undefined], [5], [{ name: "one" }], 5, null] as const)
     test(`from a mapper (${JSON.stringify(keys)}) do not end the watch`, async () => {
       const source = configs({ mapper: () => keys });
-      await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, async (page) => {
+      const unhandled = await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, async (page) => {
         await page.operator.client.create(ConfigMap, { metadata: { name: "after", namespace: "default" } });
         await waitFor("the source sees it", () => source.get("default/after"));
         assert.match(health(page, "configs").reason!, /the mapper failed: it returned \w+/);
         assert.equal(health(page, "primary"), { status: "healthy" });
       });
+      assert.is(unhandled, 0);
     });
 
   test("from primaryToSecondary() fail no reconcile", async () => {
     const source = configs({ primaryToSecondary: () => [undefined] });
-    await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, (page) => {
+    const unhandled = await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, (page) => {
       assert.equal(failuresOf(page.events), []);
       assert.match(health(page, "configs").reason!, "primaryToSecondary failed: it returned undefined among its keys");
     });
+    assert.is(unhandled, 0);
   });
 
   test("as keys for notify() are rejected", async () => {
     const source = inboundSource({ name: "pings" });
-    await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, () =>
+    const unhandled = await unhandledWith({ ...NAMESPACES, eventSources: () => [source] }, () =>
       assert.throws(
         () => source.notify(undefined as never),
         'event source "pings" names a primary by undefined; a key is "namespace/name" or "name"',
       ),
     );
+    assert.is(unhandled, 0);
   });
 
   test("from a logger that throws or rejects are ignored with one process warning each", async () => {

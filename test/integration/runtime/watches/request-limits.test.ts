@@ -27,10 +27,9 @@ suite("client limits", (test) => {
   test("fail a request after requestTimeoutMs", async () => {
     await using server = await startMuteServer();
     const client = new ApiClient(createConnection({ url: server.url }), { maxAttempts: 1, requestTimeoutMs: 300 });
-    const startedAt = performance.now();
     const failure = await failureOf(() => client.get(Page, { name: "one", namespace: "default" }));
     assert.match(failure, /got no answer: Headers Timeout Error$/);
-    assert.ok(performance.now() - startedAt < 20_000);
+    assert.is(server.asked.length, 1);
     await client.close();
   });
 
