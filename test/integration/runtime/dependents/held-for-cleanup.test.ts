@@ -8,6 +8,15 @@ import { COLLECTING, writesOf } from "../../josdk/dependents/sample-dependents.j
 import { accountOf, untilValues } from "../../josdk/dependents/sample-externals.js";
 import { Sample, Secret, type DataObject } from "../../josdk/sample-kind.js";
 import { spacesOf, type Space } from "../../josdk/space.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Page,
+  startPageServer,
+  untilText,
+} from "../page-operator.js";
 import { accountWith, loginOf, Namespace, refOf, remove, sample, startWith, TOKEN, user } from "./logins.js";
 
 const openSpace = spacesOf({ simulate: true });
@@ -153,6 +162,31 @@ suite("heldForCleanup", (test) => {
     await remove(space, "Background");
     await space.untilGone(Sample, "one");
     assert.equal((await space.get(Secret, "settings"))?.metadata.finalizers, ["example.com/theirs"]);
+  });
+
+  test("keeps finalizers that another client adds before the release, which is repeated after 422", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("text", held)] });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    const ref = { name: "one-text", namespace: "default" };
+    const finalizersOf = async () => (await page.operator.client.get(ConfigMap, ref))?.metadata.finalizers ?? [];
+    const [hold = ""] = await finalizersOf();
+    assert.match(hold, /^gen-operator\.dev\/held-/);
+    await page.quiet();
+    // The operator does not see that its finalizer moves to another index, which the patch tests.
+    using _held = server.faults.holdWatches({ path: "/configmaps" });
+    const finalizers = ["example.com/theirs", hold];
+    await page.operator.client.mergePatch(ConfigMap, ref, { metadata: { finalizers } });
+    page.requests.length = 0;
+    await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    await waitFor("the hold is removed", async () => (await finalizersOf()).length === 1);
+    assert.equal(await finalizersOf(), ["example.com/theirs"]);
+    assert.equal(
+      page.requests.flatMap((each) => (/^PATCH .*one-text/.test(each) ? each.slice(-3) : [])),
+      ["422", "200"],
+    );
   });
 
   test("adds one finalizer for each primary that references the object", async () => {

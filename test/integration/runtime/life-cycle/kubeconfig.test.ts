@@ -282,6 +282,25 @@ suite("exec plugin", (test) => {
     assert.is(lines.length, 2, "once for the three, and once after their 401");
   });
 
+  test("runs again once its token has expired (expirationTimestamp)", async () => {
+    await using server = await startApiServer({ tls: false });
+    await using folder = await createTemporaryFolder();
+    const runs = join(folder.path, "runs");
+    const source = `
+      import { appendFileSync, readFileSync } from "node:fs";
+      appendFileSync(process.env.RUNS, "x");
+      const year = readFileSync(process.env.RUNS, "utf8") === "x" ? 2020 : 2999;
+      const status = { token: ${JSON.stringify(server.token)}, expirationTimestamp: year + "-01-01T00:00:00Z" };
+      console.log(JSON.stringify({ kind: "ExecCredential", status }));
+    `;
+    const kubeconfig = await writePlugin(folder.path, server.url, source, { env: [{ name: "RUNS", value: runs }] });
+    await using client = await load({ kubeconfig });
+    for (const count of [1, 2, 2]) {
+      await client.get(ConfigMap, ONE);
+      assert.is((await readFile(runs, "utf8")).length, count);
+    }
+  });
+
   test("that fails is reported with its output or installHint", async () => {
     await using folder = await createTemporaryFolder();
     const kubeconfig = await writePlugin(folder.path, "http://127.0.0.1:1", 'throw new Error("log in first")');

@@ -1,4 +1,5 @@
 // The calls of the client besides plain reads and writes: signals, selectors, watches and subresources.
+import { sleep } from "#runtime/base/wait.js";
 import type { ObjectRef } from "#runtime/base/kubernetes-object.js";
 import { ApiClient, type WatchedEvent } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connection.js";
@@ -268,6 +269,35 @@ suite("watch", (test) => {
       assert.is(object.data?.["text"], text);
       if (names.size === 30) break;
     }
+  });
+
+  test("reads no further than its buffers while its consumer is busy, and loses no event", async () => {
+    const all = 400;
+    const text = "x".repeat(100_000);
+    let written = 0;
+    await using server = await startScripted((_, response) => {
+      const writeMore = () => {
+        while (written < all) {
+          const object = { metadata: { name: `c-${++written}` }, data: { text } };
+          const isTaken = response.write(`${JSON.stringify({ type: "ADDED", object })}\n`);
+          if (!isTaken) return void response.once("drain", writeMore);
+        }
+        response.end();
+      };
+      writeMore();
+    });
+    const client = new ApiClient(createConnection({ url: server.url }));
+    const events = client.watch(ConfigMap);
+    await events.next();
+    for (let before = 0; before !== written;) {
+      before = written;
+      await sleep(500);
+    }
+    assert.ok(written < all / 2, `${written} events of 100 kB were taken`);
+    let count = 1;
+    for await (const { object } of events) assert.is(object.metadata.name, `c-${++count}`);
+    assert.is(count, all);
+    await client.close();
   });
 });
 
