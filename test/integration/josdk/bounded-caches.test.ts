@@ -47,7 +47,7 @@ suite("maxCachedObjects: 1", (test) => {
           ],
         },
       );
-      await using _ = await space.start([controller]);
+      await using running = await space.start([controller]);
       const names = ["a", "b", "c"].map((name) => `${name}-${space.namespace}`);
       for (const name of names) await space.create(kind, { metadata: { name }, spec: { value: "first" } });
       for (const name of names) await space.until(kind, name, ({ status }) => status?.value === "first");
@@ -55,6 +55,8 @@ suite("maxCachedObjects: 1", (test) => {
       for (const name of names) await space.until(kind, name, ({ status }) => status?.value === "second");
       for (const name of names) await space.delete(kind, name);
       for (const name of names) await space.untilGone(kind, name);
+      const reads = running.requests.filter((each) => /^GET .*\/configmaps\/.* 200$/.test(each));
+      assert.ok(reads.length >= 2, "all but one of the ConfigMaps are evicted, and read again");
       const left = (await space.list(ConfigMap)).map(({ metadata }) => keyOf(metadata));
       assert.equal(
         left.filter((key) => names.some((name) => key.endsWith(`/${name}`))),

@@ -5,6 +5,7 @@ import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
+  COLLECTING,
   configOf,
   dependentController,
   outcomeOf,
@@ -15,6 +16,7 @@ import { ConfigMap, Sample, type DataObject } from "../../josdk/sample-kind.js";
 import { spacesOf } from "../../josdk/space.js";
 
 const openSpace = spacesOf();
+const openSimulated = spacesOf({ simulate: true });
 const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
 const HOLD = "example.com/hold";
 
@@ -73,7 +75,7 @@ suite("mode createOnly", (test) => {
     const { data } = await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.length === 1);
     assert.equal(data, { value: "theirs", more: "x" });
     await running.quiet();
-    assert.is(outcomeOf(running, "a")?.kind === "failed", false);
+    assert.is(outcomeOf(running, "a")?.kind, "unchanged", "but for its owner");
   });
 });
 
@@ -196,6 +198,25 @@ suite("deletion orphan", (test) => {
     assert.is(metadata.ownerReferences, undefined);
     assert.is(metadata.annotations?.["gen-operator.dev/primary-name"], "one");
   });
+
+  test(
+    "keeps the object when its primary is deleted in the foreground",
+    async () => {
+      await using space = await openSimulated();
+      const dependents = [configOf("a", { deletion: "orphan" }), configOf("b")];
+      await using _ = await space.start([dependentController(dependents)]);
+      await space.create(Sample, sample());
+      const { metadata } = await space.until(ConfigMap, "one-a", () => true);
+      await space.until(ConfigMap, "one-b", () => true);
+      const ref = { name: "one", namespace: space.namespace };
+      await space.client.delete(Sample, ref, { propagationPolicy: "Foreground" });
+      await space.untilGone(Sample, "one", COLLECTING);
+      // The garbage collector has been here: it deletes what has an owner reference before the primary.
+      assert.is(await space.get(ConfigMap, "one-b"), undefined);
+      assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, metadata.uid);
+    },
+    COLLECTING,
+  );
 
   for (const earlier of ["garbageCollected", "ordered", "orphan"] as const)
     test(`releases the object before its primary is deleted, after an earlier version with deletion: ${earlier}`, async () => {

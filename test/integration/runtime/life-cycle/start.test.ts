@@ -115,13 +115,18 @@ suite("operator start", (test) => {
     assert.not.match(message, "trying again");
   });
 
-  test("is rejected if the operator is stopped during the start", async () => {
+  test("is rejected if the operator is stopped during the start, and sends no more requests", async () => {
     await using server = await startPageServer();
-    await using page = createPageOperator(server, { connection: { url: NOWHERE } });
+    const unreachable = server.faults.add({ disconnect: true });
+    await using page = createPageOperator(server);
     const started = failureOf(() => page.operator.start());
-    await sleep(50);
+    await waitFor("it tries again", () => unreachable.hits > 1);
     assert.is(await page.operator.stop(), true);
     assert.match(await started, "the operator was stopped");
+    const { hits } = unreachable;
+    await sleep(2_000);
+    assert.is(unreachable.hits, hits);
+    assert.is(page.operator.health().status, "stopped");
   });
 
   test("reports a kubeconfig that is missing, invalid or without a context", async () => {
