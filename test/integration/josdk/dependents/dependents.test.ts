@@ -123,9 +123,11 @@ suite("dependent", (test) => {
       await space.create(Sample, sample());
       await untilValue(space, "one-a", "first");
     }
+    const { metadata } = (await space.get(ConfigMap, "one-a"))!;
     await using _ = await space.start([controller]);
     await space.patch(Sample, "one", { spec: { value: "second" } });
     await untilValue(space, "one-a", "second");
+    assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, metadata.uid);
   });
 
   test("reads the object that a dependency created in the same reconcile, for 50 primaries at once", async () => {

@@ -140,26 +140,6 @@ suite("external dependent", (test) => {
     await waitFor("a poll sees it", () => seen.at(-1) === "second key, first config");
   });
 
-  test("is created once its service recovers, after the retries are exhausted", async () => {
-    await using space = await openSpace();
-    await using service = await startAccountService();
-    const fetch = (primary: Sample) => service.list(ownerOf(primary));
-    const account = accountOf("account", service, {
-      source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch },
-    });
-    service.faults.set("GET", "refused");
-    const controller = dependentController([account], { retry: { maxRetries: 0 } });
-    await using running = await space.start([controller]);
-    await space.create(Sample, sample());
-    await waitFor("the reconcile fails", () => running.events[0]?.error);
-    await running.quiet();
-    assert.is(running.events.length, 1, "polls that fail tell nothing");
-    service.faults.clear();
-    await untilValues(service, "first");
-    await running.quiet();
-    assert.is(running.events.length, 2);
-  });
-
   test("restores a resource at once when an inbound source reports a change or deletion", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
@@ -217,27 +197,7 @@ suite("external dependent", (test) => {
     }
   });
 
-  test("reports unhealthy while its service returns 503, and is created after it recovers", async () => {
-    await using space = await openSpace();
-    await using service = await startAccountService();
-    const source = {
-      kind: "perPrimaryPoll" as const,
-      intervalMs: EVERY_MS,
-      fetch: (primary: Sample) => service.list(ownerOf(primary)),
-    };
-    service.faults.set("GET", "refused");
-    await using running = await startWith(space, accountOf("account", service, { source }));
-    await space.create(Sample, sample());
-    await waitFor("it is tried again", () => running.events.some(({ error }) => error !== undefined));
-    const health = () => running.operator.controller("sample").health()["account"];
-    assert.is(health()?.status, "unhealthy");
-    assert.match(health()?.reason ?? "", /was answered with 503/);
-    service.faults.clear();
-    await untilValues(service, "first");
-    await waitFor("it is healthy", () => health()?.status === "healthy");
-  });
-
-  test("fails alone while its service returns 503, and is created by the first poll that succeeds", async () => {
+  test("fails alone while its service returns 503, as the health says, and is created by the first poll that succeeds", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const each = {
@@ -254,8 +214,16 @@ suite("external dependent", (test) => {
       const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
       assert.match(error.message, /was answered with 503/);
       assert.is(outcomeOf(running, "config")?.kind, "created");
+      const health = () => running.operator.controller("sample").health()["account"];
+      assert.is(health()?.status, "unhealthy");
+      assert.match(health()?.reason ?? "", /was answered with 503/);
+      await running.quiet();
+      assert.is(running.events.length, 1, "polls that fail cause no reconcile");
       service.faults.clear();
       await untilValues(service, "first");
+      await waitFor("it is healthy", () => health()?.status === "healthy");
+      await running.quiet();
+      assert.is(running.events.length, 2);
       await space.delete(Sample, "one");
       await space.untilGone(Sample, "one");
       for (const { metadata } of await space.list(ConfigMap)) await space.delete(ConfigMap, metadata.name);

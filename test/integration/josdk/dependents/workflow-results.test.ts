@@ -115,8 +115,10 @@ suite("workflow result", (test) => {
     await space.untilGone(Sample, "one");
     assert.is(results.at(-1)!.isReady, true);
   });
+});
 
-  test("leaves context attributes available to desired() and the reconciler", async () => {
+suite("context attributes", (test) => {
+  test("pass values from initContext() to desired(), and from desired() to the reconciler", async () => {
     await using space = await openSpace();
     const seen: unknown[] = [];
     const reconciler = {

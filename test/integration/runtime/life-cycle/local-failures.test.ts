@@ -4,6 +4,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { informerSource } from "#runtime/sources/informer-source.js";
 import { byLabel } from "#runtime/sources/mappers.js";
 import { assert, suite } from "../../../support/suite.js";
+import { startRecordingProxy } from "../../../support/api/recording-proxy.js";
 import { failureOf } from "../../../support/runtime/failures.js";
 import type { RecordedOperator } from "../../../support/runtime/recorded-operator.js";
 import { configOf, dependentController, writesOf } from "../../josdk/dependents/sample-dependents.js";
@@ -427,7 +428,7 @@ suite("unreadable kind in all namespaces", (test) => {
 });
 
 suite("restart with readable namespaces", (test) => {
-  test("reconciles all primaries without sending requests besides its watches", async () => {
+  test("reconciles all primaries with one watch for each kind and namespace, and no other requests", async () => {
     await using space = await openSpace();
     const { a, b, operator, sample, untilValue } = await createTenants(space);
     const controllers = [dependentController([configOf("config")])];
@@ -436,11 +437,22 @@ suite("restart with readable namespaces", (test) => {
     for (const namespace of [a, b]) await sample(namespace);
     for (const namespace of [a, b]) await untilValue("one-config", namespace, "first");
     await first.operator.stop();
-    await using second = operator(controllers);
+    await using proxy = await startRecordingProxy(space.server);
+    const connection = { url: proxy.url, token: space.server.token, impersonation: { user: `operator-of-${a}` } };
+    await using second = operator(controllers, { connection });
     await second.operator.start();
     await waitFor("both are reconciled", () => reconciledOf(second).length === 2);
     await second.quiet();
     assert.equal([second.requests, writesOf(second)], [[], []]);
+    const collections = [a, b].flatMap((each) => [
+      `GET /api/v1/namespaces/${each}/configmaps`,
+      `GET /apis/${Sample.definition.apiVersion}/namespaces/${each}/samples`,
+    ]);
+    assert.equal(
+      proxy.requests.map(({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`).sort(),
+      collections.sort(),
+    );
+    assert.ok(proxy.requests.every(({ path }) => path.includes("watch=")));
     assert.equal(
       [healthOf(second).waiting, healthOf(second).sources["primary"]],
       [{ count: 0, primaries: [] }, { status: "healthy" }],
