@@ -155,7 +155,7 @@ suite("cleanup of a workflow", (test) => {
     { number: 5, hasCleanup: true, hasDeletable: false, isExplicit: false, isRun: false },
   ];
   for (const { number, hasCleanup, hasDeletable, isExplicit, isRun } of cases)
-    test(`is ${isRun ? "" : "not "}run by the runtime: cleanup ${hasCleanup}, deletable ${hasDeletable}, explicit ${isExplicit} [ControllerTest ${number}]`, async () => {
+    test(`is ${isRun ? "run" : "not run"} by the runtime: cleanup ${hasCleanup}, deletable ${hasDeletable}, explicit ${isExplicit} [ControllerTest ${number}]`, async () => {
       const calls: string[] = [];
       const cleanup = { cleanup: () => void calls.push("cleanup") };
       const bed = await create({
