@@ -1,4 +1,6 @@
 // Input that is misspelt is refused with a hint, wherever it is given.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { connect } from "node:tls";
 import { startApiServer, type ApiServerOptions } from "#apiserver/server.js";
 import { startSimulation } from "#apiserver/simulate/index.js";
@@ -40,7 +42,11 @@ suite("misspelled API server input", (test) => {
     );
   });
 
-  test("rejects options of a wrong type at startup", async () => {
+  test("rejects options of a wrong type before it listens or creates its data folder", async () => {
+    await using folder = await createTemporaryFolder();
+    const dataDir = join(folder.path, "data");
+    await using other = await startApiServer({ tls: false, unref: true });
+    const taken = Number(new URL(other.url).port);
     for (const [options, words] of [
       [{ port: "8080" }, "a whole number from 0 to 65535"],
       [{ port: -1 }, "a whole number from 0 to 65535"],
@@ -55,8 +61,11 @@ suite("misspelled API server input", (test) => {
       [{ historyLimit: 0 }, "a whole number from 1 to 9007199254740991"],
     ] as const) {
       const [[name, value]] = Object.entries(options) as [[string, unknown]];
-      assert.is(await messageOf(options), `invalid value ${JSON.stringify(value)} of option ${name}: must be ${words}`);
+      const message = `invalid value ${JSON.stringify(value)} of option ${name}: must be ${words}`;
+      assert.is(await messageOf({ port: taken, dataDir, ...options }), message);
+      assert.not.ok(existsSync(dataDir), name);
     }
+    assert.match(await messageOf({ port: taken, dataDir }), /EADDRINUSE/);
     assert.is(await messageOf({ token: "a\nb" }), "invalid value of option token: must be a text without spaces");
     assert.is(await messageOf({ port: undefined, tls: undefined, users: [] }), "started");
   });

@@ -12,21 +12,25 @@ import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
 
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
 
+/** Reads how a kubeconfig reaches the server. */
+function accessIn(text: string) {
+  const kubeconfig = parse(text) as {
+    clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
+    users: { user: { token: string } }[];
+  };
+  const cluster = kubeconfig.clusters[0]?.cluster;
+  return {
+    url: cluster?.server ?? "",
+    ca: Buffer.from(cluster?.["certificate-authority-data"] ?? "", "base64").toString(),
+    token: kubeconfig.users[0]?.user.token ?? "",
+  };
+}
+
 suite("API server", (test) => {
   test("serves HTTPS with a certificate of the CA in the kubeconfig", async () => {
     await using server = await startApiServer();
     assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
-    const kubeconfig = parse(server.kubeconfig) as {
-      clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
-      users: { user: { token: string } }[];
-    };
-    const cluster = kubeconfig.clusters[0]?.cluster;
-    const ca = Buffer.from(cluster?.["certificate-authority-data"] ?? "", "base64").toString();
-    const token = kubeconfig.users[0]?.user.token ?? "";
-    assert.is(
-      (await apiRequest({ url: cluster?.server ?? "", token, ca }, "GET /api/v1/namespaces/default")).status,
-      200,
-    );
+    assert.is((await apiRequest(accessIn(server.kubeconfig), "GET /api/v1/namespaces/default")).status, 200);
   });
 
   test("serves only health and version to anonymous users, and returns 401 for an invalid token", async () => {
@@ -102,13 +106,18 @@ suite("API server", (test) => {
   test("allows the administrator everything in a SelfSubjectAccessReview", async () => {
     await using server = await startApiServer({ tls: false });
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    const body = {
-      kind: "SelfSubjectAccessReview",
-      apiVersion: "authorization.k8s.io/v1",
-      spec: { nonResourceAttributes: { verb: "get", path: "/x" } },
-    };
-    const review = await apiRequest(server, `POST ${path}`, { body });
-    assert.equal([review.status, review.body.status], [201, { allowed: true }]);
+    const typed = { kind: "SelfSubjectAccessReview", apiVersion: "authorization.k8s.io/v1" };
+    for (const spec of [
+      { nonResourceAttributes: { verb: "get", path: "/x" } },
+      { nonResourceAttributes: { verb: "odd", path: "*" } },
+      { resourceAttributes: { verb: "*", group: "*", resource: "*" } },
+      { resourceAttributes: { verb: "delete", resource: "secrets", namespace: "kube-system", name: "a" } },
+      { resourceAttributes: { verb: "impersonate", resource: "users", name: "jane" } },
+      { resourceAttributes: { verb: "get", group: "unknown.example.com", resource: "odds", subresource: "odd" } },
+    ]) {
+      const review = await apiRequest(server, `POST ${path}`, { body: { ...typed, spec } });
+      assert.equal([review.status, review.body.status], [201, { allowed: true }], JSON.stringify(spec));
+    }
   });
 
   test("prints one line when ready and exits with 0 on SIGTERM", async () => {
@@ -123,13 +132,14 @@ suite("API server", (test) => {
           if (printed.includes("\n")) resolve(printed);
         });
       });
-      const url = /^ready (https:\/\/127\.0\.0\.1:\d+)\n$/.exec(await ready)?.[1];
-      assert.ok((await readFile(kubeconfig, "utf8")).includes(`server: ${url}`));
+      const url = /^ready (https:\/\/127\.0\.0\.1:\d+)\n$/.exec(await ready)?.[1] ?? "";
+      const access = accessIn(await readFile(kubeconfig, "utf8"));
+      assert.is(access.url, url);
+      assert.is((await apiRequest(access, `GET ${CONFIG_MAPS}`)).status, 200);
       const ended = new Promise<number | null>((resolve) => command.once("exit", resolve));
       command.kill("SIGTERM");
       assert.is(await ended, 0);
       assert.match(printed, /^ready [^\n]*\n$/);
-      assert.ok((await readFile(kubeconfig, "utf8")).length > 0);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -1,6 +1,6 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { CONFIG_MAPS, configMap } from "../../support/api/api-fixtures.js";
-import { apiRequest, apiRequestOrThrow, type ApiObject } from "../../support/api/api-request.js";
+import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../../support/api/api-request.js";
 import { assert, suite } from "../../support/suite.js";
 import { eventsUntil, openWatch, type WatchClient } from "../../support/api/watch-client.js";
 
@@ -153,6 +153,45 @@ suite("watch fault", (test) => {
     server.faults.clear();
     const later = (await create(server, "b")).metadata as unknown as { creationTimestamp: string };
     assert.is(aheadOf(later.creationTimestamp), 0);
+  });
+
+  test("cuts, ends, expires, and holds watches over HTTP", async () => {
+    await using server = await startApiServer({ tls: false });
+    const post = (body: object) =>
+      apiRequest<{ id: string; watches: number }>(server, "POST /faults/watches", { body });
+    const open = async (connection: Connection = server) =>
+      openWatch(connection, `${CONFIG_MAPS}?watch=true&resourceVersion=${await versionOf(server)}`);
+    using cut = await open();
+    assert.equal((await post({ do: "cut", kind: "Secret" })).body, { watches: 0 });
+    assert.equal((await post({ do: "cut", kind: "ConfigMap" })).body, { watches: 1 });
+    await assert.rejects(cut.next(), 'aborted in the middle of a line: {"type":"MODIFIED"');
+    using cutLater = await open();
+    assert.equal((await post({ do: "cut", at: "next-event" })).body, { watches: 1 });
+    await create(server, "a");
+    await assert.rejects(cutLater.next(), 'aborted in the middle of a line: {"type":"ADDED"');
+    using ended = await open();
+    assert.equal((await post({ do: "end" })).body, { watches: 1 });
+    assert.is(await ended.next(), undefined);
+    using expired = await open();
+    assert.equal((await post({ do: "expire" })).body, { watches: 1 });
+    assert.is((await expired.next())?.object.code, 410);
+    assert.is(await expired.next(), undefined);
+    using held = await open();
+    using free = await open(server.as("other", { groups: ["system:masters"] }));
+    const { status, body } = await post({ do: "hold", user: "gen-operator-admin" });
+    assert.is(status, 201);
+    let isTold = false;
+    const event = held.next().finally(() => (isTold = true));
+    await create(server, "b");
+    assert.is((await free.next())?.object.metadata.name, "b");
+    // What is written before the answer to a later request would have arrived.
+    await create(server, "c");
+    assert.not.ok(isTold);
+    await apiRequest(server, `DELETE /faults/${body.id}`);
+    assert.equal(
+      [await event, await held.next()].map((each) => each?.object.metadata.name),
+      ["b", "c"],
+    );
   });
 
   test("is available over HTTP for watches, the clock, and compaction", async () => {

@@ -58,10 +58,15 @@ export async function eventsUntil(watch: WatchClient, isLast: (event: WatchEvent
 
 async function* linesOf(response: http.IncomingMessage): AsyncGenerator<string> {
   let rest = "";
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    const parts = (rest + chunk.toString()).split("\n");
-    rest = parts.pop() ?? "";
-    yield* parts;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      const parts = (rest + chunk.toString()).split("\n");
+      rest = parts.pop() ?? "";
+      yield* parts;
+    }
+  } catch (error) {
+    if (rest === "") throw error;
+    throw new Error(`${(error as Error).message} in the middle of a line: ${rest}`, { cause: error });
   }
   if (rest !== "") throw new Error(`the stream ended in the middle of a line: ${rest}`);
 }

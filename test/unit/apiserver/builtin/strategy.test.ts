@@ -7,27 +7,43 @@ const types = builtinTypes();
 
 suite("strategy of a built-in type", (test) => {
   // The sets below were probed type by type on a 1.36.3 server.
-  test("increments the generation for kinds such as Deployment and Pod, but not for ConfigMap and Service", () => {
-    const raising = types.filter(({ strategy }) => strategy.generation !== "never").map(nameOf);
-    for (const name of [
-      "deployments.apps",
-      "pods",
-      "cronjobs.batch",
-      "podtemplates",
-      "endpointslices.discovery.k8s.io",
-    ]) {
-      assert.ok(raising.includes(name), name);
-    }
-    for (const name of [
-      "configmaps",
-      "services",
-      "horizontalpodautoscalers.autoscaling",
-      "roles.rbac.authorization.k8s.io",
-    ]) {
-      assert.not.ok(raising.includes(name), name);
-    }
-    const deployment = types.find(({ plural }) => plural === "deployments");
-    assert.is(deployment?.strategy.generation, "spec-and-annotations");
+  test("increments the generation of the same kinds, for the same changes, as a kube-apiserver", () => {
+    const raising = types.filter(({ strategy }) => strategy.generation !== "never");
+    const special = raising.filter(({ strategy }) => strategy.generation !== "spec");
+    assert.equal(
+      new Set(raising.filter((type) => !special.includes(type)).map(nameOf)),
+      new Set([
+        "cronjobs.batch",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "daemonsets.apps",
+        "deviceclasses.resource.k8s.io",
+        "flowschemas.flowcontrol.apiserver.k8s.io",
+        "ingressclasses.networking.k8s.io",
+        "ingresses.networking.k8s.io",
+        "jobs.batch",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "poddisruptionbudgets.policy",
+        "pods",
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+        "replicasets.apps",
+        "replicationcontrollers",
+        "resourceslices.resource.k8s.io",
+        "statefulsets.apps",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+      ]),
+    );
+    assert.equal(Object.fromEntries(special.map((type) => [nameOf(type), type.strategy.generation])), {
+      "csidrivers.storage.k8s.io": "spec-from-zero",
+      "deployments.apps": "spec-and-annotations",
+      "endpointslices.discovery.k8s.io": "outside-metadata-and-labels",
+      "mutatingwebhookconfigurations.admissionregistration.k8s.io": "outside-metadata-as-given",
+      "networkpolicies.networking.k8s.io": "spec-as-given",
+      podtemplates: "outside-metadata",
+      "priorityclasses.scheduling.k8s.io": "first",
+      "validatingwebhookconfigurations.admissionregistration.k8s.io": "outside-metadata-as-given",
+    });
   });
 
   test("allows create on update for the same kinds as a kube-apiserver", () => {

@@ -46,6 +46,8 @@ suite("Authorizer", (test) => {
     // Shared by all sequences: what one leaves is where the next one starts.
     const registry = new Registry();
     const authorizer = new Authorizer(registry);
+    const last = new Map<string, boolean>();
+    const seen = { granted: 0, revoked: 0, repeated: 0 };
     fc.assert(
       fc.property(fc.array(written, { maxLength: 12 }), (writes) => {
         for (const write of writes) {
@@ -64,11 +66,20 @@ suite("Authorizer", (test) => {
                 namespace,
                 name: "",
               };
-              assert.equal(authorizer.decide(user, attributes), new Authorizer(registry).decide(user, attributes));
+              const decision = authorizer.decide(user, attributes);
+              assert.equal(decision, new Authorizer(registry).decide(user, attributes));
+              assert.equal(authorizer.decide(user, attributes), decision, "from the cache");
+              const key = `${user.username} ${namespace}`;
+              const before = last.get(key) ?? false;
+              if (before === decision.allowed) seen.repeated++;
+              else seen[decision.allowed ? "granted" : "revoked"]++;
+              last.set(key, decision.allowed);
             }
           }
         }
       }),
     );
+    // Otherwise the law would hold for an authorizer that always denies, or keeps its first decision.
+    for (const [what, count] of Object.entries(seen)) assert.ok(count > 10, `${what} ${count} times`);
   });
 });
