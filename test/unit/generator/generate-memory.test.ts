@@ -73,6 +73,18 @@ suite("removed dependent", (declareTest) => {
     assert.equal((await project.run(moved)).rules, [], "the objects of the old kind go, and those of the new one stay");
   });
 
+  test("need not be listed after a change of the version of its kind, which is the same object", async () => {
+    await using project = await createProject();
+    const scaler = (version: string) =>
+      spec(WEB, `    scaler: { resource: autoscaling/${version}/HorizontalPodAutoscaler }\n`);
+    assert.equal((await project.run(scaler("v1"), { forget: ["page/config"] })).rules, []);
+    const { rules, report } = await project.run(scaler("v2"));
+    assert.equal(rules, []);
+    assert.ok(report?.updated.includes("src/generated/page/types.ts"), report?.updated.join());
+    const { messages } = await project.run(spec(WEB));
+    assert.match(messages[0]?.message ?? "", 'dependent "scaler" left the workflow');
+  });
+
   test("must be listed in removed after a change of namespace or selector that hides the old objects", async () => {
     await using project = await createProject();
     const web = (more: string) => spec(WEB.replace(" }", `, deletion: ordered${more} }`), CONFIG);

@@ -19,8 +19,16 @@ suite("terminal color", (test) => {
     for (const [isTTY, env, expected] of cases) assert.is(showsColours({ isTTY }, env), expected, JSON.stringify(env));
   });
 
-  test("is omitted without a terminal", () => {
-    assert.is(painterFor({ isTTY: false })("red", "error"), "error");
+  test("is omitted without a terminal, and painted on one", () => {
+    const { FORCE_COLOR, NO_COLOR, TERM } = process.env;
+    try {
+      for (const name of ["FORCE_COLOR", "NO_COLOR", "TERM"]) delete process.env[name];
+      assert.is(painterFor({ isTTY: false })("red", "error"), "error");
+      assert.is(painterFor({ isTTY: true })("red", "error"), "\u001b[31merror\u001b[39m");
+    } finally {
+      for (const [name, value] of Object.entries({ FORCE_COLOR, NO_COLOR, TERM }))
+        if (value !== undefined) process.env[name] = value;
+    }
   });
 });
 

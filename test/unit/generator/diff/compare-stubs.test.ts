@@ -10,13 +10,17 @@ const resources = {
   StatefulSet: { group: "apps", kind: "StatefulSet" },
 };
 
-/** Compares two states of the code of a dependent that differ. */
-async function compare(kind: keyof typeof resources, stated: object): Promise<string[]> {
+/** Compares two states of the code of a dependent, which differ if none are given. */
+async function compare(
+  kind: keyof typeof resources,
+  stated: object,
+  states: { readonly before?: string; readonly now?: string } = { before: "// before", now: "// now" },
+): Promise<string[]> {
   await using folder = await createTemporaryFolder();
-  for (const state of ["before", "now"]) {
+  for (const [state, code] of Object.entries(states)) {
     const place = join(folder.path, state, "src/shop/dependents");
     await mkdir(place, { recursive: true });
-    await writeFile(join(place, "report.ts"), `// ${state}`);
+    await writeFile(join(place, "report.ts"), code);
   }
   const dependent = { name: "report", resource: resources[kind], conditions: {}, ...stated };
   const controllers = [{ name: "shop", dependents: [dependent] }] as never;
@@ -33,11 +37,21 @@ suite("diff of a dependent's code", (test) => {
 
   test("is compatible for a Job with onImmutable: recreate, which replaces it", async () => {
     const [change = ""] = await compare("Job", { onImmutable: "recreate" });
-    assert.match(change, /^compatible: .* a Job that exists is deleted and created again if/);
+    assert.match(
+      change,
+      /^compatible: .* a Job that exists is deleted and created again if the change is one of .*spec\.template/,
+    );
+    assert.not.match(change, "set onImmutable");
   });
 
-  test("reports nothing for mode: createOnly", async () => {
-    assert.equal(await compare("Job", { mode: "createOnly" }), []);
+  test("reports nothing for mode: createOnly, once, or readOnly, which change no object", async () => {
+    for (const mode of ["createOnly", "once", "readOnly"]) assert.equal(await compare("Job", { mode }), [], mode);
+  });
+
+  test("reports nothing for the same code, or without the code in one of the states", async () => {
+    assert.equal(await compare("Job", {}, { before: "// same", now: "// same" }), []);
+    assert.equal(await compare("Job", {}, { before: "// new" }), []);
+    assert.equal(await compare("Job", {}, { now: "// gone" }), []);
   });
 
   test("is compatible for a StatefulSet, and lists its mutable fields", async () => {

@@ -1,4 +1,5 @@
 import { addYamlEntry } from "#generator/read/yaml/edit-yaml.js";
+import { parseAllDocuments } from "yaml";
 import { assert, suite } from "../../../support/suite.js";
 
 const entry = {
@@ -37,6 +38,17 @@ const CASES: readonly (readonly [before: string, after: string])[] = [
   ],
 ];
 
+/** The comments of a text, and its words outside of them; "{}" and "[]" may get members. */
+function wordsOf(text: string): string[] {
+  return text.replaceAll(/\{\s*\}|\[\s*\]/g, "").match(/#.*(?=\r?\n|$)|[^\s{}[\],#]+/g) ?? [];
+}
+
+function containsInOrder(all: readonly string[], some: readonly string[]): boolean {
+  let next = 0;
+  for (const word of all) if (word === some[next]) next++;
+  return next === some.length;
+}
+
 suite("addYamlEntry", (test) => {
   for (const [before, after] of CASES)
     test(`adds an entry to ${JSON.stringify(before)}`, () => {
@@ -53,15 +65,18 @@ suite("addYamlEntry", (test) => {
     assert.is(addYamlEntry(HEAD, { ...entry, document: "c" }), undefined);
   });
 
-  test("keeps every comment", () => {
-    for (const [before] of CASES) {
-      const lines = (addYamlEntry(HEAD + before, entry) ?? "").split(/\r?\n/);
-      const comments = (HEAD + before).split(/\r?\n/).flatMap((line) => /#.*$/.exec(line) ?? []);
-      for (const comment of comments)
-        assert.ok(
-          lines.some((line) => line.endsWith(comment)),
-          comment,
-        );
-    }
+  test("keeps every comment, key, and item of the text in its order, for every name, value, and section", () => {
+    const values = [entry.value, { inbound: {} }, { resource: "a: b # c", dependsOn: [] }];
+    for (const [before] of CASES)
+      for (const section of ["dependents", "eventSources"])
+        for (const value of values)
+          for (const name of ["service", "yes", "a-b"]) {
+            const given = HEAD + before;
+            const changed = addYamlEntry(given, { ...entry, section, name, value }) ?? "";
+            assert.is.not(changed, "", given);
+            assert.ok(containsInOrder(wordsOf(changed), wordsOf(given)), changed);
+            const { spec } = parseAllDocuments(changed)[1]!.toJS() as { spec: { [name: string]: object } };
+            assert.equal((spec[section] as { [name: string]: unknown })[name], value);
+          }
   });
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse } from "yaml";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { loadSpecSchema, readWorkflows } from "#generator/read/workflows.js";
 import { repositoryRoot } from "../../../support/repository.js";
@@ -23,6 +24,57 @@ function partsOf(node: Node, path = ""): [path: string, part: Node][] {
     [`${path}/${name}`, child] as [string, Node],
     ...partsOf(child, `${path}/${name}`),
   ]);
+}
+
+const CHOICES = ["allOf", "anyOf", "oneOf", "then", "else"];
+
+/** Returns the schemas below a keyword. */
+function nodesAt(part: Node, keyword: string): readonly Node[] {
+  const value = part[keyword];
+  if (Array.isArray(value)) return value as Node[];
+  return typeof value === "object" && value !== null ? [value as Node] : [];
+}
+
+/** Returns a schema and all others that hold for the same value. */
+function alternativesOf(part: Node): Node[] {
+  const name = /^#\/definitions\/(.*)$/.exec(String(part["$ref"]))?.[1];
+  const others = [
+    ...(name === undefined ? [] : [(schema["definitions"] as Record<string, Node>)[name]!]),
+    ...CHOICES.flatMap((keyword) => nodesAt(part, keyword)),
+  ];
+  return [part, ...others.flatMap(alternativesOf)];
+}
+
+interface DefaultedField {
+  readonly path: readonly string[];
+  readonly part: Node;
+}
+
+/** Finds the fields of a value whose schema has a default that is no object. */
+function defaultsIn(value: unknown, parts: readonly Node[], path: readonly string[] = []): DefaultedField[] {
+  const all = parts.flatMap(alternativesOf);
+  const own = all.filter(hasDefault).map((part) => ({ path, part }));
+  if (typeof value !== "object" || value === null) return own;
+  const below = Object.entries(value).flatMap(([step, child]) => {
+    const children = all.flatMap((part) => {
+      if (Array.isArray(value)) return nodesAt(part, "items");
+      const named = ((part["properties"] ?? {}) as Record<string, Node>)[step];
+      return named === undefined ? nodesAt(part, "additionalProperties") : [named];
+    });
+    return defaultsIn(child, children, [...path, step]);
+  });
+  return [...own, ...below];
+}
+
+function hasDefault(part: Node): boolean {
+  const { default: value } = part;
+  return value !== undefined && (typeof value !== "object" || Array.isArray(value));
+}
+
+/** Returns all schemas with a default, wherever they stand. */
+function partsWithDefault(part: unknown): Node[] {
+  if (typeof part !== "object" || part === null) return [];
+  return [...(hasDefault(part as Node) ? [part as Node] : []), ...Object.values(part).flatMap(partsWithDefault)];
 }
 
 function isChoice({ enum: values = [], oneOf = [] }: Node, text: string): boolean {
@@ -55,22 +107,22 @@ suite("schema of a workflow spec", (test) => {
     }
   });
 
-  test("accepts every default of controller and workflow", () => {
-    const [[, spec]] = partsOf(schema).filter(([path]) => path === "/spec") as [[string, Node]];
-    const defaultsIn = (list: string) =>
-      Object.fromEntries(
-        Object.entries(
-          ((spec["properties"] as Record<string, Node>)[list]!["properties"] ?? {}) as Record<string, Node>,
-        )
-          .filter(([, part]) => "default" in part)
-          .map(([name, part]) => [name, part["default"]]),
-      );
-    const given = { controller: defaultsIn("controller"), workflow: defaultsIn("workflow") };
-    const text =
-      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: a }\n" +
-      `spec: ${JSON.stringify({ primary: "v1/Pod", ...given })}\n`;
-    assert.ok(Object.keys(given.controller).length > 5);
-    assert.equal(readWorkflows({ file: "workflow.yaml", text }, checkSpec).diagnostics, []);
+  test("accepts the default of every field where the documented spec has the field", () => {
+    const readme = readFileSync(join(repositoryRoot, "generator/README.md"), "utf8");
+    const documented = [...readme.matchAll(/```yaml\n(.*?)```/gs)]
+      .map(([, text]) => parse(text!) as object)
+      .find((spec) => JSON.stringify(spec).includes("pruning"))!;
+    const fields = defaultsIn(documented, [schema]);
+    const stated = new Set(fields.map(({ part }) => part));
+    const missing = partsWithDefault(schema).filter((part) => !stated.has(part));
+    assert.equal(missing, []);
+    for (const { path, part } of fields) {
+      const spec = structuredClone(documented);
+      const parent = path.slice(0, -1).reduce((at, step) => (at as Record<string, object>)[step]!, spec as object);
+      (parent as Record<string, unknown>)[path.at(-1)!] = part["default"];
+      const { diagnostics } = readWorkflows({ file: "workflow.yaml", text: JSON.stringify(spec) }, checkSpec);
+      assert.equal(diagnostics.map(formatDiagnostic), [], path.join("."));
+    }
   });
 
   test("accepts the example in the README", () => {
