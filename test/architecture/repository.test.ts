@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { GIT_VERSION } from "#apiserver/discovery/groups.js";
 import { kubernetesVersion } from "../support/machine/binaries.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
@@ -41,9 +42,21 @@ suite("repository", (test) => {
     }
   });
 
-  test("uses one Kubernetes version in the data and the control plane", () => {
-    const [, minor] = /^v(\d+\.\d+)\./.exec(kubernetesVersion()) ?? [];
-    assert.ok(existsSync(join(repositoryRoot, `apiserver/data/kubernetes-${minor}-schemas.json`)));
+  test("uses one Kubernetes version in the data, the code that reads it, and the control plane", () => {
+    const [version = "", minor = ""] = /^v(\d+\.\d+)\.\d+$/.exec(kubernetesVersion()) ?? [];
+    const versionsIn = (texts: readonly string[]) =>
+      new Set(texts.flatMap((text) => [...text.matchAll(/\bkubernetes-(\d+\.\d+)-/g)].map(([, found]) => found)));
+    for (const folder of ["apiserver", "generator"]) {
+      assert.equal(versionsIn(readdirSync(join(repositoryRoot, folder, "data"))), new Set([minor]), `${folder}/data`);
+      const code = readSources(`${folder}/src`).map(({ text }) => text);
+      assert.equal(versionsIn(code), new Set([minor]), `${folder}/src`);
+    }
+    const goMod = readFileSync(join(repositoryRoot, "test/control-plane/go.mod"), "utf8");
+    const staging = [...goMod.matchAll(/^\tk8s\.io\/(?:api|apimachinery|client-go) v0\.(\S+)/gm)];
+    assert.equal(new Set(staging.map(([, found]) => `v1.${found}`)), new Set([version]));
+    assert.is(GIT_VERSION, version);
+    const kinds = readFileSync(join(repositoryRoot, "kinds/README.md"), "utf8");
+    assert.match(kinds, `The built-in kinds of Kubernetes ${minor} as classes.`);
   });
 
   test("names no registry in package-lock.json", () => {

@@ -41,7 +41,10 @@ suite("tours", (test) => {
     });
 
     test(`${name}: contains one picture`, () => {
-      assert.is(page.match(/^```$/gm)?.length, 2);
+      const fences = [...page.matchAll(/^```(\w*)\n([^]*?)^```$/gm)];
+      const pictures = fences.filter(([, language, text = ""]) => language === "" && /[─│→▼]|-->|──/.test(text));
+      assert.is(pictures.length, 1);
+      assert.is(page.match(/^```/gm)?.length, 2 * fences.length);
     });
   }
 });
