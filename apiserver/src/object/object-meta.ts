@@ -207,7 +207,7 @@ export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldErro
 function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError[] {
   const metadata = metadataOf(object);
   const before = metadataOf(live);
-  const immutable = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+  const immutable = ["name", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
     .filter((field) => !deepEqual(metadata[field], before[field]))
     .map((field) => invalidError(`metadata.${field}`, metadata[field] ?? null, "field is immutable"));
   const added = isTerminating(live) ? finalizersOf(object).filter((name) => !finalizersOf(live).includes(name)) : [];

@@ -573,7 +573,8 @@ function validateUpdate(write: Replacement): void {
   const errors = [...ofMetadata, ...ofKind];
   if (errors.length === 0) return;
   context.warnings.push(...(rules.forgiven?.(object) ?? []));
-  throw invalid(kindRefOf(type, write.name), errors);
+  // A webhook may have changed the name, and the message has that one.
+  throw invalid(kindRefOf(type, stringAt(metadataOf(object), "name") ?? ""), errors);
 }
 
 function warn({ context, object, live, subresource }: Creation | Replacement): void {

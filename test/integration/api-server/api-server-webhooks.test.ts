@@ -113,6 +113,33 @@ suite("admission webhooks", (test) => {
     assert.match(String(answer.headers["warning"]), "second");
   });
 
+  test("fail the update with 422 if a patch changes the name", async () => {
+    await using hook = await hooked([
+      {
+        type: "Mutating",
+        answer: ({ operation }) =>
+          operation === "UPDATE" ? patchOf({ op: "replace", path: "/metadata/name", value: "other" }) : ALLOWED,
+      },
+    ]);
+    const { to, configMaps } = hook;
+    const body = await apiRequestOrThrow(to, `POST ${configMaps}`, { body: configMap("named") });
+    const message = 'ConfigMap "other" is invalid: metadata.name: Invalid value: "other": field is immutable';
+    const contentType = "application/merge-patch+json";
+    for (const [method, options] of [
+      ["PUT", { body }],
+      ["PATCH", { body: { data: { a: "b" } }, contentType }],
+    ] as const) {
+      const answer = await apiRequest<{ message: string; reason: string }>(
+        to,
+        `${method} ${configMaps}/named`,
+        options,
+      );
+      assert.equal([answer.status, answer.body.reason, answer.body.message], [422, "Invalid", message], method);
+    }
+    assert.is((await apiRequest(to, `GET ${configMaps}/named`)).body.metadata.name, "named");
+    assert.is((await apiRequest(to, `GET ${configMaps}/other`)).status, 404);
+  });
+
   test("fail the request with 500 if a patch breaks a field type", async () => {
     await using hook = await hooked([
       { type: "Mutating", answer: () => patchOf({ op: "add", path: "/data", value: 3 }) },
