@@ -51,18 +51,27 @@ export function declareClusterRoleLaws(test: DeclareTest, connect: () => Promise
   );
 
   test(
-    "aggregates rules into the ClusterRole view",
+    "aggregates the rules of system:aggregate-to-view and of other labeled roles into the ClusterRole view",
     async () => {
       const cluster = await connect();
-      const role = await waitFor(
-        "the rules of the role view",
-        async () => {
-          const view = await apiRequestOrThrow<Role>(cluster, `GET ${ROLES}/view`);
-          return (view.rules ?? []).length > 0 ? view : undefined;
-        },
-        PATIENCE,
-      );
-      assert.ok(role.rules?.some(({ resources, verbs }) => resources.includes("pods") && verbs.includes("list")));
+      const rulesOf = async (name: string) => {
+        const { rules } = await apiRequestOrThrow<Role>(cluster, `GET ${ROLES}/${name}`);
+        return (rules ?? []).map((rule) => JSON.stringify(rule));
+      };
+      const own = await rulesOf("system:aggregate-to-view");
+      assert.ok(own.some((rule) => rule.includes('"pods"') && rule.includes('"list"')));
+      const until = (what: string, isWanted: (rules: string[]) => boolean) =>
+        waitFor(what, async () => isWanted(await rulesOf("view")), PATIENCE);
+      const hasOwn = (rules: string[]) => own.every((rule) => rules.includes(rule));
+      await until("the role view has the rules of Kubernetes", hasOwn);
+      const name = `law-${++roles}-to-view`;
+      const labels = { "rbac.authorization.k8s.io/aggregate-to-view": "true" };
+      const rule = { apiGroups: [`${name}.example.com`], resources: ["odds"], verbs: ["list"] };
+      await apiRequestOrThrow(cluster, `POST ${ROLES}`, { body: { metadata: { name, labels }, rules: [rule] } });
+      const hasAdded = (rules: string[]) => rules.some((each) => each.includes(`${name}.example.com`));
+      await until("the role view has the added rule, too", (rules) => hasOwn(rules) && hasAdded(rules));
+      await apiRequestOrThrow(cluster, `DELETE ${ROLES}/${name}`);
+      await until("the role view has no longer the added rule", (rules) => hasOwn(rules) && !hasAdded(rules));
     },
     TEST_OPTIONS,
   );

@@ -95,6 +95,27 @@ export function declareJobLaws(test: DeclareTest["thorough"], connect: () => Pro
     assert.is(countIn(await space.until("jobs", "evicted", isRunning), "failed"), 0);
   });
 
+  law("podFailurePolicy: fails only the index of the Pod (FailIndex), without a retry", async (space) => {
+    const rules = [
+      { action: "FailIndex", onExitCodes: { containerName: "web", operator: "In", values: [42] } },
+      { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget" }] },
+    ];
+    const indexed = { completions: 2, parallelism: 2, completionMode: "Indexed", backoffLimitPerIndex: 3 };
+    await create(space, { ...indexed, podFailurePolicy: { rules }, template: template("run") });
+    const pods = await space.untilList("pods", "app=job", (all) => all.length === 2 && all.every(isUp));
+    const nameOf = (index: string) =>
+      pods.find(({ metadata }) => metadata.annotations?.[INDEX] === index)?.metadata.name ?? "";
+    await space.fail(nameOf("1"), 42);
+    const isCounted = (job: AnyObject) => job.status?.["failedIndexes"] === "1" && countIn(job, "failed") === 1;
+    assert.equal(conditionsOf(await space.until("jobs", "job", isCounted)), []);
+    await space.finish(nameOf("0"), "Succeeded");
+    const job = await space.until("jobs", "job", (object) => conditionsOf(object).length === 2);
+    assert.equal(conditionsOf(job), ["FailureTarget True FailedIndexes", "Failed True FailedIndexes"]);
+    assert.equal([job.status?.["completedIndexes"], countIn(job, "succeeded"), countIn(job, "failed")], ["0", 1, 1]);
+    const all = await space.list("pods", "app=job");
+    assert.is(all.length, 2, "no Pod was retried");
+  });
+
   law("successPolicy: completes a Job when index 0 succeeds, and deletes the other Pods", async (space) => {
     const spec = { completions: 3, parallelism: 3, completionMode: "Indexed" };
     await create(space, {

@@ -1,5 +1,6 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api/api-request.js";
+import { openWatch, type WatchClient } from "../api/watch-client.js";
 import { createNamespace, PATIENCE } from "./cluster-steps.js";
 
 /** Any object of an answer. */
@@ -24,12 +25,16 @@ export interface ClusterSpace {
   create(plural: string, object: object): Promise<AnyObject>;
   get(plural: string, name: string): Promise<AnyObject | undefined>;
   list(plural: string, selector?: string): Promise<AnyObject[]>;
+  /** Opens a watch, whose first events are the objects that exist. */
+  watch(plural: string): Promise<WatchClient>;
   patch(plural: string, name: string, body: object): Promise<void>;
   remove(plural: string, name: string, query?: string): Promise<void>;
   /** Evicts a Pod; the status and the body of the answer. */
   evict(name: string): Promise<{ status: number; body: AnyObject }>;
   /** Ends a Pod that runs, as its kubelet would. */
   finish(name: string, phase: "Succeeded" | "Failed"): Promise<void>;
+  /** Ends a Pod that runs, with the exit code of its container `web`. */
+  fail(name: string, exitCode: number): Promise<void>;
   /** Waits until an object is as the predicate says, and returns it. */
   until(plural: string, name: string, predicate: (object: AnyObject) => boolean): Promise<AnyObject>;
   untilGone(plural: string, name: string): Promise<void>;
@@ -52,6 +57,10 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
     const path = `${pathOf(plural)}?labelSelector=${encodeURIComponent(selector)}`;
     return (await apiRequestOrThrow<{ items: AnyObject[] }>(cluster, `GET ${path}`)).items;
   };
+  const patchStatus = async (name: string, status: object) => {
+    const contentType = "application/merge-patch+json";
+    await apiRequestOrThrow(cluster, `PATCH ${pathOf("pods", name)}/status`, { body: { status }, contentType });
+  };
   const hasAccount = async () => (await get("serviceaccounts", "default")) !== undefined;
   await waitFor(`${namespace} has the account default`, hasAccount, PATIENCE);
   return {
@@ -59,6 +68,7 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
     get,
     list,
     create: (plural, body) => apiRequestOrThrow<AnyObject>(cluster, `POST ${pathOf(plural)}`, { body }),
+    watch: (plural) => openWatch(cluster, `${pathOf(plural)}?watch=true`),
     async patch(plural, name, body) {
       const contentType = "application/merge-patch+json";
       await apiRequestOrThrow(cluster, `PATCH ${pathOf(plural, name)}`, { body, contentType });
@@ -70,12 +80,12 @@ export async function openClusterSpace(cluster: Connection): Promise<ClusterSpac
       const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
       return apiRequest<AnyObject>(cluster, `POST ${pathOf("pods", name)}/eviction`, { body });
     },
-    async finish(name, phase) {
-      const contentType = "application/merge-patch+json";
-      await apiRequestOrThrow(cluster, `PATCH ${pathOf("pods", name)}/status`, {
-        body: { status: { phase } },
-        contentType,
-      });
+    finish: (name, phase) => patchStatus(name, { phase }),
+    fail: (name, exitCode) => {
+      const image = { image: "nginx:1", imageID: "" };
+      const terminated = { exitCode, reason: "Error" };
+      const container = { ...image, name: "web", ready: false, restartCount: 0, state: { terminated } };
+      return patchStatus(name, { phase: "Failed", containerStatuses: [container] });
     },
     until: (plural, name, predicate) =>
       waitFor(

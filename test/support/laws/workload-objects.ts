@@ -1,4 +1,5 @@
 import type { Connection } from "../api/api-request.js";
+import { eventsUntil, type WatchEvent } from "../api/watch-client.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { TEST_OPTIONS } from "./cluster-steps.js";
 import {
@@ -97,20 +98,39 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.equal(conditionsOf(held), ["Available True MinimumReplicasAvailable", "Progressing True ReplicaSetUpdated"]);
   });
 
-  law("replaces all Pods of a Deployment of type Recreate", async (space) => {
-    const strategy = { type: "Recreate" };
-    await space.create("deployments", {
-      metadata: { name: "web" },
-      spec: { replicas: 2, selector, strategy, template: podTemplate("web") },
-    });
-    await space.until("deployments", "web", isReady(2));
-    const before = (await space.list("pods")).map(({ metadata }) => metadata.name);
-    await space.patch("deployments", "web", { spec: { template: podTemplate("web", { image: "nginx:2" }) } });
-    await space.until("deployments", "web", (object) => isReady(2)(object) && countIn(object, "updatedReplicas") === 2);
-    const after = (await space.list("pods")).map(({ metadata }) => metadata.name);
-    assert.is(after.length, 2);
-    assert.not(after.some((name) => before.includes(name)));
-  });
+  law(
+    "creates the new ReplicaSet of a Deployment of type Recreate only after all old Pods have ended",
+    async (space) => {
+      await space.create("deployments", {
+        metadata: { name: "web" },
+        spec: { replicas: 2, selector, strategy: { type: "Recreate" }, template: podTemplate("web") },
+      });
+      await space.until("deployments", "web", isReady(2));
+      const before = (await space.list("pods")).map(({ metadata }) => metadata.name);
+      using pods = await space.watch("pods");
+      using sets = await space.watch("replicasets");
+      await space.patch("deployments", "web", { spec: { template: podTemplate("web", { image: "nginx:2" }) } });
+      await space.until(
+        "deployments",
+        "web",
+        (object) => isReady(2)(object) && countIn(object, "updatedReplicas") === 2,
+      );
+      const ended = new Set<string>();
+      const areOver = ({ type, object: { metadata, status } }: WatchEvent) => {
+        const hasEnded = type === "DELETED" || /^(Succeeded|Failed)$/.test(String(status?.["phase"]));
+        if (hasEnded && before.includes(metadata.name)) ended.add(metadata.name);
+        return ended.size === before.length;
+      };
+      const versionAt = (events: WatchEvent[]) => Number(events.at(-1)?.object.metadata.resourceVersion);
+      const over = versionAt(await eventsUntil(pods, areOver));
+      const created = versionAt(await eventsUntil(sets, ({ object }) => JSON.stringify(object).includes("nginx:2")));
+      assert.is(before.length, 2);
+      assert.ok(over < created, `the ReplicaSet was created at ${created}, the last Pod ended at ${over}`);
+      const after = (await space.list("pods")).map(({ metadata }) => metadata.name);
+      assert.is(after.length, 2);
+      assert.not.ok(after.some((name) => before.includes(name)));
+    },
+  );
 
   law("reports a paused Deployment and does not roll it out until it is resumed", async (space) => {
     await space.create("deployments", {
@@ -226,11 +246,15 @@ export function declareWorkloadObjectLaws(test: DeclareTest["thorough"], connect
     assert.equal(indexes.sort(), ["0", "1", "2"]);
   });
 
-  law("deletes the running Pods of a Job that is deleted with Background propagation", async (space) => {
+  law("deletes the finished and running Pods of a Job that is deleted with Background propagation", async (space) => {
     const annotations = { "simulate/outcome": "run" };
     const template = podTemplate("job", { annotations, spec: { restartPolicy: "Never" } });
-    await space.create("jobs", { metadata: { name: "job" }, spec: { template } });
-    await space.until("jobs", "job", (object) => countIn(object, "ready") === 1);
+    await space.create("jobs", { metadata: { name: "job" }, spec: { completions: 2, parallelism: 2, template } });
+    await space.until("jobs", "job", (object) => countIn(object, "ready") === 2);
+    const [finished] = await space.list("pods", "app=job");
+    await space.finish(finished?.metadata.name ?? "", "Succeeded");
+    await space.until("jobs", "job", (object) => countIn(object, "succeeded") === 1 && countIn(object, "ready") === 1);
+    assert.is((await space.list("pods", "app=job")).length, 2);
     await space.remove("jobs", "job", "?propagationPolicy=Background");
     await space.untilList("pods", "app=job", (pods) => pods.length === 0);
   });
