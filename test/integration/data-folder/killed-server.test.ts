@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { waitFor } from "#apiserver/wait-for.js";
+import fc from "../../support/fast-check.js";
+import { isThorough, seed } from "../../support/runs.js";
 import { createWitness } from "../../support/runtime/acknowledged-writes.js";
 import { repositoryRoot } from "../../support/repository.js";
 import { startCommand } from "../../support/machine/started-program.js";
@@ -15,17 +17,20 @@ async function startServer(folder: string) {
   return { program, connection: { url, token: "secret" } };
 }
 
-// A round kills the server at a moment that nobody chooses, some writes after its start, and starts another one with what it has left.
+/** When a round kills the server: after so many acknowledged writes, and then after this time. */
+const moment = fc.record({ writes: fc.integer({ min: 10, max: 70 }), pauseMs: fc.integer({ min: 0, max: 100 }) });
+
+// A round kills the server at a random moment, and starts another one with what it has left.
 async function killAgainAndAgain(rounds: number): Promise<void> {
   await using folder = await createTemporaryFolder();
   const witness = createWitness({ writers: 6 });
-  for (let round = 0; round < rounds; round++) {
+  for (const { writes, pauseMs } of fc.sample(moment, { numRuns: rounds, seed })) {
     const { program, connection } = await startServer(folder.path);
     assert.equal(await witness.contradictions(connection), []);
     const running = witness.run(connection);
-    const enough = witness.acknowledged + 10 + Math.random() * 60;
+    const enough = witness.acknowledged + writes;
     await waitFor("writes are acknowledged", () => witness.acknowledged >= enough);
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
     await program[Symbol.asyncDispose]();
     await running;
   }
@@ -35,11 +40,8 @@ async function killAgainAndAgain(rounds: number): Promise<void> {
 }
 
 suite("SIGKILL of the API server", (test) => {
-  test("keeps acknowledged writes and observed versions (2 kills)", () => killAgainAndAgain(2), {
-    timeoutMs: 60_000,
-  });
-
-  test.thorough("keeps acknowledged writes and observed versions (30 kills)", () => killAgainAndAgain(30), {
+  const kills = isThorough ? 30 : 2;
+  test(`keeps acknowledged writes and observed versions (${kills} kills)`, () => killAgainAndAgain(kills), {
     timeoutMs: 300_000,
   });
 });
