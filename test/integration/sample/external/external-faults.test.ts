@@ -153,18 +153,7 @@ suite("external sample, faults", (test) => {
       metadata: { labels: { touched: "yes" } },
       spec: { plan: "team" },
     });
-    await world
-      .until(Tenant, "one", (each) => each.status?.userIds?.["ann"] === status?.userIds?.["ann"])
-      .catch(async (e) => {
-        const { log } = globalThis.console;
-        log(
-          run.requests,
-          JSON.stringify(await client.get(Tenant, tenant.metadata), undefined, 1),
-          console.changes,
-          run.events.map((x) => JSON.stringify([x.reasons, x.workflow?.dependents["users"]])),
-        );
-        throw e;
-      });
+    await world.until(Tenant, "one", (each) => each.status?.userIds?.["ann"] === status?.userIds?.["ann"]);
     await untilQuiet(run);
     const creations = (list: readonly string[]) => list.filter((change) => !change.startsWith("PUT"));
     assert.equal(creations(console.changes), creations(changes));
