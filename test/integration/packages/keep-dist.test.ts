@@ -1,6 +1,6 @@
 // What is left of dist where `npm pack` has bundled a package.
 import { spawnSync } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
@@ -54,10 +54,29 @@ suite("npm pack", (test) => {
   });
 
   for (const name of ["apiserver", "generator"])
-    test(`runs keep-dist.js before and after packing ${name}`, async () => {
-      const text = await readFile(join(repositoryRoot, name, "package.json"), "utf8");
-      const { prepack = "", postpack } = (JSON.parse(text) as { scripts: { [name: string]: string } }).scripts;
-      assert.match(prepack, /^node \.\.\/keep-dist\.js before && /);
-      assert.is(postpack, "node ../keep-dist.js after");
+    test(`packs what ${name} bundles, and restores what was compiled before`, async () => {
+      await using folder = await createTemporaryFolder();
+      const write = async (path: string, text: string) => {
+        await mkdir(join(folder.path, path, ".."), { recursive: true });
+        await writeFile(join(folder.path, path), text);
+      };
+      // The scripts of the package, beside programs that leave a trace in place of the compiler and the bundler.
+      const manifest = await readFile(join(repositoryRoot, name, "package.json"), "utf8");
+      const { scripts } = JSON.parse(manifest) as { scripts: object };
+      const trace = (file: string) =>
+        `require("fs").mkdirSync("dist", { recursive: true }); require("fs").writeFileSync("dist/${file}", "");`;
+      await write("package/package.json", JSON.stringify({ name, version: "1.0.0", files: ["dist"], scripts }));
+      await write("package/dist/compiled-before.js", "");
+      await write("package/bundle.js", trace("bundled.js"));
+      await write("node_modules/typescript-7/bin/tsc", trace("compiled.js"));
+      await copyFile(join(repositoryRoot, "keep-dist.js"), join(folder.path, "keep-dist.mjs"));
+      await write("keep-dist.js", 'import("./keep-dist.mjs");');
+      const cwd = join(folder.path, "package");
+      const { status, stdout, stderr } = spawnSync("npm", ["pack", "--json"], { cwd, encoding: "utf8" });
+      assert.is(status, 0, stderr);
+      const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];
+      const paths = packed?.files.map(({ path }) => path).filter((path) => path.startsWith("dist/"));
+      assert.equal(paths, ["dist/bundled.js", "dist/compiled.js"]);
+      assert.equal(await readdir(join(cwd, "dist")), ["compiled-before.js"]);
     });
 });
