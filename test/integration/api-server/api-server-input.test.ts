@@ -3,6 +3,7 @@ import { readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { apiRequest, type ApiRequestOptions } from "../../support/api/api-request.js";
+import { eventsUntil, openWatch } from "../../support/api/watch-client.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 
@@ -166,7 +167,7 @@ suite("API server with hostile requests", (test) => {
       assert.ok(performance.now() - startedAt < MAX_MS, `${Math.round(performance.now() - startedAt)} ms`);
     });
 
-  test("lists, gets and patches objects of the maximum depth", async () => {
+  test("lists, gets, watches and patches objects of the maximum depth", async () => {
     const connection = await server();
     const body = door("deepest", `"spec":{"x":${nested(990)}}`);
     assert.is((await apiRequest(connection, `POST ${DOORS}`, { body })).status, 201);
@@ -182,7 +183,18 @@ suite("API server with hostile requests", (test) => {
           200,
           `${send} ${accept}`,
         );
+    for (const accept of ["application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"]) {
+      using watch = await openWatch(connection, `${DOORS}?watch=true`, { accept });
+      const [event] = (await eventsUntil(watch, ({ object }) => JSON.stringify(object).includes('"deepest"'))).slice(
+        -1,
+      );
+      assert.is(event?.type, "ADDED");
+      if (accept === "application/json") assert.is(JSON.stringify(event?.object.spec?.["x"]), nested(990));
+    }
+    using watch = await openWatch(connection, `${DOORS}?watch=true`);
     assert.is((await apiRequest(connection, `DELETE ${DOORS}/deepest`)).status, 200);
+    const [deleted] = (await eventsUntil(watch, ({ type }) => type === "DELETED")).slice(-1);
+    assert.is(JSON.stringify(deleted?.object.spec?.["x"]), nested(990));
   });
 
   test("truncates warnings to about 4,096 characters", async () => {

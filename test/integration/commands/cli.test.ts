@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { COMMANDS } from "#generator/cli.js";
 import { compilers } from "../../support/projects/compile.js";
 import { runCommand, runProgram, type CommandOutcome } from "../../support/command-line.js";
 import { repositoryRoot } from "../../support/repository.js";
@@ -34,10 +35,11 @@ async function createProject(workflow?: string) {
 }
 
 suite("gen-operator", (test) => {
-  test("prints help and version to stdout", async () => {
+  test("prints help, which names every command, and version to stdout", async () => {
     const help = runProgram(repositoryRoot, "--help");
     assertSucceeds(help);
-    for (const command of ["init", "generate", "types"]) assert.match(help.stdout, `gen-operator ${command}`);
+    for (const [command, { summary }] of COMMANDS)
+      assert.match(help.stdout.replaceAll(/\s+/g, " "), new RegExp(`gen-operator ${command}( [^ ]+)* ${summary}`));
     const manifest = await readFile(join(repositoryRoot, "generator/package.json"), "utf8");
     const { version } = JSON.parse(manifest) as { version: string };
     assert.is(runProgram(repositoryRoot, "--version").stdout, `${version}\n`);

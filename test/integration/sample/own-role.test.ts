@@ -47,14 +47,28 @@ suite("sample with its generated role", (test) => {
     );
   });
 
-  test("gets 403 for a resource that the role lacks", async () => {
+  test("gets 403 only for the resource that its role lacks, and works on the others", async () => {
     const lacking = readFileSync(RBAC, "utf8").replaceAll("configmaps, ", "");
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "rbac.yaml"), lacking);
     await using server = await startApiServer({
-      objects: [NAMESPACE, join(folder.path, "rbac.yaml")],
+      crds: [join(SAMPLE, "crds/webpages.example.com.yaml")],
+      objects: [NAMESPACE, join(folder.path, "rbac.yaml"), ADMISSION],
       as: "system:serviceaccount:webpage-system:webpage",
     });
+    const kubeconfig = join(folder.path, "kubeconfig");
+    await server.writeKubeconfig(kubeconfig);
+    const operator = createOperator({ controllers: [webPageController], kubeconfig, logger: createLogger("silent") });
+    const started = operator.start().catch(() => undefined);
+    await waitFor("the operator is forbidden to read ConfigMaps, and reads Services", () => {
+      const gets = (path: string, status: number) =>
+        server.requests.some((each) => each.path === path && each.status === status);
+      return gets("/api/v1/configmaps", 403) && gets("/api/v1/services", 200);
+    });
+    await operator.stop();
+    await started;
+    const forbidden = server.requests.filter(({ status }) => status === 403).map(({ path }) => path);
+    assert.equal([...new Set(forbidden)], ["/api/v1/configmaps"]);
     assert.is((await apiRequest(server, "GET /api/v1/configmaps")).status, 403);
     assert.is((await apiRequest(server, "GET /api/v1/services")).status, 200);
     assert.is((await apiRequest(server.admin, "GET /api/v1/configmaps")).status, 200);
