@@ -73,9 +73,10 @@ suite("test runner", (test) => {
   });
 
   test("creates a shared resource once and disposes it after the last test", async () => {
-    const { report, problem } = await run("disposes-shared");
+    const { report, problem, output } = await run("disposes-shared");
     assert.is(problem, undefined);
     assert.is(report.passed, 2);
+    assert.equal(output.match(/^(?:created|first|second|disposed)\b/gm), ["created", "first", "second", "disposed"]);
   });
 
   test("reports earlier failures of a file that times out", async () => {
@@ -84,12 +85,20 @@ suite("test runner", (test) => {
     assert.match(output, "FAIL  fails: the reason");
   });
 
-  test("deletes the temporary files of a process that was killed", async () => {
-    const { output } = await run("leaves-a-file");
-    const folder = /folder: (.*)/.exec(output)?.[1];
-    assert.ok(folder);
-    assert.not.ok(existsSync(folder));
-  });
+  for (const [end, expected] of [
+    ["passes", undefined],
+    ["fails", "failed 1 of 1 tests"],
+    ["exits", "left 1 tests unfinished"],
+    ["is killed", 'ended by SIGKILL, in "ends after it has created a file"'],
+  ] as const)
+    test(`deletes the temporary files of a process that ${end}`, async () => {
+      process.env["FIXTURE_END"] = end;
+      const { output, problem } = await run("leaves-a-file").finally(() => delete process.env["FIXTURE_END"]);
+      assert.is(problem, expected);
+      const folder = /folder: (.*)/.exec(output)?.[1];
+      assert.ok(folder);
+      assert.not.ok(existsSync(folder));
+    });
 
   test("fails for a folder without tests, and runs the others", async () => {
     const { code, output } = await runAll("unit/support/suite.test.js", "no-such-folder");
