@@ -140,7 +140,7 @@ for (const [way, install] of Object.entries(WAYS))
     );
 
     test(
-      "logs the missing RBAC permissions if authenticated metrics lack them",
+      "exits with 1 and logs the missing RBAC permissions if authenticated metrics lack them",
       async () => {
         const { flags } = await addresses();
         const sample = await deploy({ args: [...argsOf(flags), "--metrics-authentication"] });
@@ -148,6 +148,8 @@ for (const [way, install] of Object.entries(WAYS))
         await replica.untilLogged(
           "may not create tokenreviews.authentication.k8s.io and create subjectaccessreviews.authorization.k8s.io",
         );
+        assert.is(await replica.ended, 1);
+        assert.not.ok(replica.log.some((line) => line.includes('"started"')));
       },
       patient,
     );

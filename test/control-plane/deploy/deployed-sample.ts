@@ -20,6 +20,8 @@ export interface DeployedReplica extends AsyncDisposable {
   untilLogged(text: string): Promise<void>;
   /** Reads a file as `kubectl exec` of the pod's program would. */
   readFile(path: string): Promise<string>;
+  /** Resolves to its exit code, or null if a signal ended it. */
+  readonly ended: Promise<number | null>;
   /** Ends it as the kubelet does; resolves to its exit code. */
   terminate(): Promise<number | null>;
 }
@@ -248,7 +250,7 @@ function startProcess(
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   return {
-    log,
+    ...{ log, ended },
     untilLogged: async (text) => {
       const isLogged = () => {
         if (log.some((line) => line.includes(text))) return true;
