@@ -39,7 +39,7 @@ export function describeOutcome(outcome: DependentOutcome): Omit<DependentReport
     case "unchanged":
       return outcome.isReady ? { state: "ready", why: items } : { state: "as desired", why: "not ready yet" };
     case "waiting":
-      return { state: "waiting", why: `for ${outcome.for.join(", ")}` };
+      return { state: "waiting", why: waitsFor(outcome) };
     case "deleted":
       return { state: outcome.isGone ? "absent" : "going", why: outcome.because };
     case "inactive":
@@ -49,6 +49,14 @@ export function describeOutcome(outcome: DependentOutcome): Omit<DependentReport
     case "failed":
       return { state: "failed", why: textOf(outcome.error) };
   }
+}
+
+function waitsFor({ for: blockers, because }: Extract<DependentOutcome, { kind: "waiting" }>): string {
+  const causes = [
+    ...(blockers.length > 0 ? [`for ${blockers.join(", ")}`] : []),
+    ...(because === undefined ? [] : [because]),
+  ];
+  return causes.join("; ");
 }
 
 // One line: a table has no room for more.
