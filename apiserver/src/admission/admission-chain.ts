@@ -12,24 +12,24 @@ import type { MutatingPolicies, PolicyChanges } from "./policy/mutating-policies
 import type { ValidatingPolicies } from "./policy/validating-policies.js";
 import type { WebhookAdmission } from "./webhook-admission.js";
 
-/** The policies of both kinds. */
+/** The admission policies, mutating and validating. */
 export interface Policies {
   readonly mutating: MutatingPolicies;
   readonly validating: ValidatingPolicies;
 }
 
-/** Who is asked beside those who always are. */
+/** Dependencies of an admission chain, and the optional plugins to enable. */
 export interface AdmissionMembers extends EnabledPlugins {
   readonly registry: Registry;
   readonly policies: Policies;
   readonly webhooks: WebhookAdmission;
-  /** Stores a status that the server itself writes. */
+  /** Writes the status of an object on behalf of the server. */
   readonly putStatus: PutStatus;
 }
 
 /**
- * The plugins that stored objects configure, by the resources of those objects. Without an object of each resource a plugin has nothing to say, and is
- * not called, as the dispatchers of kube-apiserver call the hooks that they know.
+ * Admission plugins that are configured by objects, with the resources of these objects. A plugin is skipped unless at least one object of each
+ * resource exists, as in the dispatchers of kube-apiserver.
  */
 const CONFIGURED_BY = {
   mutatingPolicies: ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
@@ -42,8 +42,8 @@ const CONFIGURED_BY = {
 type ConfiguredPlugin = keyof typeof CONFIGURED_BY;
 
 /**
- * Admits writes. Mutating plugins, policies and webhooks run before the object is validated; validating plugins, policies, webhooks and quotas
- * run after it.
+ * Admits writes. Mutating plugins, policies, and webhooks run before the object is validated; validating plugins, policies, webhooks, and quotas run
+ * after it.
  */
 export class AdmissionChain implements Admission {
   readonly #authorizer: Authorizer;
@@ -70,7 +70,7 @@ export class AdmissionChain implements Admission {
     return completed.then(async () => (await this.#mutateCompleted(write)) ?? object);
   }
 
-  // In place; a promise where a plugin waits for something.
+  // Runs the mutating plugins, in place. Returns a promise if a plugin waits.
   #complete(write: AdmittedWrite): Promise<void> | undefined {
     return mutateFrom(0, this.#pluginsOf(write).mutating, write);
   }
@@ -99,7 +99,7 @@ export class AdmissionChain implements Admission {
     return this.#isConfigured("mutatingWebhooks") ? this.#webhooks.mutate(...asked) : undefined;
   }
 
-  // Policies come before webhooks, and see once more what those have changed.
+  // Mutating policies run before mutating webhooks, and are reinvoked for objects that a webhook changed.
   async #mutateByPolicies(changes: PolicyChanges, write: AdmittedWrite, given: JsonObject): Promise<JsonObject> {
     const object = await settled(() => changes.first(write, given));
     const again = (changed: JsonObject): JsonObject | Promise<JsonObject> => {
@@ -114,7 +114,7 @@ export class AdmissionChain implements Admission {
     const { warnings, resource } = write.context;
     if (write.isUpsert === true) this.#checkMayCreate(write);
     for (const validate of this.#pluginsOf(write).validating) validate(write);
-    // Webhooks are asked about reviews, policies are not.
+    // Webhooks intercept reviews, policies do not.
     if (resource.type.strategy.creates === "review" || !this.#isConfigured("validatingPolicies"))
       return this.#askAndCharge(write);
     const told = warnings.length;
@@ -135,7 +135,7 @@ export class AdmissionChain implements Admission {
 
   #askAndCharge(write: AdmittedWrite): Promise<void> | undefined {
     const asked = this.#isConfigured("validatingWebhooks") ? this.#webhooks.validate(write) : undefined;
-    // What is refused is not counted, so quotas come last.
+    // Quotas come last, so that a write that a webhook denies is not charged.
     if (asked !== undefined) return asked.then(() => this.#charge(write));
     this.#charge(write);
     return undefined;
@@ -146,7 +146,7 @@ export class AdmissionChain implements Admission {
   }
 }
 
-/** What the plugins do for the writes of one resource, in their order. */
+/** The plugins for the writes of one resource, in the order in which they run. */
 interface ResourcePlugins {
   readonly mutating: readonly NonNullable<AdmissionPlugin["mutate"]>[];
   readonly validating: readonly NonNullable<AdmissionPlugin["validate"]>[];

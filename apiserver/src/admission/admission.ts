@@ -4,34 +4,35 @@ import { metadataOf, resourceRefOf } from "../object/object-meta.js";
 import type { ServedResource } from "../registry/registry.js";
 import type { WriteContext } from "../write/write-context.js";
 
-/** A write as admission sees it. */
+/** The attributes of a write that admission reads. */
 export interface AdmittedWrite {
   readonly context: WriteContext;
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
-  /** "" for a creation under a generated name, and for what is deleted with a collection. */
+  /** "" for a create with generateName and for each object that a deletecollection deletes. */
   readonly name: string;
   /** "" on the main endpoint. */
   readonly subresource: string;
-  /** The resource whose object `object` is, if that is neither the resource of the path nor a Scale. */
+  /** The resource of `object` if the subresource has its own kind, other than Scale. */
   readonly part?: ServedResource | undefined;
-  /** The new state in the version of the request, or the options of a connection; absent in a deletion. */
+  /** The new object in the version of the request, or the options of a CONNECT; undefined for a delete. */
   readonly object?: JsonObject;
-  /** Whether an update creates the object, whose user need not have the right to create. */
+  /** Whether an update creates the object. The request was authorized as an update, so admission checks the permission to create. */
   readonly isUpsert?: boolean;
-  /** The present state in the version of the request; absent in a creation. */
+  /** The existing object in the version of the request; undefined for a create. */
   readonly oldObject?: JsonObject;
 }
 
 /**
- * What is asked about the writes of clients before they are stored.
+ * The admission chain that client writes pass before they are stored.
  *
- * Both return undefined where nobody has to be asked; then the write stays within one turn. A refusal is a StatusError.
+ * Both methods return undefined if admission completes synchronously, so that the write stays in one turn of the event loop. A denial is a
+ * StatusError.
  * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
  */
 export interface Admission {
-  /** Returns the object as admission changes it, decoded and with defaults, before it is checked; an object of its own. */
+  /** Returns a mutated copy of the object, decoded and defaulted, before validation; undefined if no copy was made. */
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined;
-  /** Checks what would be stored. */
+  /** Validates the object to be stored. */
   validate(write: AdmittedWrite): Promise<void> | undefined;
 }
 
@@ -39,13 +40,13 @@ export interface Admission {
 export interface AdmissionPlugin {
   /** For example `pods` or `ingresses.networking.k8s.io`, including their subresources. */
   readonly resources: readonly string[];
-  /** Changes the object of a write in place; a promise where it waits for something. A refusal is a StatusError. */
+  /** Mutates the object of a write in place. Returns a promise if it waits. A denial is a StatusError. */
   readonly mutate?: (write: AdmittedWrite) => Promise<void> | void;
-  /** Throws a StatusError for what must not be stored. */
+  /** Throws a StatusError to deny the write. */
   readonly validate?: (write: AdmittedWrite) => void;
 }
 
-/** Names what a write is about to whoever is refused; what has no name yet has the beginning of one. */
+/** Returns the resource and name for error messages. An object without a name is identified by its generateName. */
 export function refOfWrite({ context, name, object }: AdmittedWrite): ResourceRef {
   const metadata = object === undefined ? undefined : metadataOf(object);
   const names = [name, stringAt(metadata, "name"), stringAt(metadata, "generateName"), "Unknown!"];

@@ -1,5 +1,5 @@
-// What the admission plugins CertificateApproval, CertificateSigning and CertificateSubjectRestriction do: approving or signing a
-// request requires permission for its signer, and no client certificate may be in the group system:masters.
+// Admission plugins CertificateApproval, CertificateSigning, and CertificateSubjectRestriction: approving or signing a request requires permission
+// for its signer, and no client certificate may be in the group system:masters.
 import { forbidden } from "../errors/status-error.js";
 import type { Authorizer } from "../identity/authorizer.js";
 import { MASTERS } from "../identity/user.js";
@@ -10,7 +10,7 @@ import { type AdmissionPlugin, type AdmittedWrite, refOfWrite } from "./admissio
 
 const GROUP = "certificates.k8s.io";
 
-/** Lets those approve requests and sign them who have that right for the signer. */
+/** CertificateApproval and CertificateSigning: users need the verb `approve` or `sign` on the signer. */
 export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
   return {
     resources: [`certificatesigningrequests.${GROUP}`],
@@ -18,14 +18,14 @@ export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
   };
 }
 
-/** Throws 403 for a verdict on a request, or for its certificate, by a user who has no right to that signer. */
+/** Throws 403 if the user approves or signs a request without permission for its signer. */
 function checkSigner(authorizer: Authorizer, write: AdmittedWrite): void {
   const { context, operation, subresource, object, oldObject } = write;
   if (operation !== "UPDATE" || object === undefined || oldObject === undefined) return;
   const verb = subresource === "approval" ? "approve" : isSigned(subresource, object, oldObject) ? "sign" : undefined;
   if (verb === undefined) return;
   const signer = stringAt(objectAt(oldObject, "spec"), "signerName") ?? "";
-  // The right to all signers of a domain has the name `example.com/*`.
+  // A permission for `example.com/*` covers all signers of the domain.
   const names = [signer, `${signer.split("/")[0]}/*`];
   const asked = { verb, group: GROUP, resource: "signers", subresource: "", namespace: "" };
   if (names.some((name) => authorizer.decide(context.user, { ...asked, name }).allowed)) return;
@@ -48,7 +48,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
   validate: checkCertificateSubject,
 };
 
-/** Throws 403 for a new request for a certificate of the group of administrators. */
+/** CertificateSubjectRestriction: throws 403 for a new request whose subject contains the group system:masters. */
 function checkCertificateSubject({ context, operation, subresource, name, object }: AdmittedWrite): void {
   const { type } = context.resource;
   const spec = objectAt(object, "spec");

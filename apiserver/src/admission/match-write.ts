@@ -5,20 +5,20 @@ import { isNamespace } from "../object/object-meta.js";
 import type { Registry, ServedResource } from "../registry/registry.js";
 import type { AdmittedWrite } from "./admission.js";
 
-// A webhook must not be able to lock everybody out of the objects that configure admission.
+// Objects that configure admission are exempt, so that no webhook or policy can block its own removal.
 const EXEMPT_GROUP = "admissionregistration.k8s.io";
 
-/** Which writes a webhook or a policy wants to see. */
+/** Which writes a webhook or policy intercepts. */
 export interface WriteSelector {
   readonly rules: readonly JsonObject[];
   readonly excludeRules?: readonly JsonObject[];
-  /** Whether writes in other versions of a resource count. */
+  /** `Equivalent` also matches requests for other versions of a resource. */
   readonly matchPolicy: "Exact" | "Equivalent";
   readonly namespaceSelector: JsonObject;
   readonly objectSelector: JsonObject;
 }
 
-/** Returns the resource in the version in which a webhook or a policy wants to see a write; undefined if it does not want to see it. */
+/** Returns the resource in the version that matches the rules of a webhook or policy; undefined if the write does not match. */
 export function matchWrite(webhook: WriteSelector, write: AdmittedWrite): ServedResource | undefined {
   const { registry, resource } = write.context;
   if (resource.type.group === EXEMPT_GROUP) return undefined;
@@ -38,7 +38,7 @@ function resourceFor(
   const { registry, resource } = write.context;
   if (rules.some((rule) => matchesRule(rule, resource.type, write))) return resource;
   if (rules.length === 0 || matchPolicy === "Exact") return undefined;
-  // Versions of one resource share their objects.
+  // The versions of a resource share one store.
   const others = [...registry.resources].filter((other) => other.store === resource.store && other !== resource);
   return others.find(({ type }) => rules.some((rule) => matchesRule(rule, type, write)));
 }
@@ -60,12 +60,12 @@ function includes(rule: JsonObject, member: string, value: string): boolean {
   return values.includes("*") || values.includes(value);
 }
 
-// The namespace of a Namespace is itself, but it is a cluster-scoped object.
+// A Namespace is a cluster-scoped object, although its request has a namespace.
 function matchesScope(scope: string, { namespaced }: ServedType): boolean {
   return scope === "*" || (scope === "Namespaced") === namespaced;
 }
 
-// "*" stands for every resource without subresources, "*/*" for both, "*/status" and "pods/*" for a part.
+// "*" matches every resource without subresources, "*/*" both; "*/status" and "pods/*" match subresources.
 function matchesResource(pattern: string, plural: string, subresource: string): boolean {
   const [resource = "", sub] = pattern.split("/");
   const isResource = resource === "*" || resource === plural;
@@ -73,7 +73,7 @@ function matchesResource(pattern: string, plural: string, subresource: string): 
   return isResource && (sub === "*" || sub === subresource);
 }
 
-// Undefined for what is in no namespace.
+// Undefined for cluster-scoped objects.
 function namespaceLabels(registry: Registry, write: AdmittedWrite): JsonObject | undefined {
   const { type } = write.context.resource;
   if (isNamespace(type)) return labelsOf(write.operation === "DELETE" ? write.oldObject : write.object);
@@ -83,7 +83,7 @@ function namespaceLabels(registry: Registry, write: AdmittedWrite): JsonObject |
 
 function matchesObject(selector: JsonObject, { object, oldObject }: AdmittedWrite): boolean {
   if (Object.keys(selector).length === 0) return true;
-  // The options of a connection have no labels, and no selector finds them.
+  // The options of a CONNECT have no labels, so an object selector that is not empty never matches them.
   const states = [object, oldObject].filter(
     (state) => state !== undefined && objectAt(state, "metadata") !== undefined,
   );

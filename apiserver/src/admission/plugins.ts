@@ -15,21 +15,21 @@ import { paramRights } from "./policy/param-rights.js";
 import { roleEscalation } from "./role-escalation.js";
 import { podTopologyLabels } from "./topology-labels.js";
 
-/** Which plugins a server has beside those that every one has. */
+/** The optional plugins of a server. */
 export interface EnabledPlugins {
-  /** Whether each Pod has to have a ServiceAccount. */
+  /** Enables the plugin ServiceAccount. */
   readonly needsAccounts: boolean;
-  /** Whether Pods are simulated, and say by annotations how. */
+  /** Whether Pods are simulated; enables the check of their simulation annotations. */
   readonly simulatesPods: boolean;
 }
 
 /**
- * Returns the plugins in the order in which kube-apiserver asks them. Policies and webhooks come after them, and ResourceQuota at last.
+ * Returns the plugins in the order in which kube-apiserver runs them. Policies and webhooks run after them, and ResourceQuota runs last.
  * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
  */
 export function pluginsOf(authorizer: Authorizer, { needsAccounts, simulatesPods }: EnabledPlugins): AdmissionPlugin[] {
   return [
-    // kube-apiserver checks these two in the storage of the resources.
+    // kube-apiserver does these two checks in the storage of the resources.
     paramRights(authorizer),
     roleEscalation(authorizer),
     limitRanger,

@@ -6,7 +6,7 @@ import type { AdmittedWrite } from "./admission.js";
 
 const OPTIONS_KINDS = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions" } as const;
 
-/** A write in the version in which a webhook wants to see it. */
+/** A write, converted to the version that a webhook expects. */
 export interface SeenWrite {
   write: AdmittedWrite;
   /** The type in that version. */
@@ -15,7 +15,7 @@ export interface SeenWrite {
   oldObject: JsonObject | null;
 }
 
-/** Builds the AdmissionReview (admission.k8s.io/v1) of a write. */
+/** Builds the AdmissionReview (admission.k8s.io/v1) of a write and returns it with its uid. */
 export function reviewOf({ write, type, object, oldObject }: SeenWrite): { uid: string; review: JsonObject } {
   const { context, operation, name, subresource } = write;
   const uid = randomUUID();

@@ -4,7 +4,7 @@ import type { AdmissionPlugin } from "./admission.js";
 const PLURALS = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
 
 /**
- * Demands that a role, or a binding to one, grants no rights that its user does not hold.
+ * Rejects roles, and bindings to roles, that grant permissions that the user does not have.
  * https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
  */
 export function roleEscalation(authorizer: Authorizer): AdmissionPlugin {

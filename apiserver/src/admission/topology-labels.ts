@@ -1,4 +1,4 @@
-// What the admission plugin PodTopologyLabels does: a Pod that gets a node gets the labels that say where the node is.
+// Admission plugin PodTopologyLabels: copies the topology labels of the node to Pods that are bound to it.
 import { type JsonObject, objectAt, stringAt } from "../json.js";
 import { metadataOf } from "../object/object-meta.js";
 import type { AdmissionPlugin, AdmittedWrite } from "./admission.js";
@@ -11,7 +11,7 @@ export const podTopologyLabels: AdmissionPlugin = {
   mutate: setTopologyLabels,
 };
 
-/** Sets the labels of the node in a Pod that is created, or in a Binding of one, in place. */
+/** Copies the topology labels of the node to a new Pod or to the Binding of a Pod, in place. */
 function setTopologyLabels(write: AdmittedWrite): void {
   const { operation, subresource, object } = write;
   if (operation !== "CREATE" || object === undefined) return;

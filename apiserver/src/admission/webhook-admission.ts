@@ -23,16 +23,16 @@ import { type MatchCondition, evaluateConditions, matchConditionsOf } from "./po
 import { reviewOf } from "./review.js";
 import { type Verdict, readVerdict } from "./webhook-answer.js";
 
-/** A webhook that wants to see a write, and the resource in the version in which it does. */
+/** A webhook that matches a write, with the resource in the version that matched. */
 interface Called {
   webhook: Webhook;
   seen: ServedResource;
 }
 
-/** Returns what webhooks are asked about when they are asked again. */
+/** Mutates the object before webhooks are reinvoked. */
 type Between = (object: JsonObject) => JsonObject | Promise<JsonObject>;
 
-/** Asks the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
+/** Calls the webhooks of MutatingWebhookConfigurations and ValidatingWebhookConfigurations. */
 export class WebhookAdmission implements Admission {
   readonly #authorizer: Authorizer;
   readonly #client: WebhookClient;
@@ -46,7 +46,7 @@ export class WebhookAdmission implements Admission {
     this.#validating = new ConfiguredWebhooks(registry, "validatingwebhookconfigurations");
   }
 
-  /** `between` is called before webhooks are asked again, and returns what they are asked about. */
+  /** `between` is called before webhooks are reinvoked and returns the object to pass to them. */
   mutate(write: AdmittedWrite, between: Between = (object) => object): Promise<JsonObject> | undefined {
     const called = this.#mutating.matching(write);
     return called.length === 0 ? undefined : this.#mutateBy(called, write, between);
@@ -57,7 +57,7 @@ export class WebhookAdmission implements Admission {
     return called.length === 0 ? undefined : this.#validateBy(called, write);
   }
 
-  // One after the other, by the names of their configurations; once more those that want to see what later ones changed.
+  // Webhooks are called in series, in order of the names of their configurations. Those that allow it are reinvoked if the object changed afterwards.
   async #mutateBy(called: readonly Called[], write: AdmittedWrite, between: Between): Promise<JsonObject> {
     const left = new Map<Called, JsonObject | undefined>();
     let { object } = write;
@@ -70,7 +70,7 @@ export class WebhookAdmission implements Admission {
       if (one.webhook.reinvocationPolicy === "Never" || object === undefined) continue;
       if (!deepEqual(object, left.get(one))) object = await this.#mutateOnce(one, { ...write, object });
     }
-    // A deletion has no object that could be changed.
+    // A delete has no object to mutate.
     return object ?? {};
   }
 
@@ -84,7 +84,7 @@ export class WebhookAdmission implements Admission {
     return settled(() => patched(object, patch, { write, seen }));
   }
 
-  // All at once; of several refusals the first one counts.
+  // Validating webhooks are called in parallel. If several deny the write, the first in order is returned.
   async #validateBy(called: readonly Called[], write: AdmittedWrite): Promise<void> {
     const outcomes = await Promise.allSettled(called.map((one) => this.#ask(one, write, { mutates: false })));
     const verdicts = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
@@ -118,7 +118,7 @@ export class WebhookAdmission implements Admission {
     return reviewOf({ write, type: seen.type, object, oldObject });
   }
 
-  /** Returns what a webhook says; undefined when its conditions do not hold, or it cannot be asked and its failures are ignored. */
+  /** Returns the verdict of a webhook. Undefined if the match conditions are not met, or if the call fails and failurePolicy is Ignore. */
   async #ask(
     { webhook, seen }: Called,
     write: AdmittedWrite,
@@ -139,7 +139,7 @@ export class WebhookAdmission implements Admission {
   }
 }
 
-/** The webhooks of one kind of configuration in the order in which they are asked. */
+/** The webhooks of one kind of configuration, in the order in which they are called. */
 class ConfiguredWebhooks {
   readonly #store: ResourceStore;
   #known: { version: number; webhooks: Webhook[] } = { version: -1, webhooks: [] };
@@ -167,7 +167,7 @@ class ConfiguredWebhooks {
   }
 }
 
-// What a webhook is shown of an object: the version that it wants, and of a scale the Scale.
+// Returns the object to send: in the version that matched, or as a Scale for the scale subresource.
 function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
   if (write.part !== undefined) return object;
@@ -194,31 +194,31 @@ function patched(
   } catch (error) {
     if (error instanceof PendingConversion) throw error;
     const { message } = error as Error;
-    // What a webhook makes is its own failure, not the client's.
+    // An invalid patch is the fault of the webhook, not of the client, so it is an internal error.
     const ofType = error instanceof StatusError ? /cannot be handled as a [^:]*: (.*)$/s.exec(message)?.[1] : undefined;
     throw internalError(ofType ?? message);
   }
 }
 
-/** One webhook of a configuration; https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
+/** A webhook of a configuration; https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
 interface Webhook {
   name: string;
   clientConfig: JsonObject;
   rules: readonly JsonObject[];
-  /** Whether a call that fails refuses the write. */
+  /** Whether a failed call denies the write. */
   failurePolicy: "Fail" | "Ignore";
-  /** Whether writes in other versions of a resource count. */
+  /** `Equivalent` also matches requests for other versions of a resource. */
   matchPolicy: "Exact" | "Equivalent";
   namespaceSelector: JsonObject;
   objectSelector: JsonObject;
-  /** Whether it is asked again when a later webhook changed the object. */
+  /** Whether the webhook is called again if the object changed after its call. */
   reinvocationPolicy: "Never" | "IfNeeded";
   timeoutSeconds: number;
-  /** In CEL; all have to hold, or the webhook is not asked. */
+  /** CEL expressions that must all be true for the webhook to be called. */
   matchConditions: readonly MatchCondition[];
 }
 
-/** Reads the webhooks of a configuration that the server has stored, and so completed and checked. */
+/** Parses the webhooks of a stored configuration, which is already defaulted and validated. */
 function webhooksOf(configuration: JsonObject): Webhook[] {
   return (arrayAt(configuration, "webhooks") ?? []).filter(isObject).map((webhook) => {
     const timeout = webhook["timeoutSeconds"];

@@ -9,16 +9,16 @@ const REVIEW_KIND = "AdmissionReview";
 const REVIEW_VERSION = "admission.k8s.io/v1";
 const DETAIL_MEMBERS = ["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
 
-/** What a webhook decided. */
+/** The decision of a webhook. */
 export interface Verdict {
-  /** The failure that a refused write is answered with. */
+  /** The error to return if the webhook denied the write. */
   refusal?: StatusError;
-  /** The operations of a JSON patch. */
+  /** The operations of a JSON Patch. */
   patch?: JsonValue;
   warnings: string[];
 }
 
-/** Reads the answer of a webhook; throws an Error, in the words of kube-apiserver, for what is no answer to the review. */
+/** Parses the response of a webhook. Throws an Error, worded as in kube-apiserver, for a response that is invalid or has another uid. */
 export function readVerdict(reply: WebhookReply, of: { webhook: string; uid: string; mutates: boolean }): Verdict {
   const review = reviewIn(reply);
   const response = objectAt(review, "response");
@@ -47,7 +47,7 @@ function reviewIn(reply: WebhookReply): JsonObject {
   }
 }
 
-// Both or none, whatever the webhook decides.
+// patch and patchType must be set together, even in a denial.
 function checkPatchType({ patch, patchType }: JsonObject, { mutates }: { mutates: boolean }): void {
   const hasPatch = (patch ?? "") !== "";
   const hasType = (patchType ?? undefined) !== undefined;
@@ -64,7 +64,7 @@ function refusalOf(webhook: string, status: JsonObject | undefined): StatusError
   const code = status?.["code"];
   const details = objectAt(status, "details");
   return statusError({
-    // A refusal is a failure, whatever code its webhook gives it.
+    // As in kube-apiserver, a code below 400 is replaced.
     code: typeof code === "number" && code >= 400 ? code : 400,
     message: `admission webhook ${quote(webhook)} denied the request${text === undefined ? " without explanation" : `: ${text}`}`,
     ...(reason === undefined ? {} : { reason }),

@@ -1,8 +1,8 @@
 /**
- * The life of CustomResourceDefinitions.
+ * The lifecycle of CustomResourceDefinitions.
  *
- * What the controllers of a real server do in milliseconds happens here in the next microtask, in the same separate writes, so
- * that whoever watches sees the same steps: names accepted, established, and on deletion its objects gone before itself.
+ * The controllers of kube-apiserver need milliseconds for these steps; here each one runs in the next microtask. The writes are as separate as there,
+ * so that watches see the same events: names accepted, established, and for a deletion the custom resources deleted before the CRD.
  */
 import { approvalState, approvalTextOf, isProtectedGroup } from "@gen-operator/schema/definitions";
 import { servedTypesOf } from "../builtin/served-type.js";
@@ -20,7 +20,7 @@ import { updateObject } from "../write/write-object.js";
 
 const DEFINITIONS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 
-/** Keeps the served types in step with the definitions in the store, as long as the registry lives. */
+/** Serves the custom resources of the stored CRDs and follows their changes, for the lifetime of the registry. */
 export function followDefinitions(registry: Registry): void {
   const controller = new DefinitionController(registry);
   controller.follow();
@@ -29,9 +29,9 @@ export function followDefinitions(registry: Registry): void {
 class DefinitionController {
   readonly #registry: Registry;
   readonly #definitions: ServedResource;
-  /** The definitions as they are served. */
+  /** The CRDs that are served, in their last relevant state. */
   readonly #served = new Map<string, JsonObject>();
-  /** Ends the subscriptions to the objects of definitions that wait for them to go. */
+  /** By CRD that waits for the deletion of its custom resources: ends the subscription to their store. */
   readonly #waiting = new Map<string, () => void>();
 
   constructor(registry: Registry) {
@@ -44,7 +44,7 @@ class DefinitionController {
       void Promise.resolve().then(() => this.#settle(key));
       if (freesNames(previous?.object, current?.object)) void Promise.resolve().then(() => this.#settleRefused());
     });
-    // Of an earlier run: established ones are served from the start, and what was going on goes on.
+    // CRDs of a previous run: serve the established ones from the start, and resume unfinished steps.
     for (const { key } of this.#definitions.store.list("")) this.#settle(key);
   }
 
@@ -55,7 +55,7 @@ class DefinitionController {
     else this.#establish(name, crd);
   }
 
-  /** Looks again at the definitions whose names others had. */
+  /** Checks again the CRDs with a name conflict, after another CRD has released names. */
   #settleRefused(): void {
     for (const { key, object } of this.#definitions.store.list(""))
       if (!hasCondition(object, "NamesAccepted")) this.#settle(key);
@@ -75,7 +75,7 @@ class DefinitionController {
     const served = this.#served.get(name);
     const isTheSame =
       deepEqual(served?.["spec"], crd["spec"]) && deepEqual(acceptedNamesOf(served), acceptedNamesOf(crd));
-    // Statuses change often; only what is read from here on matters: the declaration, and that nothing new is taken.
+    // Status updates are frequent. Only the spec, the accepted names, and whether the CRD is terminating affect the served types.
     if (isTheSame && isTerminating(served as JsonObject) === isTerminating(crd)) return;
     this.#served.set(name, crd);
     this.#registry.serveCustomTypes(name, servedTypesOf(crd));
@@ -83,7 +83,7 @@ class DefinitionController {
   }
 
   #terminate(name: string, crd: JsonObject): void {
-    // The types learn that nothing new may be created.
+    // Lets the served types reject creates.
     if (hasCondition(crd, "Established")) this.#serve(name, crd);
     if (!finalizersOf(crd).includes(CLEANUP_FINALIZER)) return;
     const objects = this.#registry.store.resource(name);
@@ -148,7 +148,7 @@ class DefinitionController {
   }
 }
 
-/** Whether a definition had names that it has no longer. */
+/** Reports whether a CRD has released accepted names. */
 function freesNames(previous: JsonObject | undefined, current: JsonObject | undefined): boolean {
   const names = acceptedNamesOf(previous);
   return names !== undefined && !deepEqual(names, acceptedNamesOf(current));
@@ -158,15 +158,15 @@ function acceptedNamesOf(crd: JsonObject | undefined): JsonObject | undefined {
   return objectAt(objectAt(crd, "status"), "acceptedNames");
 }
 
-// The controllers that accept a CRD's names and then establish it. Two writes, because clients wait for the changes.
+// The naming and the establishing controller. They write separately, because clients wait for each change.
 
-/** What the naming controller writes into a CRD's status. */
+/** The status that the naming controller writes. */
 interface NamesStatus {
   acceptedNames: JsonObject;
   conditions: JsonObject[];
 }
 
-/** Decides which names of a CRD are free among the accepted names of others; `now` is RFC 3339. */
+/** Computes the accepted names and the conditions of a CRD, given the accepted names of all CRDs of its group. `now` is an RFC 3339 timestamp. */
 export function acceptNames(crd: JsonObject, others: readonly JsonObject[], now = nowText()): NamesStatus {
   const group = stringAt(objectAt(crd, "spec"), "group");
   const name = nameOf(crd);
@@ -202,7 +202,7 @@ export function acceptNames(crd: JsonObject, others: readonly JsonObject[], now 
   return { acceptedNames, conditions };
 }
 
-/** Gives the conditions of a CRD whose names are accepted once it is served. */
+/** Returns the conditions of a CRD, with Established set to True if its names are accepted. */
 export function establish(crd: JsonObject, now = nowText()): JsonObject[] {
   const conditions = conditionsOf(crd);
   const accepted = conditions.some(
@@ -228,7 +228,7 @@ function outcomeOf(conflict: { reason: string; message: string } | undefined): J
   return conflict === undefined ? { status: "True", ...NO_CONFLICTS } : { status: "False", ...conflict };
 }
 
-/** Gives the condition that only CRDs in Kubernetes' own groups have. */
+/** Returns the condition KubernetesAPIApprovalPolicyConformant, which only CRDs in protected groups such as *.k8s.io have. */
 function approvalOf(crd: JsonObject, group: string): JsonObject | undefined {
   if (!isProtectedGroup(group)) return undefined;
   const approval = approvalTextOf(crd);

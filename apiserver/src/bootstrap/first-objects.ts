@@ -10,7 +10,10 @@ import { createObject, updateObject } from "../write/write-object.js";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/** Creates what every cluster has, unless it is there: its namespaces, the priority classes of the system, and the Service through which it is reached from inside. */
+/**
+ * Creates the objects that every cluster has unless they exist: the system namespaces, RBAC roles and bindings, system PriorityClasses, and the
+ * Service default/kubernetes.
+ */
 export async function createFirstObjects(registry: Registry): Promise<void> {
   const namespaces = registry.find({ group: "", version: "v1", plural: "namespaces" }) as ServedResource;
   for (const name of NAMESPACES.filter((known) => namespaces.store.get(known) === undefined)) {
@@ -55,7 +58,7 @@ function kubernetesService(): JsonObject {
   };
 }
 
-// Recorded from a real server: all roles and bindings that it has from its start.
+// Recorded from a kube-apiserver: its default roles and bindings.
 const ROLES_FILE = packageFile("data/kubernetes-1.36-roles.json");
 const GROUP = "rbac.authorization.k8s.io";
 const KINDS = {
@@ -66,7 +69,7 @@ const KINDS = {
 } as const;
 type Plural = keyof typeof KINDS;
 
-/** Creates the roles and bindings that every cluster has, unless they are there. They are put where they belong as they were recorded. */
+/** Stores the default roles and bindings that do not exist, as recorded, without admission or validation. */
 function createFirstRoles(registry: Registry): void {
   const recorded = JSON.parse(readFileSync(ROLES_FILE, "utf8")) as Record<Plural, JsonObject[]>;
   const time = now();
@@ -88,7 +91,7 @@ const NAMESPACE = "kube-system";
 const NAME = "extension-apiserver-authentication";
 
 /**
- * Writes down for API servers of others whose certificates prove who a client is: in PEM, in a ConfigMap that a Role lets them read.
+ * Publishes the client CA certificates (PEM) for aggregated API servers, in the ConfigMap kube-system/extension-apiserver-authentication.
  *
  * https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/
  */

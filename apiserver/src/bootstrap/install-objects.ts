@@ -8,29 +8,29 @@ import { type WriteContext, ownContext } from "../write/write-context.js";
 import { createObject, updateObject } from "../write/write-object.js";
 import { yamlLibrary } from "../yaml-library.js";
 
-/** Objects, or a file of YAML or JSON that has some. */
+/** An object, or the path of a YAML or JSON file with objects. */
 export type ObjectSource = string | object;
 
-/** Where objects come from, and up to which revision others are of an earlier run. */
+/** Objects to install. Stored objects with a revision up to `before` are from a previous run. */
 export interface ObjectSources {
   readonly sources: readonly ObjectSource[];
   readonly before: number;
 }
 
-/** Creates CustomResourceDefinitions, or brings those of an earlier run up to date, and waits until they are served. */
+/** Creates CustomResourceDefinitions, or updates the spec of those from a previous run, and waits until they are served. */
 export async function installDefinitions(registry: Registry, { sources, before }: ObjectSources): Promise<void> {
   for (const source of sources) {
     const definitions = (await readObjects(source)).filter(({ kind }) => kind === "CustomResourceDefinition");
     if (definitions.length === 0) throw new Error(`no CustomResourceDefinition in ${describe(source)}`);
     for (const definition of definitions) await install(registry, definition, { where: describe(source), before });
   }
-  // Establishing takes a few microtasks.
+  // Establishing a CRD takes a few microtasks.
   await new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Creates objects of any kind that is served, in their order; those that say no namespace go to `default`. Those of an earlier run stay as they
- * are.
+ * Creates objects of any served kind, in order. The namespace defaults to `default`. Objects from a previous run are kept, except that the spec of a
+ * CustomResourceDefinition is updated.
  */
 export async function installObjects(registry: Registry, { sources, before }: ObjectSources): Promise<void> {
   for (const source of sources) {

@@ -1,5 +1,4 @@
-// What Kubernetes finds when it decodes an object into the Go type of a built-in kind: members that the type does not have,
-// and the first value that does not fit.
+// Decodes an object into the Go type of a built-in kind as Kubernetes does: reports unknown fields and the first value of the wrong type.
 import { goTypeOf } from "../errors/go-format.js";
 import { numberTextsIn } from "../exact-numbers.js";
 import { type JsonObject, type JsonValue, isObject } from "../json.js";
@@ -7,21 +6,21 @@ import { type GoField, goFieldOf } from "./go-types.js";
 import { type SchemaNode, type TextType, schemaNode, shortName } from "./schema-node.js";
 import type { ServedType } from "./served-type.js";
 
-/** The result of decoding an object, which is not changed. */
+/** The result of decoding an object. The object itself is not changed. */
 export interface Decoding {
-  /** Paths of unknown members in document order, e.g. `spec.containers[0].x`. */
+  /** Paths of unknown fields in document order, e.g. `spec.containers[0].x`. */
   unknownFields: string[];
-  /** Why the object cannot be decoded, in the words of Go's JSON decoder. */
+  /** The error of Go's JSON decoder, if decoding failed. */
   error?: string;
 }
 
-/** A value that does not fit. Go reads on after one of another type; a text that a type cannot read ends the decoding. */
+/** A value of the wrong type. Go's decoder continues after a type mismatch; an error returned by UnmarshalJSON is final and ends the decoding. */
 interface Misfit {
   message: string;
   isFinal: boolean;
 }
 
-/** Says what is unknown or wrong about an object of a built-in type. */
+/** Decodes an object of a built-in type. */
 export function decodeBuiltin(type: Pick<ServedType, "schemaName">, object: JsonObject): Decoding {
   if (type.schemaName === undefined) return { unknownFields: [] };
   const unknownFields: string[] = [];
@@ -31,7 +30,7 @@ export function decodeBuiltin(type: Pick<ServedType, "schemaName">, object: Json
   return misfit === undefined ? { unknownFields } : { unknownFields, error: misfit.message };
 }
 
-/** Where a value stands. What that is called is rarely asked for: when something is wrong. */
+/** The position of a value during decoding. Its path is computed lazily, since only errors need it. */
 class Place {
   readonly node: SchemaNode;
   readonly #in: Place | undefined;
@@ -43,7 +42,7 @@ class Place {
     this.#step = step;
   }
 
-  /** Returns the same place with what a value of another kind may be there. */
+  /** Returns the same position with another schema. */
   as(node: SchemaNode): Place {
     return new Place(node, this.#step, this.#in);
   }
@@ -55,7 +54,7 @@ class Place {
     return before === "" ? this.#step : `${before}.${this.#step}`;
   }
 
-  /** Without indexes, as Go reports it. */
+  /** Without indexes, as Go's error messages have it. */
   get goPath(): string {
     const { goField } = this;
     const before = this.#in?.goPath ?? "";
@@ -64,18 +63,18 @@ class Place {
     return before === "" ? own : `${before}.${own}`;
   }
 
-  /** The Go struct that holds the field. */
+  /** The name of the Go struct that holds the field. */
   get struct(): string {
     const name = this.goField && this.#in?.node.name;
     return name === undefined ? (this.#in?.struct ?? "") : shortName(name);
   }
 
-  /** Its Go type, where the schema does not tell. */
+  /** The Go type of the value, where it cannot be derived from the schema. */
   get goType(): string | undefined {
     return typeof this.#step === "number" ? this.#in?.goType?.replace(/^\[\]/, "") : this.goField?.type;
   }
 
-  /** Undefined for what is no field of a struct. */
+  /** Undefined for list items and map entries. */
   private get goField(): GoField | undefined {
     if (typeof this.#step === "number" || this.#in === undefined || this.#in.node.values !== undefined)
       return undefined;
@@ -88,7 +87,7 @@ interface Findings {
   readonly misfits: Misfit[];
 }
 
-// Such values read themselves, and pass over what they do not know.
+// These types have their own UnmarshalJSON, which ignores unknown fields.
 function inspectChoice(place: Place, schema: SchemaNode, { value, misfits }: { value: JsonValue; misfits: Misfit[] }) {
   const findings: Findings = { unknownFields: [], misfits };
   if (isObject(value)) inspectMembers(place.as(schema), value, findings);
@@ -98,7 +97,7 @@ function inspectChoice(place: Place, schema: SchemaNode, { value, misfits }: { v
     misfits.push({ message: "boolean or JSON schema expected", isFinal: true });
 }
 
-/** `text` is how a whole number is spelled if it is spelled as a float. */
+/** `text` is the literal of an integer that is written as a float, such as 1.0. */
 function inspect(place: Place, value: JsonValue, findings: Findings, text?: string): void {
   if (value === null || findings.misfits.at(-1)?.isFinal === true) return;
   const { node } = place;
@@ -106,7 +105,7 @@ function inspect(place: Place, value: JsonValue, findings: Findings, text?: stri
   if (choice !== undefined) return inspectChoice(place, choice, { value, misfits: findings.misfits });
   const message = misfitText(place, value, text);
   if (message !== undefined) {
-    // Such types read themselves, and what they say ends the decoding.
+    // These types have their own UnmarshalJSON, whose error is final.
     findings.misfits.push({ message, isFinal: node.text !== undefined || node.isIntOrString });
   } else if (Array.isArray(value)) {
     const { items } = node;
@@ -137,7 +136,7 @@ function misfitText(place: Place, value: JsonValue, text: string | undefined): s
   }
   switch (node.type) {
     case "object":
-      // Raw JSON is kept as it is, whatever it is.
+      // A RawExtension holds any JSON value.
       return isObject(value) || node.isRaw ? undefined : misfit(place, value);
     case "array":
       return Array.isArray(value) ? undefined : misfit(place, value);
@@ -185,7 +184,7 @@ function integerMisfit(place: Place, value: number, { target, text }: IntegerTyp
   return misfit(place, value, { target, shown: `number ${text ?? value}` });
 }
 
-// Go reads a list of numbers as bytes, too.
+// encoding/json also decodes an array of numbers into []byte.
 function bytesMisfit(place: Place, value: JsonValue[]): string | undefined {
   const odd = value.find(
     (byte) => byte !== null && (typeof byte !== "number" || !Number.isInteger(byte) || byte < 0 || byte > 255),
@@ -194,16 +193,16 @@ function bytesMisfit(place: Place, value: JsonValue[]): string | undefined {
   return misfit(place, odd, { target: "uint8", ...(typeof odd === "number" ? { shown: `number ${odd}` } : {}) });
 }
 
-/** Says what is wrong with the text of bytes. */
+/** Returns the error of Go's base64 decoder; undefined for valid input. */
 export function base64Problem(text: string): string | undefined {
   const index = text.search(/[^A-Za-z0-9+/=\r\n]/);
   const length = text.replace(/[\r\n]/g, "").length;
   if (index === -1 && length % 4 === 0) return undefined;
-  // Go names the first of the four characters that are incomplete.
+  // Go reports the offset of the incomplete quantum.
   return `illegal base64 data at input byte ${index === -1 ? length - (length % 4) : index}`;
 }
 
-/** Writes a number as JSON does, but never with an exponent that a quantity could not take. */
+/** Formats a number as JSON does, but without the plus sign in the exponent, which quantities do not accept. */
 export function decimalText(value: number): string {
   return String(value).replace("e+", "e");
 }

@@ -5,15 +5,15 @@ const TYPES_FILE = packageFile("data/kubernetes-1.36-go-types.json");
 
 let memoisedTypes: Record<string, Record<string, string>> | undefined;
 
-/** What a schema does not say of the Go struct behind it. */
+/** Facts about a Go struct field that its schema does not contain. */
 export interface GoField {
-  /** The embedded struct that holds the field, with a dot; "" for a field of the struct itself. */
+  /** The embedded struct that declares the field, with a trailing dot; "" for a field of the struct itself. */
   embedded: string;
-  /** The Go type; absent where the schema tells. */
+  /** The Go type; undefined if it can be derived from the schema. */
   type?: string;
 }
 
-/** Says how Go's decoder names a member of a named built-in schema. */
+/** Returns the Go field of a member of a named built-in schema. */
 export function goFieldOf(schemaName: string | undefined, member: string): GoField {
   memoisedTypes ??= JSON.parse(readFileSync(TYPES_FILE, "utf8")) as Record<string, Record<string, string>>;
   const fields = schemaName === undefined ? undefined : memoisedTypes[schemaName];

@@ -1,45 +1,45 @@
-// Brings an object of a built-in kind into the form that Kubernetes' own types give it: members that the type does not have, nulls,
-// and zeros that mean "absent" are dropped; quantities and times are written canonically.
+// Normalizes an object of a built-in kind as a round trip through its Go type does: drops unknown fields, nulls, and zero values with omitempty;
+// writes quantities and times canonically.
 import { type JsonObject, type JsonValue, isObject, setMember } from "../json.js";
 import { decimalText } from "./decode.js";
 import { type Property, type SchemaNode, isQuantity, schemaNode, typeFactsOf } from "./schema-node.js";
 
-// Go tells an empty list or map from an absent one until the object is stored. JSON does not show the mark, and copies by spreading keep it.
+// Until the object is stored, Go distinguishes an empty list or map from an absent one. JSON.stringify ignores this symbol; spread copies keep it.
 const GIVEN_EMPTY = Symbol("members that were given empty");
 
 interface Marked {
   [GIVEN_EMPTY]?: ReadonlySet<string>;
 }
 
-/** True for a member of a struct that the writer gave as an empty list or map, and that was dropped. */
+/** Reports whether the client set a field of a struct to an empty list or map, which normalization dropped. */
 export function wasGivenEmpty(struct: JsonObject | undefined, key: string): boolean {
   return (struct as Marked | undefined)?.[GIVEN_EMPTY]?.has(key) === true;
 }
 
-/** True if the writer gave any list or map at or below a value empty, and no default has filled it. */
+/** Reports whether the client set any list or map at or below a value to empty, and no default has replaced it. */
 export function hasGivenEmpty(value: JsonValue | undefined): boolean {
   if (typeof value !== "object" || value === null) return false;
   const given = [...((value as Marked)[GIVEN_EMPTY] ?? [])];
   return given.some((key) => !Object.hasOwn(value, key)) || Object.values(value).some(hasGivenEmpty);
 }
 
-/** Forgets, in place, what was given empty: what is stored has no such thing. */
+/** Removes the marks of empty lists and maps, in place. Stored objects do not have them. */
 export function forgetGivenEmpty(value: JsonValue): void {
   if (typeof value !== "object" || value === null) return;
   delete (value as Marked)[GIVEN_EMPTY];
   Object.values(value).forEach(forgetGivenEmpty);
 }
 
-/** Normalises an object of the named schema in place; values that do not fit their type stay as they are. */
+/** Normalizes an object of the named schema in place. Values of the wrong type are kept. */
 export function normalise(schemaName: string, object: JsonObject): void {
   const { nullIfUnset = [] } = typeFactsOf(schemaName);
   const empty = nullIfUnset.filter((key) => isEmptyList(object[key]));
   normaliseNode(schemaNode(schemaName), object);
-  // An empty list has an owner where an absent one is shown as null, although it is stored, and shown, as absent.
+  // Field management distinguishes an empty list from null in these fields, although both are stored and served as null.
   for (const key of empty) object[key] = [];
 }
 
-/** Returns the members of an object with null for empty lists that are shown so; the object itself is not changed. */
+/** Returns a copy in which empty lists that are served as null are null; the object itself if it has none. */
 export function withoutEmptyLists(schemaName: string | undefined, object: JsonObject): JsonObject {
   const { nullIfUnset = [] } = typeFactsOf(schemaName);
   const empty = nullIfUnset.filter((key) => isEmptyList(object[key]));
@@ -65,7 +65,7 @@ function normaliseNode(node: SchemaNode, value: JsonValue): JsonValue | undefine
 }
 
 function canonicalText({ text, isBytes }: SchemaNode, value: string | number | boolean): JsonValue {
-  // Bytes may be written in lines.
+  // base64 may contain line breaks.
   if (isBytes && typeof value === "string") return value.replace(/[\r\n]+/g, "");
   if (text === undefined || typeof value === "boolean") return value;
   const canonical = text.canonical(typeof value === "number" ? decimalText(value) : value);
@@ -77,7 +77,7 @@ function normaliseMap(values: SchemaNode, map: JsonObject): void {
     setMember(map, key, normaliseNode(values, map[key] as JsonValue) ?? zeroOf(values));
 }
 
-// A null in a list or map is the zero value of its type.
+// A null in a list or map decodes to the zero value of its type.
 function zeroOf({ name, type }: SchemaNode): JsonValue {
   if (isQuantity(name)) return "0";
   switch (type) {
@@ -111,7 +111,7 @@ function markGivenEmpty(struct: Marked, key: string): void {
 }
 
 function isUnset({ node, keepsZero }: Property, value: JsonValue): boolean {
-  // What may be anything is what it is.
+  // An empty list in a field of any type is kept.
   if (Array.isArray(value)) return value.length === 0 && !keepsZero && node.type !== undefined;
   if (isObject(value)) return node.values !== undefined && Object.keys(value).length === 0;
   if (keepsZero || node.name !== undefined) return false;

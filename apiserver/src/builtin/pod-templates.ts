@@ -1,6 +1,6 @@
 import { resourceNameOf } from "./resource-name.js";
 
-/** Where objects have a template of Pods, by their resource. */
+/** Paths of the Pod templates of workloads, by resource. */
 export const POD_TEMPLATES: { readonly [resource: string]: string } = {
   "deployments.apps": "spec.template",
   "replicasets.apps": "spec.template",
@@ -12,7 +12,7 @@ export const POD_TEMPLATES: { readonly [resource: string]: string } = {
   podtemplates: "template",
 };
 
-/** Gives the path of the template of Pods that an object has; undefined for other types. */
+/** Returns the path of the Pod template of a type; undefined if it has none. */
 export function podTemplatePathOf(type: { readonly plural: string; readonly group: string }): string | undefined {
   return POD_TEMPLATES[resourceNameOf(type)];
 }

@@ -1,10 +1,10 @@
-/** How objects of a type are written and deleted, as far as types differ. */
+/** How objects of a type are created, updated, and deleted, as far as types differ. */
 export interface RestStrategy {
-  /** What a POST makes: an object that is stored, the answer to a review, or the assignment of a Pod to a Node. */
+  /** The result of a POST: a stored object, the response to a review, or the binding of a Pod to a Node. */
   creates: "object" | "review" | "binding";
   /**
-   * What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource, "…-as-given" counts an empty list
-   * as a change. "first" is never raised, and "spec-from-zero" is not there before the first change.
+   * The changes that increment metadata.generation. "outside-metadata" excludes the status of types with a status subresource; "…-as-given" counts an
+   * empty list as a change. "first" is never incremented; "spec-from-zero" is absent until the first change.
    */
   generation:
     | "spec"
@@ -16,33 +16,33 @@ export interface RestStrategy {
     | "outside-metadata-and-labels"
     | "first"
     | "never";
-  /** Whether a field that is read and forgotten raises the generation too. */
+  /** Whether a change of a field that the strategy drops before storing increments the generation too. */
   countsDropped: boolean;
-  /** Whether an update without resourceVersion is taken. */
+  /** Whether an update without resourceVersion is allowed. */
   allowsUnconditionalUpdate: boolean;
-  /** Whether a PUT on a missing object creates it. */
+  /** Whether a PUT creates an object that does not exist. */
   createsOnUpdate: boolean;
-  /** Which new objects get the last of their defaults by the first update, even by one that changes nothing. */
+  /** Which new objects receive their remaining defaults on the first update, even if it changes nothing. */
   settlesOnUpdate: "none" | "all" | "without-labels";
-  /** Whether a DELETE answers the object instead of a Status. */
+  /** Whether a DELETE returns the object instead of a Status. */
   returnsDeletedObject: boolean;
-  /** Whether a DELETE first waits for the object to end by itself. */
+  /** Whether a DELETE starts graceful deletion. */
   graceful: boolean;
-  /** What becomes of dependents unless the DELETE says it; undefined where there never are any, whatever it says. */
+  /** The default propagation policy; undefined for types without dependents, which ignore the policy of a DELETE. */
   defaultPropagation: "Background" | "Orphan" | undefined;
-  /** Paths that an update on the main endpoint leaves as they are, and nobody owns through it. */
+  /** Paths that an update of the main resource ignores, and that it cannot own in managedFields. */
   resetOnMain: string[];
-  /** Whether a create takes a status, which only an endpoint of its own changes later. */
+  /** Whether a create may set the status; later only the status subresource changes it. */
   createsWithStatus: boolean;
-  /** Paths that a write on /status leaves as they are. */
+  /** Paths that an update of the status subresource ignores. */
   resetOnStatus: string[];
   nameRule: "subdomain" | "label" | "path-segment" | "namespace" | "address" | "long-name";
   /**
-   * What an update checks of metadata with its kind, besides what is checked of all: the whole of it, as that of a new object, or what changes.
-   * Where that is nothing, a new object with another mistake hears of that alone.
+   * Metadata checks that an update repeats for this kind, after those for all kinds: of the whole metadata as for a new object ("object"), or of the
+   * change. If empty, a create with errors in both its metadata and its fields reports only those of its fields.
    */
   checksMetadata: readonly ("object" | "change")[];
-  /** Whether a finalizer has to be a standard one, or to have a path. */
+  /** Whether finalizers must be standard ones or be qualified with a domain. */
   checksFinalizers: boolean;
 }
 
@@ -64,7 +64,7 @@ const ORDINARY: RestStrategy = {
   checksFinalizers: true,
 };
 
-/** Returns how objects of a built-in type are written and deleted, given how it differs from the ordinary one. */
+/** Returns the strategy of a built-in type: the defaults, overridden by `own`. */
 export function restStrategyOf(own: Partial<RestStrategy>, { hasStatus }: { hasStatus: boolean }): RestStrategy {
   return {
     ...ORDINARY,
@@ -74,7 +74,7 @@ export function restStrategyOf(own: Partial<RestStrategy>, { hasStatus }: { hasS
   };
 }
 
-/** Gives the strategy of a custom resource. */
+/** Returns the strategy of a custom resource. */
 export function customStrategy(options: { hasStatus: boolean }): RestStrategy {
   return {
     ...ORDINARY,

@@ -4,16 +4,16 @@ import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt,
 import { packageFile } from "../package-file.js";
 import { builtinSchemas, connectSchemas, resolveSchema } from "./schemas.js";
 
-/** A member that a struct declares. */
+/** A field of a struct. */
 export interface Property {
   readonly node: SchemaNode;
-  /** Whether an explicit "", 0, false or [] is told from an absent one. */
+  /** Whether an explicit "", 0, false, or [] is kept, unlike a field with omitempty. */
   readonly keepsZero: boolean;
 }
 
 const named = new Map<string, SchemaNode>();
 
-/** Gives the node of a named built-in schema. */
+/** Returns the node of a named built-in schema. */
 export function schemaNode(name: string): SchemaNode {
   let node = named.get(name);
   if (node === undefined)
@@ -29,23 +29,23 @@ function nodeOf(reference: JsonObject): SchemaNode {
   return name === undefined ? new SchemaNode(schema) : schemaNode(name);
 }
 
-// A schema in a definition, where there may be a list or a boolean as well.
+// JSONSchemaProps of a CRD, in fields that also accept a list or a boolean.
 const SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 const SCHEMA_CHOICE = /\.JSONSchemaPropsOr(Array|Bool|StringArray)$/;
 
 const RAW = /\.(RawExtension|FieldsV1)$/;
 
-/** What a schema says of a value. Every value of every write is held against one, so what follows from the schema is read once. */
+/** A schema, with the properties derived from it. They are computed once, because every value of every write is checked against a node. */
 export class SchemaNode {
-  /** For example `io.k8s.api.core.v1.Container`; undefined for a schema that stands in another. */
+  /** For example `io.k8s.api.core.v1.Container`; undefined for an inline schema. */
   readonly name: string | undefined;
   readonly schema: JsonObject;
   readonly type: string | undefined;
   readonly isBytes: boolean;
   readonly isIntOrString: boolean;
-  /** Whether whatever is there is kept as it is. */
+  /** Whether any JSON value is kept unchanged. */
   readonly isRaw: boolean;
-  /** How values are written that are text, or a number, of a form of their own. */
+  /** The serialization of quantities and times; undefined for other types. */
   readonly text: TextType | undefined;
   readonly facts: TypeFacts;
   readonly #values: JsonObject | undefined;
@@ -71,22 +71,22 @@ export class SchemaNode {
     this.#isChoice = SCHEMA_CHOICE.test(name ?? "");
   }
 
-  /** Of the values of a map; undefined if it is none. */
+  /** The schema of the values of a map; undefined if the type is no map. */
   get values(): SchemaNode | undefined {
     return (this.#valueNode ??= this.#values && nodeOf(this.#values));
   }
 
-  /** Of the items of a list; undefined if it is none. */
+  /** The schema of the items of a list; undefined if the type is no list. */
   get items(): SchemaNode | undefined {
     return (this.#itemNode ??= this.#items && nodeOf(this.#items));
   }
 
-  /** Of an object where a value may be a schema of a definition, or something else; undefined anywhere else. */
+  /** The object schema of JSONSchemaPropsOrBool and similar types; undefined for all others. */
   get choice(): SchemaNode | undefined {
     return this.#isChoice ? schemaNode(SCHEMA) : undefined;
   }
 
-  /** What a struct declares; empty for what declares nothing. */
+  /** The fields of a struct; empty for other types. */
   get properties(): ReadonlyMap<string, Property> {
     return (this.#properties ??= new Map(
       propertiesOf(this.schema).map(([key, reference]) => [
@@ -96,17 +96,17 @@ export class SchemaNode {
     ));
   }
 
-  /** The defaults of a struct's members, in the order in which they are set; not to be changed. */
+  /** The defaults of the fields of a struct, in the order in which they are set. Read-only. */
   get defaults(): readonly (readonly [key: string, value: JsonValue])[] {
     return (this.#defaults ??= defaultsOf(this));
   }
 
-  /** Gives the node of a member of a struct or map. */
+  /** Returns the node of a struct field or map value. */
   child(key: string): SchemaNode | undefined {
     return this.properties.get(key)?.node ?? this.values;
   }
 
-  /** The Go type that the schema was generated from, as far as it tells. */
+  /** The Go type of the schema, as far as it can be derived. */
   get goTarget(): string {
     return (this.#goTarget ??= goTargetOf(this));
   }
@@ -149,7 +149,7 @@ function goTargetOf({ name, schema, type, values, items, isBytes }: SchemaNode):
 
 const OPEN = "map[string]interface {}";
 
-/** Gives the last part of the name of a schema, which is the name of its Go type. */
+/** Returns the last part of a schema name, which is the name of the Go type. */
 export function shortName(schemaName: string): string {
   return schemaName.slice(schemaName.lastIndexOf(".") + 1);
 }
@@ -157,9 +157,9 @@ export function shortName(schemaName: string): string {
 const zeros = new Map<string, JsonObject>();
 
 /**
- * Returns what an object of a built-in kind shows when nothing in it is set, such as `spec: {…}` and `status: {}`.
+ * Returns the serialized zero value of a built-in kind, with fields such as `spec: {…}` and `status: {}`.
  *
- * A create is recorded as a change of this object, so what it shows has no owner.
+ * A create is recorded as a change of this object, so its fields have no owner.
  */
 export function zeroObjectOf(schemaName: string): JsonObject {
   let zero = zeros.get(schemaName);
@@ -180,7 +180,7 @@ function zeroOf(name: string | undefined, schema: JsonObject): JsonObject {
   return zero;
 }
 
-// Defaults such as "TCP" are set by defaulting; those that are empty are what Go shows for a member that is no pointer.
+// Empty defaults are the zero values of Go fields that are not pointers. All others, such as "TCP", are set by defaulting.
 function zeroMember(node: JsonObject): JsonValue | undefined {
   const value = node["default"];
   if (value === "" || value === 0 || value === false) return value;
@@ -194,15 +194,15 @@ function isNullable(node: JsonObject): boolean {
   return type === "array" || type === "object";
 }
 
-/** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
+/** Facts about a type that its built-in schema does not contain; recorded from kube-apiserver 1.36. */
 interface TypeFacts {
-  /** Members that keep an explicit "", 0, false or []; of all others a zero is as good as absent. */
+  /** Fields that keep an explicit "", 0, false, or []; in all others a zero value counts as absent. */
   keepsZero?: string[];
-  /** Members that are shown as null when they are absent or an empty list. */
+  /** Fields that are served as null if they are absent or an empty list. */
   nullIfUnset?: string[];
-  /** Members whose empty default in the schema is not shown. */
+  /** Fields whose empty default in the schema is not serialized. */
   dropsEmpty?: string[];
-  /** Defaults besides those of the schema. */
+  /** Defaults in addition to those of the schema. */
   defaults?: JsonObject;
 }
 
@@ -211,7 +211,7 @@ const NONE: TypeFacts = {};
 
 let memoisedFacts: Record<string, TypeFacts> | undefined;
 
-/** Gives the facts of a named built-in schema. */
+/** Returns the facts about a named built-in schema. */
 export function typeFactsOf(schemaName: string | undefined): TypeFacts {
   memoisedFacts ??= JSON.parse(readFileSync(FACTS_FILE, "utf8")) as Record<string, TypeFacts>;
   return (schemaName === undefined ? undefined : memoisedFacts[schemaName]) ?? NONE;
@@ -229,9 +229,9 @@ const MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00";
 const MAX_REMEMBERED = 1024;
 const MAX_REMEMBERED_LENGTH = 64;
 
-/** A type that is written as text, or as a number, in a form of its own. */
+/** A type with its own serialization as a string or number, such as a quantity or a time. */
 export interface TextType {
-  /** Gives the canonical form, or what Kubernetes says about a text that has none. */
+  /** Returns the canonical form, or the error of Kubernetes for an invalid string. */
   canonical: (text: string) => { text: string } | { problem: string };
   takesNumbers: boolean;
 }
@@ -242,12 +242,12 @@ const TEXT_TYPES = new Map<string, TextType>([
   [MICRO_TIME, { canonical: remembered(canonicalOfMicroTime), takesNumbers: false }],
 ]);
 
-/** Gives how values of a named schema are written; undefined for ordinary objects and scalars. */
+/** Returns the serialization of a named schema; undefined for ordinary objects and scalars. */
 export function textTypeOf(schemaName: string | undefined): TextType | undefined {
   return schemaName === undefined ? undefined : TEXT_TYPES.get(schemaName);
 }
 
-// Objects keep their texts from write to write, so the same come back again and again.
+// The same strings recur from write to write, so their canonical forms are cached.
 function remembered(canonicalOf: TextType["canonical"]): TextType["canonical"] {
   const known = new Map<string, ReturnType<TextType["canonical"]>>();
   return (text) => {
@@ -260,12 +260,10 @@ function remembered(canonicalOf: TextType["canonical"]): TextType["canonical"] {
   };
 }
 
-/** True for the schema of ports and percentages, which are integers or text. */
 function isIntOrString(schemaName: string | undefined): boolean {
   return schemaName === INT_OR_STRING;
 }
 
-/** True for the schema of quantities. */
 export function isQuantity(schemaName: string | undefined): boolean {
   return schemaName === QUANTITY;
 }

@@ -8,13 +8,13 @@ const REFERENCE_PREFIX = "#/components/schemas/";
 let memoisedSchemas: Record<string, JsonObject> | undefined;
 let memoisedNames: Map<string, string> | undefined;
 
-/** Gives the OpenAPI v3 schemas of all built-in types by name, e.g. `io.k8s.api.apps.v1.Deployment`. */
+/** Returns the OpenAPI v3 schemas of all built-in types by name, e.g. `io.k8s.api.apps.v1.Deployment`. */
 export function builtinSchemas(): Record<string, JsonObject> {
   memoisedSchemas ??= JSON.parse(readFileSync(SCHEMAS_FILE, "utf8")) as Record<string, JsonObject>;
   return memoisedSchemas;
 }
 
-/** Gives the name of the schema of a kind. */
+/** Returns the schema name of a kind; undefined if it is not built in. */
 export function schemaNameOf(kind: { group: string; version: string; kind: string }): string | undefined {
   memoisedNames ??= indexKinds();
   return memoisedNames.get(`${kind.group}/${kind.version}/${kind.kind}`);
@@ -30,15 +30,15 @@ function indexKinds(): Map<string, string> {
   return names;
 }
 
-/** A node of a built-in schema after its reference was followed. */
+/** A node of a built-in schema with its reference resolved. */
 export interface ResolvedSchema {
   /** The named schema that the node refers to, e.g. `io.k8s.api.core.v1.Container`. */
   name?: string;
-  /** The structure: type, properties, items. */
+  /** The schema itself: type, properties, items. */
   schema: JsonObject;
 }
 
-/** Follows the `$ref` of a node, which Kubernetes writes bare or as the only member of `allOf`. */
+/** Resolves the `$ref` of a node, which Kubernetes writes bare or as the only element of `allOf`. */
 export function resolveSchema(node: JsonObject): ResolvedSchema {
   const name = referenceOf(node);
   if (name === undefined) return { schema: node };
@@ -55,7 +55,10 @@ const FLAG = { type: "boolean" };
 const TEXT = { type: "string" };
 const STREAMS = { stdin: FLAG, stdout: FLAG, stderr: FLAG, tty: FLAG, container: TEXT };
 
-/** The options of connections to Pods by schema name, their members in Kubernetes' order. They are only written as queries, so OpenAPI documents have no schemas of them. */
+/**
+ * Schemas of the options of exec, attach, and portforward, by schema name, with the fields in Kubernetes' order. The options are only sent as query
+ * parameters, so the OpenAPI documents do not contain them.
+ */
 export const connectSchemas: Record<string, JsonObject> = {
   "io.k8s.api.core.v1.PodExecOptions": structOf({ ...STREAMS, command: { type: "array", items: TEXT } }),
   "io.k8s.api.core.v1.PodAttachOptions": structOf(STREAMS),

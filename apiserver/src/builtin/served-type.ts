@@ -5,7 +5,7 @@ import { builtinSchemas, schemaNameOf } from "./schemas.js";
 import { type RestStrategy, customStrategy } from "./rest-strategy.js";
 import { compareVersions } from "./versions.js";
 
-/** One resource type in one version, as discovery shows it and requests are routed to it. */
+/** A resource type in one version, as published by discovery and used to route requests. */
 export interface ServedType {
   /** "" for the core group. */
   group: string;
@@ -19,17 +19,17 @@ export interface ServedType {
   namespaced: boolean;
   verbs: string[];
   subresources: Subresource[];
-  /** The name of the type's schema in the built-in schemas; absent for custom resources. */
+  /** The name of the built-in schema; undefined for custom resources. */
   schemaName?: string;
-  /** Where a custom resource comes from; absent for built-in types. */
+  /** The definition of a custom resource; undefined for built-in types. */
   custom?: CustomOrigin;
   strategy: RestStrategy;
 }
 
-/** A built-in type as discovery shows it. */
+/** A built-in type as published by discovery. */
 export type DiscoveredType = Omit<ServedType, "strategy">;
 
-/** A path below an object. Group and version are those of `kind`, both "" on built-in types that mean their own. */
+/** A subresource. `group` and `version` belong to `kind`; they are "" for a built-in type whose subresource has the kind of the type itself. */
 export interface Subresource {
   name: "status" | "scale" | "finalize" | (string & {});
   kind: string;
@@ -38,12 +38,12 @@ export interface Subresource {
   verbs: string[];
 }
 
-/** The CustomResourceDefinition and the entry of its `spec.versions` that declare a type. */
+/** The CustomResourceDefinition of a type and its entry in `spec.versions`. */
 export interface CustomOrigin {
   crd: JsonObject;
   version: JsonObject;
   schema: JsonObject;
-  /** Whether objects are stored in this version. */
+  /** Whether this is the storage version. */
   storage: boolean;
 }
 
@@ -68,7 +68,7 @@ const SUBRESOURCE_VERBS = ["get", "patch", "update"];
 
 let memoisedTypes: DiscoveredType[] | undefined;
 
-/** Returns every built-in type as discovery shows it, in its order. */
+/** Returns all built-in types, in the order of discovery. */
 export function discoveredTypes(): DiscoveredType[] {
   memoisedTypes ??= (JSON.parse(readFileSync(DISCOVERY_FILE, "utf8")) as DiscoveredGroup[]).flatMap(typesOfGroup);
   return memoisedTypes;
@@ -95,7 +95,7 @@ function typesOfGroup({ group, version, resources }: DiscoveredGroup): Discovere
   });
 }
 
-/** Gives the types that a CustomResourceDefinition serves, the preferred version first. */
+/** Returns the types that a CustomResourceDefinition serves, in order of version priority. */
 export function servedTypesOf(crd: JsonObject): ServedType[] {
   const versions = (arrayAt(objectAt(crd, "spec"), "versions") ?? []).filter(isObject);
   return versions
@@ -143,14 +143,14 @@ const SCALE: Subresource = {
   verbs: SUBRESOURCE_VERBS,
 };
 
-// Short names that another type has taken are missing from the accepted names.
+// The accepted names exclude short names that conflict with another type.
 function acceptedOf(crd: JsonObject, list: "shortNames" | "categories"): string[] {
   const accepted = objectAt(objectAt(crd, "status"), "acceptedNames");
   const names = accepted ?? objectAt(objectAt(crd, "spec"), "names");
   return (arrayAt(names, list) ?? []).filter((name) => typeof name === "string");
 }
 
-/** True if the type's version has a schema among the built-in ones. */
+/** Reports whether the schema of the type is among the built-in ones. */
 export function hasBuiltinSchema(type: ServedType): type is ServedType & { schemaName: string } {
   return type.schemaName !== undefined && type.schemaName in builtinSchemas();
 }

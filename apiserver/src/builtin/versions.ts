@@ -1,4 +1,4 @@
-// Versions that Kubernetes 1.36 decodes, though it does not serve all of them any more.
+// Versions that Kubernetes 1.36 can decode, including some that it no longer serves.
 const VERSIONS: Record<string, string> = {
   "": "v1",
   "admissionregistration.k8s.io": "v1 v1alpha1 v1beta1",
@@ -23,22 +23,22 @@ const VERSIONS: Record<string, string> = {
   "storage.k8s.io": "v1 v1alpha1 v1beta1",
   "storagemigration.k8s.io": "v1beta1",
 };
-// Servers of their own decode these.
+// Decoded by the API servers of these groups only.
 const OF_EXTENSIONS: Record<string, string> = {
   "apiextensions.k8s.io": "v1beta1",
   "apiregistration.k8s.io": "v1beta1",
 };
-/** Of kinds that were in this group before they got their own. */
+/** Kinds that were in this group before they moved to their current one. */
 const MOVED = { group: "extensions", kinds: ["DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "ReplicaSet"] };
 
-/** Lists the group versions that are decoded. */
+/** Returns the group versions that can be decoded. */
 export function decodedVersions(): { group: string; version: string }[] {
   return Object.entries(VERSIONS).flatMap(([group, versions]) =>
     versions.split(" ").map((version) => ({ group, version })),
   );
 }
 
-/** Whether a built-in kind, which is served in a group, is decoded in a version of that or another group. */
+/** Reports whether a built-in kind of one group can be decoded from the given version of its own or its former group. */
 export function isDecoded(kind: { group: string; kind: string }, given: { group: string; version: string }): boolean {
   const isOfGroup = given.group === kind.group || (given.group === MOVED.group && MOVED.kinds.includes(kind.kind));
   if (OF_EXTENSIONS[given.group] === given.version) return isOfGroup;
@@ -48,7 +48,7 @@ export function isDecoded(kind: { group: string; kind: string }, given: { group:
 }
 const KUBERNETES_VERSION = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 
-/** Orders API versions as discovery lists them: v2, v1, v1beta2, v1beta1, v1alpha1, then all others by name. */
+/** Compares API versions by priority, as discovery lists them: v2, v1, v1beta2, v1beta1, v1alpha1, then all others by name. */
 export function compareVersions(a: string, b: string): number {
   const [x, y] = [rankOf(a), rankOf(b)];
   if (x === undefined && y === undefined) return a < b ? -1 : a > b ? 1 : 0;

@@ -8,20 +8,20 @@ import { type JsonValue, sortedJson } from "../json.js";
 import { yamlLibrary } from "../yaml-library.js";
 import { parseProtobuf } from "./protobuf.js";
 
-/** A body as a value, with what only its text shows. */
+/** A parsed body, with details that the parsed value has lost. */
 export interface ParsedBody {
   value: JsonValue;
-  /** The integers that the value has rounded. */
+  /** The integers that the value cannot represent exactly. */
   integers?: LongIntegers | undefined;
-  /** Members that are set twice, in the words of strict decoding. */
+  /** Returns the duplicate fields, as warnings report them. */
   duplicates: () => string[];
-  /** The same problems, as the error of a request with strict field validation names them. */
+  /** Returns the same problems as the error of strict field validation reports them. */
   duplicateErrors: () => string[];
 }
 
 const MAX_QUOTED_BYTES = 30;
 
-/** Parses the body of a request that sends an object; protobuf is understood for a few kinds only. */
+/** Parses a request body with an object. Protobuf is supported for built-in kinds only. */
 export function parseObjectBody(body: Buffer, contentType: string | undefined): ParsedBody {
   const mediaType = mediaTypeOf(contentType);
   if (mediaType === "" || mediaType === "application/json") return parseJson(body);
@@ -31,12 +31,12 @@ export function parseObjectBody(body: Buffer, contentType: string | undefined): 
   return { value: object, duplicates: () => [], duplicateErrors: () => [] };
 }
 
-/** Returns a content type without its parameters, "" for none. */
+/** Returns a content type without its parameters; "" if there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
   return (contentType ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Parses JSON. */
+/** Parses JSON. Throws a BodySyntaxError if it is invalid and a NumberRangeError for a number that does not fit into a float64. */
 export function parseJson(body: Buffer): ParsedBody {
   const text = body.toString();
   try {
@@ -54,20 +54,20 @@ function parseJsonText(text: string): ParsedBody {
   checkNumbers(text);
   const integers = LongIntegers.inJson(text);
   integers?.settle(value);
-  // The value may be changed before the problems are read.
+  // Counted now, because the value may be changed before `duplicates` is called.
   const memberCount = memberCountOf(value);
   const duplicates = () => (mayHaveDuplicates(text, memberCount) ? duplicateFieldTexts(text) : []);
   return { value, integers, duplicates, duplicateErrors: duplicates };
 }
 
-/** Parses YAML 1.1. Text that is valid JSON is parsed as JSON. */
+/** Parses YAML 1.1. Valid JSON is parsed as JSON. */
 export function parseYaml(body: Buffer): ParsedBody {
   const text = body.toString();
   if (text.startsWith("{")) {
     try {
       return parseJsonText(text);
     } catch (error) {
-      // A flow mapping of YAML looks the same at its start.
+      // A YAML flow mapping starts like JSON.
       if (!(error instanceof SyntaxError)) throw error;
     }
   }
@@ -77,7 +77,7 @@ export function parseYaml(body: Buffer): ParsedBody {
   const document = withinLimits(() => parseDocument(text, { ...options, lineCounter }));
   const repeated: string[] = [];
   for (const error of document.errors) {
-    // The first document is the body.
+    // As in Kubernetes, only the first document is used.
     if (error.code === "MULTIPLE_DOCS") continue;
     const { line } = lineCounter.linePos(error.pos[0]);
     if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error), "yaml");
@@ -85,7 +85,7 @@ export function parseYaml(body: Buffer): ParsedBody {
   }
   const given = withinLimits(() => (document.toJS() ?? null) as JsonValue);
   if (isTooDeep(given)) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
-  // Kubernetes makes JSON of it first, with the keys of maps in their order.
+  // Kubernetes converts YAML to JSON first, which sorts the keys of maps.
   const value = withinLimits(() => sortedJson(given));
   const integers = MAY_BE_LONG.test(text)
     ? LongIntegers.in(parseDocument(text, { ...options, intAsBigInt: true }).toJS())
@@ -95,12 +95,12 @@ export function parseYaml(body: Buffer): ParsedBody {
   return { value, integers, duplicates: () => repeated, duplicateErrors: () => errors };
 }
 
-// 2^53 has 14 digits in base 16, and YAML allows an underscore between any two.
+// 2^53 has 14 hexadecimal digits, and YAML allows underscores between digits.
 const MAY_BE_LONG = /[\da-fA-F_]{14}/;
 
 const YAML_TOO_DEEP = "yaml: exceeded max depth of 10000";
 
-/** Parses YAML; what takes the parser all of its stack or of its patience is no YAML. */
+/** Converts errors of the YAML parser to BodySyntaxErrors, including stack overflows and excessive aliasing. */
 function withinLimits<Parsed>(parse: () => Parsed): Parsed {
   try {
     return parse();
@@ -108,17 +108,17 @@ function withinLimits<Parsed>(parse: () => Parsed): Parsed {
     if (error instanceof RangeError) throw new BodySyntaxError(YAML_TOO_DEEP, "yaml");
     if (error instanceof ReferenceError)
       throw new BodySyntaxError("yaml: document contains excessive aliasing", "yaml");
-    // For example the source of a merge (<<) that is no map.
+    // For example, the source of a merge key (<<) is not a map.
     throw new BodySyntaxError(`yaml: ${error instanceof Error ? error.message : String(error)}`, "yaml");
   }
 }
 
-// Kubernetes' parser leaves times and numbers in base 60 as text.
+// Kubernetes' YAML parser keeps timestamps and sexagesimal numbers as strings.
 function plainTags(tags: Tags): Tags {
   return tags.filter((tag) => typeof tag === "string" || (!tag.tag.endsWith(":timestamp") && tag.format !== "TIME"));
 }
 
-// What go-yaml says of the same faults.
+// The messages of go-yaml for the same errors.
 const GO_TEXTS: { readonly [code: string]: string } = {
   BLOCK_AS_IMPLICIT_KEY: "mapping values are not allowed in this context",
   TAB_AS_INDENT: "found character that cannot start any token",
@@ -133,7 +133,7 @@ function keyAt(text: string, start: number): string {
   return /^["']?([^"':\n]*)/.exec(text.slice(start))?.[1]?.trim() ?? "";
 }
 
-/** Returns the start of a body as failures quote it: as it is when it looks like JSON, else in hexadecimal digits. */
+/** Returns the beginning of a body for error messages: as text if it looks like JSON, otherwise in hexadecimal. */
 export function bodyStart(body: Buffer): string {
   if (body.length === 0) return "<empty>";
   const start = body.subarray(0, MAX_QUOTED_BYTES).toString(body[0] === 0x7b ? "utf8" : "hex");
@@ -142,13 +142,13 @@ export function bodyStart(body: Buffer): string {
 
 interface Level {
   path: string;
-  /** The names seen so far; undefined in a list. */
+  /** The keys seen so far; undefined for a list. */
   names: Set<string> | undefined;
   index: number;
 }
 
 /**
- * Returns the paths of members that occur twice in their object, such as `data.a`; a parsed value no longer shows them.
+ * Returns the paths of duplicate fields, such as `data.a`, which the parsed value no longer shows.
  *
  * The text must be valid JSON.
  */
@@ -199,10 +199,10 @@ function textOf(quoted: string): string {
   return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
 }
 
-// The end of a name, or what looks like one in a text.
+// The end of a key, or a string whose content looks like one.
 const NAME_END = /"[\t\n\r ]*:/g;
 
-/** False if a text surely says no member twice: it has no more names than what was parsed of it has members. */
+/** Returns false if a JSON text certainly has no duplicate fields, because it has no more keys than its parsed value has members. */
 export function mayHaveDuplicates(json: string, memberCount: number): boolean {
   NAME_END.lastIndex = 0;
   let names = 0;
@@ -210,7 +210,7 @@ export function mayHaveDuplicates(json: string, memberCount: number): boolean {
   return names !== memberCount;
 }
 
-/** Counts the members of all objects in a value. */
+/** Counts the members of all objects in a value, recursively. */
 export function memberCountOf(value: JsonValue): number {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;
@@ -222,14 +222,14 @@ export function memberCountOf(value: JsonValue): number {
   return count;
 }
 
-/** Returns how strict decoding reports repeated members. */
+/** Formats duplicate fields as strict decoding reports them. */
 function duplicateFieldTexts(json: string): string[] {
   return duplicateFields(json).map((path) => `duplicate field ${quote(path)}`);
 }
 
-// What is refused of every body before anything else looks at it: values that are nested too deeply, and numbers that no float64 holds.
+// Limits on every body, checked before it is decoded: the nesting depth, and numbers that do not fit into a float64.
 
-/** Says that a body is valid JSON or YAML, and holds a number that Kubernetes cannot keep. */
+/** The body is valid JSON or YAML but contains a number that does not fit into a float64. */
 export class NumberRangeError extends Error {
   override readonly name = "NumberRangeError";
 
@@ -238,9 +238,9 @@ export class NumberRangeError extends Error {
   }
 }
 
-/** Returns the bracket of a JSON text that is one level too deep; undefined if there is none. */
+/** Returns the bracket that exceeds the maximum depth; undefined if there is none. */
 function tooDeepBracket(json: string): "{" | "[" | undefined {
-  // Each level takes two characters.
+  // Each level takes at least two characters.
   if (json.length < 2 * MAX_DEPTH) return undefined;
   let depth = 0;
   for (let at = 0; at < json.length; at++)
@@ -259,18 +259,18 @@ function tooDeepBracket(json: string): "{" | "[" | undefined {
   return undefined;
 }
 
-// Three digits of an exponent, or as many digits as the largest number has.
+// A three-digit exponent, or as many digits as the largest float64 has.
 const CAN_OVERFLOW = /[eE]\+?0*[1-9]\d\d|\d{309}/;
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Throws a NumberRangeError if a valid JSON text has a number that is too large. */
+/** Throws a NumberRangeError if a valid JSON text contains a number that is too large. */
 function checkNumbers(json: string): void {
   if (!CAN_OVERFLOW.test(json)) return;
   for (const [token] of json.matchAll(TOKEN))
     if (!token.startsWith('"') && !Number.isFinite(Number(token))) throw new NumberRangeError(token);
 }
 
-/** Returns where the string that begins at `start` ends; the text has to be valid JSON, or the end of the text is returned. */
+/** Returns the index of the closing quote of the string that starts at `start`; the length of the text if it is not closed. */
 function endOfString(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {
     const code = json.charCodeAt(at);

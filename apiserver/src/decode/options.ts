@@ -16,14 +16,14 @@ import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt,
 import type { PropagationPolicy } from "../object/object-meta.js";
 import { MAX_MANAGER_BYTES, UNPRINTABLE, checkManager } from "../validation/fields.js";
 
-/** What a request says about its write besides the object. */
+/** The options of a create, update, or patch. */
 export interface WriteOptions {
   isDryRun: boolean;
-  /** The field manager as given; "" when none was. */
+  /** The given field manager; "" if there is none. */
   fieldManager: string;
   fieldValidation: "Ignore" | "Warn" | "Strict";
   force: boolean;
-  /** The options that were given, in the form of an object; without `force`, which only an apply has. */
+  /** The given options as an object, for admission; without `force`, which only an apply has. */
   given: JsonObject;
 }
 
@@ -31,7 +31,7 @@ type OptionsKind = "CreateOptions" | "UpdateOptions" | "PatchOptions" | "DeleteO
 
 const FIELD_VALIDATIONS = ["Ignore", "Warn", "Strict"] as const;
 
-/** Parses the query of a write; `isApply` tells a server-side apply from the other patches. */
+/** Parses the query parameters of a write. `isApply` distinguishes a server-side apply from other patches. Throws 422 if they are invalid. */
 export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { isApply = false } = {}): WriteOptions {
   const fieldManager = query.get("fieldManager") ?? "";
   const fieldValidation = query.get("fieldValidation") ?? "";
@@ -59,12 +59,12 @@ export function parseWriteOptions(query: URLSearchParams, kind: OptionsKind, { i
   };
 }
 
-/** Checks the values of `dryRun`: only `All` is supported. */
+/** Validates `dryRun`: only `All` is supported. */
 function checkDryRun(values: readonly string[]): FieldError[] {
   return values.every((value) => value === "All") ? [] : [notSupportedError("dryRun", [...values], ["All"])];
 }
 
-/** Builds the failure of a request whose options are wrong. */
+/** Builds the 422 error for invalid options. */
 function invalidOptions(kind: string, errors: FieldError[]): Error {
   return invalid({ kind, group: "meta.k8s.io", name: "" }, errors);
 }
@@ -74,7 +74,7 @@ function checkFieldValidation(value: string): FieldError[] {
   return isKnown ? [] : [textNotSupportedError("fieldValidation", value, ["", "Ignore", "Strict", "Warn"])];
 }
 
-/** Returns the field manager of a write that is no apply: the given one, else the client's name. */
+/** Returns the field manager of a write other than an apply: the given one, or the program name in the User-Agent. */
 export function fieldManagerOf(options: WriteOptions, userAgent: string | undefined): string {
   if (options.fieldManager !== "") return options.fieldManager;
   const program = (userAgent ?? "").split("/")[0] as string;
@@ -82,20 +82,20 @@ export function fieldManagerOf(options: WriteOptions, userAgent: string | undefi
   return Buffer.from(printable).subarray(0, MAX_MANAGER_BYTES).toString() || "unknown";
 }
 
-/** What a DELETE says besides what to delete. */
+/** The options of a delete. */
 export interface DeleteOptions {
   isDryRun: boolean;
   gracePeriodSeconds: number | undefined;
   propagation: PropagationPolicy | undefined;
   uid: string | undefined;
   resourceVersion: string | undefined;
-  /** The options that were given, in the form of an object. */
+  /** The given options as an object, for admission. */
   given: JsonObject;
 }
 
 const POLICIES = ["Foreground", "Background", "Orphan"] as const;
 
-/** Parses the options of a DELETE from its body or, without one, from its query. */
+/** Parses the options of a delete from its body, or from the query parameters if it has none. */
 export function parseDeleteOptions(body: JsonObject | undefined, query: URLSearchParams): DeleteOptions {
   const given = body === undefined ? optionsOfQuery(query) : checkedBody(body);
   if (body !== undefined) checkTypes(body);
@@ -139,7 +139,7 @@ function checkedBody(body: JsonObject): JsonObject {
   throw badRequest(unregisteredKind(kind, version));
 }
 
-// What no value of its own type fits.
+// Go types of the scalar fields, for decoding errors.
 const GO_TYPES: Record<string, [json: "boolean" | "number" | "string", go: string]> = {
   gracePeriodSeconds: ["number", "int64"],
   orphanDependents: ["boolean", "bool"],
@@ -166,7 +166,7 @@ function checkPolicy(policy: string | undefined, hasOrphans: boolean): FieldErro
   ];
 }
 
-/** Parses a decimal number of a query. */
+/** Parses a decimal int64 of a query parameter. Throws 400 if it is invalid. */
 function parseInteger(text: string): number {
   const isInteger = /^[+-]?\d+$/.test(text);
   if (isInteger && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return Number(text);
@@ -174,17 +174,17 @@ function parseInteger(text: string): number {
   throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${problem}`);
 }
 
-/** What narrows a list, as text. */
+/** The selectors of a list or watch, not parsed yet. */
 export interface Selectors {
   labelSelector: string;
   fieldSelector: string;
 }
 
-/** The query of a list or a watch. */
+/** The options of a list or watch. */
 export interface ListOptions extends Selectors {
   limit: number;
   continueToken: string;
-  /** "" when not given. */
+  /** "" if it is not given. */
   resourceVersion: string;
   resourceVersionMatch: string;
   isWatch: boolean;
@@ -194,10 +194,10 @@ export interface ListOptions extends Selectors {
 }
 
 /**
- * Parses and checks the query of a list or a watch.
+ * Parses and validates the query parameters of a list or watch.
  *
- * `checkSyntax` is called with the selectors before the other options are validated. The resourceVersion is validated by the caller, after the
- * fields of the selector and the continue token.
+ * `checkSyntax` is called with the selectors before the other options are validated. The caller validates the resourceVersion, after the fields of
+ * the selector and the continue token.
  */
 export function parseListOptions(
   query: URLSearchParams,
@@ -215,7 +215,7 @@ export function parseListOptions(
     isWatch,
     allowsBookmarks: isTrue(query.get("allowWatchBookmarks")),
     sendInitialEvents: initial === null ? undefined : isTrue(initial),
-    // Zero stands for the time that the server chooses.
+    // 0 means that the server chooses the timeout.
     timeoutSeconds: parseInteger(timeout ?? "0") || undefined,
   };
   checkSyntax?.(options);
@@ -227,7 +227,7 @@ export function parseListOptions(
 function checkWatch(options: ListOptions): FieldError[] {
   const { resourceVersion, sendInitialEvents: initial, resourceVersionMatch: match, continueToken } = options;
   const path = "resourceVersionMatch";
-  // A watch that names no version gets initial events by default, and the rules of those hold for it.
+  // A watch without a resourceVersion gets initial events by default, so their rules apply.
   const isDefaulted = initial === undefined && match === "" && (resourceVersion === "" || resourceVersion === "0");
   const forContinue =
     continueToken !== "" && (match !== "" || isDefaulted)
@@ -266,20 +266,20 @@ function checkList(options: ListOptions): FieldError[] {
   return errors;
 }
 
-/** Fails for a resourceVersion that is no number of 64 bits. */
+/** Throws if the resourceVersion is not an unsigned 64-bit integer. */
 export function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
   if (resourceVersion === "" || isUint64(resourceVersion)) return;
   const text = invalidResourceVersionText(resourceVersion);
-  // A watch fails with the bare text and without a reason.
+  // As in kube-apiserver, a watch fails with the bare message and without a reason.
   throw isWatch ? plainError(text) : badRequest(`invalid resource version: ${text}`);
 }
 
-/** Tells whether a text is a number of 64 bits without a sign. */
+/** Reports whether a string is an unsigned 64-bit integer. */
 export function isUint64(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
 }
 
-/** Returns what Kubernetes says about a resourceVersion that is no number of 64 bits. */
+/** Returns the message of Kubernetes for a resourceVersion that is not an unsigned 64-bit integer. */
 export function invalidResourceVersionText(given: string): string {
   const quoted = JSON.stringify(given);
   const problem = /^\d+$/.test(given) ? "value out of range" : "invalid syntax";
@@ -292,7 +292,7 @@ const NUMBERS = {
   limitBytes: { least: 1, rule: "must be greater than 0" },
 };
 
-/** Fails for a query that asks for the log of the Pod `name` in a way that makes no sense. */
+/** Throws 422 if the log options for the Pod `name` are invalid or conflict with each other. */
 export function checkLogOptions(name: string, query: URLSearchParams): void {
   const [since, ...others] = Object.keys(NUMBERS).map((key) => {
     const text = query.get(key);
@@ -322,7 +322,7 @@ function checkNumber([key, value]: readonly [string, number | undefined]): Field
 
 const LARGEST_PORT = 65_535;
 
-/** Reads the options of a connection, such as PodExecOptions, from a query; what is not given is left out. */
+/** Parses the options of exec, attach, or portforward, such as PodExecOptions, from query parameters. Options that are not given are omitted. */
 export function parseConnectOptions(type: { kind: string; schemaName?: string }, query: URLSearchParams): JsonObject {
   const options: JsonObject = { kind: type.kind, apiVersion: "v1" };
   const {
@@ -356,7 +356,7 @@ function portOf(text: string): number {
   throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${quote(text)}: ${problem}`);
 }
 
-/** Tells whether a parameter of a query is true: any text is but `false`, in any case, and `0` (apimachinery, Convert_Slice_string_To_bool). */
+/** Parses a boolean query parameter: every value is true except `0` and `false` in any case (apimachinery, Convert_Slice_string_To_bool). */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }

@@ -1,7 +1,7 @@
 /**
- * Bodies in protobuf, which typed clients of Go send for built-in kinds: client-go, controller-runtime, kubectl create.
+ * Decodes protobuf bodies, which typed Go clients send for built-in kinds: client-go, controller-runtime, kubectl create.
  *
- * They are turned into JSON. Go writes fields that are zero, too; what JSON would leave out is left out where built-in kinds are decoded.
+ * Bodies are converted to JSON. Go also encodes zero values; decoding the built-in kinds drops those that JSON omits.
  */
 import { readFileSync } from "node:fs";
 import { schemaNameOf } from "../builtin/schemas.js";
@@ -9,7 +9,7 @@ import { BodySyntaxError } from "../errors/decode-errors.js";
 import { type JsonObject, type JsonValue, isObject, setMember } from "../json.js";
 import { packageFile } from "../package-file.js";
 
-/** Begins every body in protobuf. */
+/** Prefix of every protobuf body. */
 export const MAGIC = Buffer.from("k8s\0");
 const VARINT = 0;
 const FIXED64 = 1;
@@ -22,7 +22,7 @@ interface Field {
   readonly value: number | Buffer;
 }
 
-// Messages that are one value in JSON (apimachinery 1.36); undefined is left out.
+// Messages that are a single JSON value (apimachinery 1.36). Undefined values are omitted.
 const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined>> = {
   [`${META}.Time`]: (fields) => timeOf(fields)?.replace(/\.\d+Z$/, "Z"),
   [`${META}.MicroTime`]: (fields) => timeOf(fields),
@@ -35,12 +35,12 @@ const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined
   "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": (fields) => jsonOf(fields),
 };
 
-/** Parses a body; undefined when it is of a kind that is not built in. Throws a BodySyntaxError for bytes that have no meaning, or no envelope. */
+/** Parses a body; undefined if the kind is not built in. Throws a BodySyntaxError if the envelope or a message is malformed. */
 export function parseProtobuf(body: Buffer): JsonObject | undefined {
   try {
     return parseEnvelope(body);
   } catch (error) {
-    // Messages that are too deep, and times that no Date has.
+    // Messages that are nested too deeply, and times out of the range of Date.
     if (error instanceof RangeError) throw broken(`proto: ${error.message}`);
     if (error instanceof SyntaxError) throw broken(error.message);
     throw error;
@@ -50,7 +50,7 @@ export function parseProtobuf(body: Buffer): JsonObject | undefined {
 function parseEnvelope(body: Buffer): JsonObject | undefined {
   if (!body.subarray(0, MAGIC.length).equals(MAGIC))
     throw broken("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
-  // The envelope holds the type and, in its second field, the object.
+  // The envelope (runtime.Unknown) contains the type in field 1 and the object in field 2.
   const envelope = fieldsOf(body.subarray(MAGIC.length));
   const typeMeta = fieldsOf(bytesOf(envelope, 1));
   const apiVersion = bytesOf(typeMeta, 1).toString();
@@ -83,7 +83,7 @@ function addField(object: JsonObject, field: { member: string; type: string[]; v
   } else if (shape === "map") {
     if (typeof value === "number") throw broken("proto: wrong wireType = 0");
     const map = (object[member] ?? {}) as JsonObject;
-    // An entry is a message of a key and a value.
+    // A map entry is a message with a key and a value.
     const entry = fieldsOf(value);
     const parsed = parseValue(inner, entry.find(({ number }) => number === 2)?.value ?? Buffer.alloc(0));
     if (parsed !== undefined) setMember(map, bytesOf(entry, 1).toString(), parsed);
@@ -102,13 +102,13 @@ function parseValue(type: string, value: number | Buffer): JsonValue | undefined
   const toValue = VALUES[type];
   if (toValue !== undefined) return toValue(fieldsOf(value));
   const message = messageOf(type);
-  // A named list of texts, such as ExtraValue, is a message of its items.
+  // A named list of strings, such as ExtraValue, is encoded as a message with an items field.
   if (message !== undefined && Object.values(message).join() === "items list string")
     return fieldsOf(value).map((item) => item.value.toString());
   return parseMessage(type, value);
 }
 
-// The zero time of Go is an empty message.
+// Go's zero time is an empty message.
 function timeOf(fields: Field[]): string | undefined {
   if (fields.length === 0) return undefined;
   const micros = Math.floor(numberOf(fields, 2) / 1000);
@@ -131,7 +131,7 @@ function bytesOf(fields: Field[], number: number): Buffer {
   return value !== undefined && typeof value !== "number" ? value : Buffer.alloc(0);
 }
 
-/** Reads the fields of a message; fails as Go's generated code does. https://protobuf.dev/programming-guides/encoding */
+/** Parses the fields of a message, with the errors of Go's generated code. https://protobuf.dev/programming-guides/encoding */
 function fieldsOf(bytes: number | Buffer): Field[] {
   const fields: Field[] = [];
   if (typeof bytes === "number") return fields;
@@ -174,22 +174,22 @@ const MESSAGES_FILE = packageFile("data/kubernetes-1.36-protobuf.json");
 const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 /**
- * A message: by field number the name and type of each field. `list` and `map` stand before the type of their values, `inline` before that of
- * a message whose fields belong to the outer one in JSON.
+ * A message: the name and type of each field, by field number. `list` and `map` precede the type of their values; `inline` precedes a message whose
+ * fields are inlined in JSON.
  */
 type Message = Readonly<Record<string, string>>;
 
 let memoisedMessages: Readonly<Record<string, Message>> | undefined;
 
-/** Gives the message of a name such as `io.k8s.api.core.v1.Pod`. */
+/** Returns a message by name, such as `io.k8s.api.core.v1.Pod`. */
 function messageOf(name: string): Message | undefined {
   memoisedMessages ??= JSON.parse(readFileSync(MESSAGES_FILE, "utf8")) as Readonly<Record<string, Message>>;
   return Object.hasOwn(memoisedMessages, name) ? memoisedMessages[name] : undefined;
 }
 
-/** Gives the name of the message of a kind; undefined for a kind that is not built in. */
+/** Returns the message name of a kind; undefined if the kind is not built in. */
 function messageNameOf(apiVersion: string, kind: string): string | undefined {
-  // Clients name it by the group of what they delete.
+  // Clients send DeleteOptions in the group version of the object to delete.
   if (kind === "DeleteOptions") return DELETE_OPTIONS;
   const slash = apiVersion.indexOf("/");
   const group = slash === -1 ? "" : apiVersion.slice(0, slash);

@@ -1,5 +1,5 @@
-// What a real server publishes in OpenAPI of the built-in kinds: recorded, compressed, and read when it is asked for. The structure of the schemas is
-// in a file that every start reads.
+// The OpenAPI documents of the built-in kinds, recorded from kube-apiserver, compressed, and read on demand. The structure of the schemas is in a
+// separate file that every start reads.
 import { readFileSync } from "node:fs";
 import { brotliDecompressSync } from "node:zlib";
 import { builtinSchemas } from "../builtin/schemas.js";
@@ -7,17 +7,17 @@ import { type JsonObject, objectAt } from "../json.js";
 import { packageFile } from "../package-file.js";
 import { GIT_VERSION } from "./groups.js";
 
-/** A document and the hash of its content. */
+/** An OpenAPI document with the hash of its content. */
 export interface OpenApiDocument {
   body: string;
   hash: string;
 }
 
-/** What is said of a definition, under the empty name, and of its fields. */
+/** Descriptions by schema name: of the schema itself under the empty key, and of its fields. */
 export type Descriptions = Record<string, Record<string, string>>;
 
 const RECORDED = packageFile("data/kubernetes-1.36-openapi.txt.br");
-/** How one logs in. */
+/** The security scheme for bearer tokens. */
 export const BEARER = {
   type: "apiKey",
   description: "Bearer Token authentication",
@@ -27,19 +27,19 @@ export const BEARER = {
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const OF_EVERY_GROUP = [`${META}DeleteOptions`, `${META}WatchEvent`];
 
-// The lines of the file are too large to be kept for long; what was made of them is kept as soon as anybody has asked for it.
+// The lines are too large to keep in memory; the documents built from them are cached.
 let recorded: WeakRef<string[]> | undefined;
 let memoisedHashes: ReadonlyMap<string, string> | undefined;
 let memoisedSchemas: Record<string, JsonObject> | undefined;
 const documents = new Map<string, OpenApiDocument>();
 
-/** Gives the hashes of the documents of built-in group versions by their paths: `api/v1`, `apis/apps/v1`, `version`. */
+/** Returns the hashes of the built-in documents by path: `api/v1`, `apis/apps/v1`, `version`. */
 export function builtinHashes(): ReadonlyMap<string, string> {
   memoisedHashes ??= new Map(Object.entries(JSON.parse(recordedLines()[0] ?? "{}") as Record<string, string>));
   return memoisedHashes;
 }
 
-/** Gives the document of such a path. */
+/** Returns the built-in document of a path; undefined if there is none. */
 export function builtinDocument(path: string): OpenApiDocument | undefined {
   const hash = builtinHashes().get(path);
   if (hash === undefined) return undefined;
@@ -51,13 +51,13 @@ export function builtinDocument(path: string): OpenApiDocument | undefined {
   return document;
 }
 
-/** Gives the schemas of all built-in types as they are published: with what is said of them. */
+/** Returns the schemas of all built-in types with their descriptions, as they are published. */
 export function describedSchemas(): Record<string, JsonObject> {
   memoisedSchemas ??= describeSchemas(builtinDescriptions());
   return memoisedSchemas;
 }
 
-/** Reads what is said of the built-in types. */
+/** Reads the descriptions of the built-in types. */
 export function builtinDescriptions(): Descriptions {
   return JSON.parse(recordedLines().at(-1) ?? "{}") as Descriptions;
 }
@@ -86,7 +86,7 @@ function bodyOf(path: string, line: string): string {
   });
 }
 
-// These are of the core group, and of that of the document.
+// These kinds belong to the core group and to the group of the document.
 function kindsOf(path: string, name: string): JsonObject[] {
   const kind = name.slice(META.length);
   const [, group = "", version = ""] = /^apis\/(.+)\/(.+)$/.exec(path) ?? [];

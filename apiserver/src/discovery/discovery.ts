@@ -19,14 +19,14 @@ import { swaggerDocument, swaggerProtobuf } from "./swagger.js";
 const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/*", "*/*"]);
 const PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/** A request that may be one for discovery. */
+/** A request that may be for discovery. */
 export interface DiscoveryRequest {
   /** The path, with or without its query. */
   path: string;
   accept: string;
 }
 
-/** What is answered to a request for discovery. */
+/** The response to a discovery request. */
 export interface DiscoveryAnswer {
   status: number;
   contentType: string;
@@ -34,7 +34,7 @@ export interface DiscoveryAnswer {
   body: string | Buffer;
 }
 
-/** Answers a request for discovery, the version or OpenAPI; undefined if the path is none of these or names nothing served. */
+/** Handles a request for discovery, the version, or OpenAPI; undefined if the path is none of these or is not served. */
 export function discoveryAnswer(request: DiscoveryRequest, types: ServedType[]): DiscoveryAnswer | undefined {
   const [path = "", query = ""] = request.path.split("?", 2);
   const [root, ...parts] = path.split("/").filter((part) => part !== "");
@@ -77,7 +77,7 @@ function resourcesAnswer(
   return groupVersion === undefined ? undefined : plain(resourceList(groupVersion), accept);
 }
 
-// What has but one form is nothing for a client that asks for another alone.
+// A document with a single form is not acceptable if the client accepts only other forms.
 function plain(value: JsonObject, accept: string): DiscoveryAnswer {
   if (accept !== "" && accept.split(",").every((clause) => /;\s*as=/.test(clause))) throw notAcceptable(MEDIA_TYPES);
   return json(value);
@@ -89,7 +89,7 @@ interface Forms {
   groups: Group[];
 }
 
-// The first clause of Accept that can be met wins; v2beta1 no longer can.
+// The first acceptable clause of the Accept header is used; v2beta1 is no longer supported.
 function negotiated({ accept, legacy, groups }: Forms): DiscoveryAnswer {
   const clauses = accept === "" ? ["*/*"] : accept.split(",").map((clause) => clause.replace(/\s/g, ""));
   for (const clause of clauses) {
@@ -110,7 +110,7 @@ function aggregated(groups: Group[]): DiscoveryAnswer {
 }
 
 function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryAnswer | undefined {
-  // The real server sends its index as plain text.
+  // kube-apiserver sends the index as text/plain.
   if (path === "") {
     return { status: 200, contentType: "text/plain; charset=utf-8", body: JSON.stringify(openApiIndex(groups)) };
   }
@@ -126,7 +126,8 @@ function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryA
   return { status: 200, contentType: "application/json", headers: { ETag: `"${hash}"`, ...caching }, body };
 }
 
-// The first clause that can be met wins; clients write the version of the messages with @, and servers answer with a dot.
+// The first acceptable clause of the Accept header is used. Clients write the media type of the protobuf messages with "@", servers respond with a
+// dot.
 function swaggerAnswer(accept: string, groups: Group[]): DiscoveryAnswer {
   const clauses = accept === "" ? ["*/*"] : accept.split(",").map((clause) => clause.replace(/\s|;.*$/g, ""));
   const met = clauses.find((clause) => JSON_TYPES.has(clause) || clause.replace("@", ".") === PROTOBUF);

@@ -3,22 +3,22 @@ import type { ServedType } from "../builtin/served-type.js";
 import { compareVersions } from "../builtin/versions.js";
 import type { JsonObject } from "../json.js";
 
-/** One version of an API group with its types. */
+/** An API group in one version, with its types. */
 export interface GroupVersion {
   group: string;
   version: string;
-  /** As it stands in apiVersion: `v1` or `apps/v1`. */
+  /** As in apiVersion: `v1` or `apps/v1`. */
   name: string;
   types: ServedType[];
 }
 
-/** An API group with its versions, the preferred one first. */
+/** An API group with its versions, the preferred version first. */
 export interface Group {
   name: string;
   versions: GroupVersion[];
 }
 
-/** Sorts types into groups; groups stand in the order of their first type, versions in order of preference. */
+/** Groups types by API group and version. Groups are in the order of their first type, versions in order of priority. */
 export function groupsOf(types: ServedType[]): Group[] {
   const groups = new Map<string, Map<string, GroupVersion>>();
   for (const type of types) {
@@ -39,7 +39,7 @@ export function groupsOf(types: ServedType[]): Group[] {
 /** The media type of aggregated discovery. */
 export const AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** Describes all given groups with all their resources in one document. */
+/** Builds the aggregated discovery document: all given groups with their resources. */
 export function aggregatedDiscovery(groups: Group[]): JsonObject {
   return {
     kind: "APIGroupDiscoveryList",
@@ -57,7 +57,7 @@ function versionOf({ version, types }: GroupVersion): JsonObject {
 }
 
 function aggregatedResourceOf(type: ServedType): JsonObject {
-  // Built-in types leave the group and version of their own kind empty.
+  // Built-in types leave the group and version of their kind empty.
   const { group, version } = type.custom === undefined ? { group: "", version: "" } : type;
   return {
     resource: type.plural,
@@ -76,19 +76,19 @@ function aggregatedSubresourceOf(subresource: ServedType["subresources"][number]
   return { subresource: name, responseKind: { group, version, kind }, verbs };
 }
 
-/** Describes `/api`: the versions of the core group. */
+/** Builds the response of `/api`: the versions of the core group. */
 export function coreVersions(): JsonObject {
   const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: "" }];
   return { kind: "APIVersions", versions: ["v1"], serverAddressByClientCIDRs };
 }
 
-/** Describes `/apis`: all named groups. */
+/** Builds the response of `/apis`: all named groups. */
 export function groupList(groups: Group[]): JsonObject {
   const named = groups.filter(({ name }) => name !== "").map(groupMembers);
   return { kind: "APIGroupList", apiVersion: "v1", groups: named };
 }
 
-/** Describes `/apis/{group}`. */
+/** Builds the response of `/apis/{group}`. */
 export function groupDescription(group: Group): JsonObject {
   return { kind: "APIGroup", apiVersion: "v1", ...groupMembers(group) };
 }
@@ -98,7 +98,7 @@ function groupMembers({ name, versions }: Group): JsonObject {
   return { name, versions: all, preferredVersion: all[0] ?? null };
 }
 
-/** Describes `/api/v1` and `/apis/{group}/{version}`: the resources and their subresources. */
+/** Builds the response of `/api/v1` and `/apis/{group}/{version}`: the resources and their subresources. */
 export function resourceList({ group, name, types }: GroupVersion): JsonObject {
   return {
     kind: "APIResourceList",
@@ -139,10 +139,10 @@ function storageVersionHash({ group, version, kind }: ServedType): string {
   return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }
 
-/** The release of Kubernetes whose behaviour the server has. */
+/** The Kubernetes release whose behavior the server reproduces. */
 export const GIT_VERSION = "v1.36.3";
 
-/** Describes `/version`. */
+/** Builds the response of `/version`. */
 export function versionInfo(): JsonObject {
   return {
     major: "1",

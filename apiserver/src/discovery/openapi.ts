@@ -1,4 +1,4 @@
-// OpenAPI v3: the recorded documents of the built-in kinds, and those of the group versions that definitions add.
+// OpenAPI v3: the recorded documents of built-in kinds, and generated ones for the group versions that CustomResourceDefinitions add.
 import { createHash } from "node:crypto";
 import type { CustomOrigin, ServedType } from "../builtin/served-type.js";
 import { decodedVersions } from "../builtin/versions.js";
@@ -6,7 +6,7 @@ import { type JsonObject, type JsonValue, arrayAt, isObject, memberOf, objectAt 
 import { type OpenApiDocument, builtinDocument, builtinHashes, describedSchemas } from "./builtin-documents.js";
 import type { Group, GroupVersion } from "./groups.js";
 
-/** Lists the documents of all group versions. */
+/** Builds the index of all documents. */
 export function openApiIndex(groups: Group[]): JsonObject {
   const custom = customVersionsOf(groups).map((one) => [pathOf(one), customDocument(one).hash] as const);
   const paths = [...builtinHashes(), ...custom].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -17,7 +17,7 @@ export function openApiIndex(groups: Group[]): JsonObject {
   };
 }
 
-/** Gives the document of a group version, or of something else that is listed, by its path; undefined if there is none. */
+/** Returns the document of a group version or another listed path; undefined if there is none. */
 export function openApiDocument(path: string, groups: Group[]): OpenApiDocument | undefined {
   const known = builtinDocument(path);
   if (known !== undefined) return known;
@@ -25,13 +25,13 @@ export function openApiDocument(path: string, groups: Group[]): OpenApiDocument 
   return groupVersion === undefined ? undefined : customDocument(groupVersion);
 }
 
-/** Gives all documents, those of built-in kinds first. */
+/** Returns all documents, those of built-in kinds first. */
 export function openApiDocuments(groups: Group[]): OpenApiDocument[] {
   const builtin = [...builtinHashes().keys()].flatMap((path) => builtinDocument(path) ?? []);
   return [...builtin, ...customVersionsOf(groups).map(customDocument)];
 }
 
-// A definition may add a kind to a built-in group version, whose document is what it was.
+// A CustomResourceDefinition that adds a kind to a built-in group version does not change its document.
 function customVersionsOf(groups: Group[]): GroupVersion[] {
   return groups.flatMap(({ versions }) => versions).filter((one) => !builtinHashes().has(pathOf(one)));
 }
@@ -95,7 +95,7 @@ const SCHEMAS = "#/components/schemas/";
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 /** The schemas that paths refer to, besides the schema of the kind. */
 const PATH_SCHEMAS: readonly string[] = ["DeleteOptions", "Patch", "Status"].map((name) => META + name);
-/** The schema of the subresource `scale`. */
+/** The schema of the scale subresource. */
 const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 const TYPES: Record<string, string> = {
@@ -121,13 +121,13 @@ interface Operation {
   action: string;
   description: string;
   parameters?: readonly string[];
-  /** The schema of the body, and its content types unless they are JSON and YAML. */
+  /** The schema of the body, with its content types; the default is JSON and YAML. */
   body?: { schema: string; types?: readonly string[]; isOptional?: true };
   answers: string[];
   schema: string;
 }
 
-/** Gives the paths of a custom resource, where its group version is at `root` and its schema has this name. */
+/** Returns the paths of a custom resource. `root` is the path of its group version, `schema` the name of its schema. */
 function customPaths(type: ServedType, { root, schema }: { root: string; schema: string }): JsonObject {
   const { kind, plural, namespaced, group, version } = type;
   const scope = namespaced ? "Namespaced" : "";
@@ -246,7 +246,7 @@ function inPath(name: string, description: string): JsonObject {
 
 const NAMESPACE = inPath("namespace", "object name and auth scope, such as for teams and projects");
 
-/** `example.com` as `exampleCom`. */
+/** Converts `example.com` to `exampleCom`. */
 function camelCase(group: string): string {
   return group.replace(/[^A-Za-z0-9]+([A-Za-z0-9])/g, (_, first: string) => first.toUpperCase());
 }
@@ -255,16 +255,13 @@ function upperFirst(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-// kube-apiserver publishes the schema of a custom resource with apiVersion, kind and metadata, and adds a schema for its list.
+// kube-apiserver publishes the schema of a custom resource with apiVersion, kind, and metadata, and adds a schema for its list.
 
-/** The schema of the metadata of objects. */
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-/** The schema of the options of a deletion. */
 const DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
-/** The schema of the metadata of lists. */
 const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
-// What kubectl explain shows of these fields (Kubernetes 1.36).
+// The descriptions that kubectl explain shows for these fields (Kubernetes 1.36).
 const CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 const TYPE_META = {
   apiVersion: {
@@ -300,13 +297,13 @@ const EMBEDDED = {
   metadata: METADATA,
 };
 
-/** Returns the schema of the options of a deletion, of its part that the documents of built-in kinds have, too. */
+/** Returns the schema of DeleteOptions with the group versions of all built-in kinds. */
 function deleteOptionsSchema(common: JsonObject): JsonObject {
   const kinds = decodedVersions().map(({ group, version }) => ({ group, kind: "DeleteOptions", version }));
   return { ...common, "x-kubernetes-group-version-kind": kinds };
 }
 
-/** Returns the schema of a kind of custom resources. */
+/** Returns the published schema of a custom resource. */
 function publishedSchema({ group, version, kind }: ServedType, custom: CustomOrigin): JsonObject {
   const schema = completed(custom.schema) as JsonObject;
   return {
@@ -318,7 +315,7 @@ function publishedSchema({ group, version, kind }: ServedType, custom: CustomOri
   };
 }
 
-/** Returns the schema of the lists of a kind, whose own schema has this name. */
+/** Returns the schema of the list of a custom resource. `itemName` is the name of the schema of its items. */
 function listSchema(type: ServedType, custom: CustomOrigin, itemName: string): JsonObject {
   const { group, version, listKind, kind, plural } = type;
   const item = { $ref: SCHEMAS + itemName };
@@ -347,7 +344,7 @@ function selectableFieldsOf({ version }: CustomOrigin): JsonObject {
   return { "x-kubernetes-selectable-fields": paths };
 }
 
-/** A copy in which embedded resources have the fields of every resource, and what may be a number or text says so. */
+/** Returns a copy in which embedded resources have the common fields, and int-or-string fields have an anyOf. */
 function completed(schema: JsonValue): JsonValue {
   if (!isObject(schema)) return schema;
   const { properties, items, additionalProperties } = schema;

@@ -1,13 +1,13 @@
-// Which Secrets a Pod refers to, and which of them its account lets it.
+// Secrets that a Pod references, checked against the Secrets that its ServiceAccount allows.
 import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
 
 const ENFORCES = "kubernetes.io/enforce-mountable-secrets";
-/** What Go takes for true. */
+/** Strings that Go's strconv.ParseBool parses as true. */
 const TRUE = ["1", "t", "T", "true", "TRUE", "True"];
 
-/** Says what a mirror Pod has that the kubelet's own Pods must not have; undefined if nothing. */
+/** Returns the reason to reject a mirror Pod: it must not reference service accounts or Secrets. Undefined if it is valid. */
 export function mirrorPodProblem(pod: JsonObject): string | undefined {
   if (textAt(pod, "spec.serviceAccountName") !== "") return "a mirror pod may not reference service accounts";
   const volumes = objectsAt(pod, "spec.volumes");
@@ -22,7 +22,10 @@ export function mirrorPodProblem(pod: JsonObject): string | undefined {
   return takesToken ? "a mirror pod may not use ServiceAccountToken volume projections" : undefined;
 }
 
-/** Says which Secret a Pod refers to although its account lists all that it may mount; undefined if none. */
+/**
+ * Returns the reason to reject a Pod that references a Secret missing from the `secrets` or `imagePullSecrets` of its ServiceAccount, if the account
+ * has the annotation kubernetes.io/enforce-mountable-secrets. `isDebugged` limits the check to ephemeral containers.
+ */
 export function secretProblem(account: JsonObject, pod: JsonObject, isDebugged: boolean): string | undefined {
   const enforces = objectAt(metadataOf(account), "annotations")?.[ENFORCES];
   if (!TRUE.includes(String(enforces))) return undefined;

@@ -1,4 +1,4 @@
-// What the admission plugin ServiceAccount does: a Pod runs under an account of its namespace, whose token its containers find mounted.
+// Admission plugin ServiceAccount: assigns a ServiceAccount to each Pod and mounts its token into the containers.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#serviceaccount
 import { generateName } from "@gen-operator/schema";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
@@ -11,7 +11,7 @@ import { mirrorPodProblem, secretProblem } from "./secret-references.js";
 
 const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
 const DEFAULT_ACCOUNT = "default";
-/** A controller creates the account `default` soon after its namespace, so a Pod waits for it: as long as kube-apiserver does, but in shorter steps. */
+/** A controller creates the ServiceAccount `default` soon after its namespace. kube-apiserver waits as long for it, but polls less often. */
 const PATIENCE_MS = 1_500;
 const PAUSE_MS = 10;
 
@@ -22,8 +22,8 @@ export const serviceAccount: AdmissionPlugin = {
 };
 
 /**
- * Gives a Pod that is created its account and what the account brings, in place, and checks it at once, as kube-apiserver does; a promise where the
- * account is waited for.
+ * Sets the ServiceAccount of a new Pod and the fields derived from it, in place, and validates the result at once, as kube-apiserver does. Returns a
+ * promise if it waits for the ServiceAccount `default`.
  */
 function setServiceAccount(write: AdmittedWrite): Promise<void> | undefined {
   const { object } = write;
@@ -42,7 +42,7 @@ function setServiceAccount(write: AdmittedWrite): Promise<void> | undefined {
   return waitForDefault(write, object).then(give);
 }
 
-/** Fails if a Pod has no account that exists, or refers to a Secret that its account must not read. */
+/** Throws 403 if the ServiceAccount of a Pod does not exist or does not allow a Secret that the Pod references. */
 function checkServiceAccount(write: AdmittedWrite): void {
   const { object, operation, subresource } = write;
   if (object === undefined || !isOfPodOrDebugged(write)) return;
@@ -107,10 +107,13 @@ function refusal(write: AdmittedWrite, detail: string): Error {
 
 const PREFIX = "kube-api-access-";
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** What client libraries expect to renew within an hour lives seven seconds longer, so that those who do not are noticed. */
+/**
+ * The expiration that kube-apiserver sets. Clients are expected to refresh a token every hour; the extra seven seconds distinguish injected tokens
+ * from requested ones.
+ */
 const EXPIRATION_SECONDS = 3607;
 
-/** Mounts the token of the account of a Pod in each of its containers that has nothing at that path, in place. */
+/** Mounts the token of the ServiceAccount into each container that has no volume mount at that path, in place. */
 function mountToken(spec: JsonObject): void {
   const holder: JsonObject = { spec };
   const volumes = objectsAt(holder, "spec.volumes");

@@ -1,4 +1,4 @@
-// What the admission plugins DefaultStorageClass and DefaultIngressClass do: who names no class gets the one that is marked as the default.
+// Admission plugins DefaultStorageClass and DefaultIngressClass: set the default class on objects that specify none.
 import { resourceNameOf } from "../../builtin/resource-name.js";
 import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
@@ -6,15 +6,15 @@ import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
 interface Defaulted {
   readonly classes: { readonly group: string; readonly version: string; readonly plural: string };
-  /** What marks the class. */
+  /** Annotation of the default class. */
   readonly mark: string;
-  /** Where a class is named. */
+  /** Field of the spec that names the class. */
   readonly field: string;
-  /** The annotation that named it before there was a field. */
+  /** Deprecated annotation that names the class; it replaces the field. */
   readonly annotation: string;
 }
 
-// By the resource whose objects get a class.
+// By the resource to default.
 const DEFAULTED: Readonly<Record<string, Defaulted>> = {
   persistentvolumeclaims: {
     classes: { group: "storage.k8s.io", version: "v1", plural: "storageclasses" },
@@ -35,7 +35,7 @@ export const defaultClasses: AdmissionPlugin = {
   mutate: setDefaultClass,
 };
 
-/** Gives a claim or an Ingress that is created the default class, in place. */
+/** Sets the default class of a new PersistentVolumeClaim or Ingress, in place. */
 function setDefaultClass(write: AdmittedWrite): void {
   const { context, operation, subresource, object } = write;
   const defaulted = DEFAULTED[resourceNameOf(context.resource.type)];
@@ -51,7 +51,7 @@ function annotationOf(object: JsonObject, key: string): string | undefined {
   return stringAt(objectAt(metadataOf(object), "annotations"), key);
 }
 
-/** Of several the newest. */
+/** If several classes are marked as the default, the newest applies. */
 function defaultClass({ context }: AdmittedWrite, { classes, mark }: Defaulted): string | undefined {
   const stored = context.registry.find(classes)?.store.list("") ?? [];
   const marked = stored.map(({ object }) => object).filter((one) => annotationOf(one, mark) === "true");

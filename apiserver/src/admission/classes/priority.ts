@@ -1,4 +1,4 @@
-// What the admission plugin Priority does: Pods get the priority of their class, which has to exist.
+// Admission plugin Priority: resolves the PriorityClass of a Pod and rejects Pods whose class does not exist.
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, objectAt, stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
@@ -13,7 +13,7 @@ export const priority: AdmissionPlugin = {
   validate: checkOneDefault,
 };
 
-/** Sets the priority of a Pod that is created, in place, and keeps it where an update does not tell it. */
+/** Sets the priority and preemption policy of a new Pod, in place. An update that omits them keeps the old values. */
 function setPriority(write: AdmittedWrite): void {
   const { context, operation, subresource, object, oldObject } = write;
   const isOfPod = context.resource.type.plural === "pods" && subresource === "";
@@ -52,7 +52,7 @@ function setFromClass(write: AdmittedWrite, spec: JsonObject): void {
   spec["preemptionPolicy"] = preemptionPolicy;
 }
 
-/** Demands that no two classes are the default. */
+/** Throws 403 if another PriorityClass is already the global default. */
 function checkOneDefault(write: AdmittedWrite): void {
   const { context, operation, object } = write;
   if (context.resource.type.plural !== CLASSES.plural || object?.["globalDefault"] !== true) return;
@@ -69,7 +69,7 @@ function classNamed({ registry }: Context, name: string): JsonObject | undefined
   return registry.find(CLASSES)?.store.get(name)?.object;
 }
 
-/** Of several the one of least value. */
+/** If several classes are global defaults, the one with the lowest value applies. */
 function globalDefault({ registry }: Context): JsonObject | undefined {
   const classes = registry.find(CLASSES)?.store.list("") ?? [];
   const byDefault = classes.map(({ object }) => object).filter(({ globalDefault }) => globalDefault === true);

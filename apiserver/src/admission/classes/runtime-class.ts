@@ -1,4 +1,4 @@
-// What the admission plugin RuntimeClass does: Pods take what their class takes besides, and run where it can.
+// Admission plugin RuntimeClass: adds the overhead and the scheduling constraints of the RuntimeClass to Pods.
 import { pathSegmentProblems } from "../../validation/names.js";
 import { quote } from "../../errors/go-format.js";
 import { forbidden, plainError } from "../../errors/status-error.js";
@@ -15,7 +15,7 @@ export const runtimeClass: AdmissionPlugin = {
   validate: checkRuntimeClass,
 };
 
-/** Gives a Pod that is created the overhead, the node labels and the tolerations of its class, in place. */
+/** Sets the overhead of a new Pod and merges the node selector and tolerations of its RuntimeClass, in place. */
 function setRuntimeClass(write: AdmittedWrite): void {
   const spec = specOf(write);
   const found = spec === undefined ? undefined : classOf(write, spec);
@@ -30,7 +30,7 @@ function setRuntimeClass(write: AdmittedWrite): void {
   if (scheduling !== undefined) schedule(write, spec, scheduling);
 }
 
-/** Demands that what a new Pod takes besides its containers is what its class says. */
+/** Throws 403 unless the overhead of a new Pod equals that of its RuntimeClass. */
 function checkRuntimeClass(write: AdmittedWrite): void {
   const spec = specOf(write);
   if (spec === undefined) return;
@@ -75,7 +75,7 @@ function schedule(write: AdmittedWrite, spec: JsonObject, scheduling: JsonObject
   spec["tolerations"] = withoutCovered([...(arrayAt(spec, "tolerations") ?? []), ...added].filter(isObject));
 }
 
-/** Leaves out tolerations that another covers; of equal ones the first stays. */
+/** Removes tolerations that another one covers. Of equal tolerations the first is kept. */
 function withoutCovered(tolerations: JsonObject[]): JsonObject[] {
   const kept: JsonObject[] = [];
   for (const [index, one] of tolerations.entries()) {

@@ -1,4 +1,4 @@
-// What the admission plugin PersistentVolumeClaimResize does: only a bound claim of a class that allows it may ask for more.
+// Admission plugin PersistentVolumeClaimResize: only bound claims whose StorageClass allows volume expansion can be expanded.
 import { compareQuantities } from "@gen-operator/schema";
 import { forbidden } from "../../errors/status-error.js";
 import { type JsonObject, memberOf, objectAt, stringAt } from "../../json.js";
@@ -11,7 +11,7 @@ export const claimResize: AdmissionPlugin = {
   validate: checkClaimGrowth,
 };
 
-/** Refuses a claim that asks for more storage than it can get. */
+/** Throws 403 if a claim requests more storage and cannot be expanded. */
 function checkClaimGrowth(write: AdmittedWrite): void {
   const { context, operation, subresource, object, oldObject } = write;
   if (operation !== "UPDATE" || subresource !== "" || object === undefined || oldObject === undefined) return;

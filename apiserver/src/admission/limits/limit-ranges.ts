@@ -1,5 +1,5 @@
-// What the admission plugin LimitRanger does: containers get default limits and requests, and what a Pod or a claim asks for has to be
-// within the bounds of every LimitRange of its namespace. https://kubernetes.io/docs/concepts/policy/limit-range/
+// Admission plugin LimitRanger: sets default requests and limits of containers, and rejects Pods and PersistentVolumeClaims that violate a LimitRange
+// of their namespace. https://kubernetes.io/docs/concepts/policy/limit-range/
 import {
   type Asked,
   BILLION,
@@ -24,14 +24,14 @@ export const limitRanger: AdmissionPlugin = {
   validate: checkLimitRanges,
 };
 
-/** Sets what the LimitRanges of the namespace give to the containers of a Pod that is created, in place. */
+/** Sets the default requests and limits of the containers of a new Pod, in place. */
 function setContainerDefaults(write: AdmittedWrite): void {
   const { object } = write;
   if (object === undefined || !isAbout(write, "pods") || write.operation !== "CREATE") return;
   for (const range of rangesFor(write)) setDefaultsOf(range, object);
 }
 
-/** Fails if a Pod or a claim asks for more or less than a LimitRange of its namespace allows. */
+/** Throws 403 if a Pod or PersistentVolumeClaim violates a LimitRange of its namespace. */
 function checkLimitRanges(write: AdmittedWrite): void {
   const { object, operation, context } = write;
   if (object === undefined) return;

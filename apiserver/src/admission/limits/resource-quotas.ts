@@ -1,5 +1,5 @@
-// What the admission plugin ResourceQuota does: an object that would exceed a quota of its namespace is refused, any other one is
-// counted in the status of the quota at once. As on a real server the bounds are those of the status, which a controller writes.
+// Admission plugin ResourceQuota: rejects an object that would exceed a quota of its namespace, otherwise adds its usage to the status of the quota.
+// As in kube-apiserver, the limits are those in status.hard, which a controller writes.
 import {
   type Quantities,
   amount,
@@ -18,14 +18,14 @@ import type { putOwnStatus } from "../../write/managed-fields.js";
 import type { AdmittedWrite } from "../admission.js";
 
 const QUOTAS = { group: "", version: "v1", plural: "resourcequotas" };
-// Updates of these change what they count for.
+// Core resources whose usage an update can change.
 const COUNTED_ON_UPDATE = new Set(["services", "persistentvolumeclaims"]);
 const REQUIRED_OF_CONTAINERS = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
-/** Stores a status that the server itself writes. */
+/** Writes the status of an object on behalf of the server. */
 export type PutStatus = typeof putOwnStatus;
 
-/** Counts a write in the quotas of its namespace. Throws 403 if one of them would be exceeded; then none is changed. */
+/** Charges a write to the quotas of its namespace. Throws 403 if it would exceed one of them; then no quota is changed. */
 export function chargeQuotas(write: AdmittedWrite, putStatus: PutStatus): void {
   const { context, object } = write;
   const quotas = context.registry.find(QUOTAS);
@@ -54,7 +54,7 @@ function sorted(quantities: Quantities): JsonObject {
   return Object.fromEntries(Object.entries(quantities).sort(([one], [other]) => compareText(one, other)));
 }
 
-/** Returns what a quota has used after the write; undefined if the write does not change it. */
+/** Returns the usage of a quota after the write; undefined if the write does not change it. Throws 403 if it would exceed the quota. */
 function usedAfter(write: AdmittedWrite, object: JsonObject, quota: JsonObject): Quantities | undefined {
   const { type } = write.context.resource;
   const status = objectAt(quota, "status") ?? {};
@@ -86,7 +86,7 @@ function isOfPods(name: string): boolean {
   );
 }
 
-// What a quota bounds each container has to say, unless the Pod says it as a whole.
+// Each container has to specify the compute resources that the quota limits, unless the Pod has Pod-level resources.
 function unsaidBy(pod: JsonObject, bound: readonly string[]): string {
   const spec = objectAt(pod, "spec") ?? {};
   if (objectAt(spec, "resources") !== undefined) return "";

@@ -1,4 +1,4 @@
-// What a Pod must not do at the level baseline, in the order in which it is told.
+// Checks of the Pod Security Standard baseline, in the order in which violations are reported.
 import { objectsAt } from "../../builtin/read-path.js";
 import { ARMOR, SECCOMP, SECCOMP_OF_POD } from "../../strategies/pod-template/profile-annotations.js";
 import { quote } from "../../errors/go-format.js";
@@ -55,7 +55,7 @@ function addedTo(container: JsonObject): string[] {
   return (arrayAt(isObject(capabilities) ? capabilities : undefined, "add") ?? []).map(String);
 }
 
-/** What a container may be able to do. */
+/** Restricts the capabilities that containers add. */
 export const capabilities: SecurityCheck = (pod) => {
   const foreign = (container: JsonObject) => addedTo(container).filter((one) => !CAPABILITIES.includes(one));
   const bad = containersOf(pod).filter((container) => foreign(container).length > 0);
@@ -73,7 +73,7 @@ const hostNamespaces: SecurityCheck = ({ spec }) => {
   return { reason: "host namespaces", detail: given.map((key) => `${key}=true`).join(", ") };
 };
 
-/** What a Pod mounts from its node. */
+/** Forbids hostPath volumes. */
 export const hostPathVolumes: SecurityCheck = ({ spec }) => {
   const bad = objectsAt(spec, "volumes").filter((volume) => objectAt(volume, "hostPath") !== undefined);
   if (bad.length === 0) return undefined;
@@ -128,10 +128,10 @@ function unmasked(pod: CheckedPod): Violation | undefined {
   return { reason: "procMount", detail: `${named(bad)} must not set securityContext.procMount to ${types}` };
 }
 
-/** What a container sees of the processes. */
+/** Forbids a procMount other than Default; since 1.35 only for Pods without a user namespace. */
 export const procMount: SecurityCheck = (pod) => (pod.minor >= 35 && hasOwnUsers(pod) ? undefined : unmasked(pod));
 
-/** The same, whoever its users are. */
+/** Like `procMount`, but also for Pods with a user namespace. */
 export const procMountAlways: SecurityCheck = unmasked;
 
 const seLinuxOptions: SecurityCheck = (pod) => {
@@ -157,7 +157,7 @@ const seLinuxOptions: SecurityCheck = (pod) => {
   };
 };
 
-// Before there were members for profiles, annotations named them.
+// Until 1.19, annotations set the seccomp profile.
 const seccompAnnotations: SecurityCheck = (pod) => {
   const names = containersOf(pod).map((container) => SECCOMP + (stringAt(container, "name") ?? ""));
   const bad = [SECCOMP_OF_POD, ...names].flatMap((key) => {
@@ -170,7 +170,7 @@ const seccompAnnotations: SecurityCheck = (pod) => {
   return { reason: "seccompProfile", detail: `forbidden ${what} ${distinct(bad).join(", ")}` };
 };
 
-/** Which profile limits the calls of a container. */
+/** Forbids seccomp profiles other than RuntimeDefault and Localhost. */
 export const seccompProfile: SecurityCheck = (pod) => {
   if (pod.minor < 19) return seccompAnnotations(pod);
   const own = contextOf(pod.spec, "seccompProfile");
@@ -222,7 +222,7 @@ const windowsHostProcess: SecurityCheck = (pod) => {
   return { reason: "hostProcess", detail };
 };
 
-/** The rules of the level. */
+/** All checks of the level. */
 export const BASELINE: readonly SecurityCheck[] = [
   ...[appArmorProfile, capabilities, hostNamespaces, hostPathVolumes, hostPorts, hostProbes, privileged, procMount],
   ...[seLinuxOptions, seccompProfile, sysctls, windowsHostProcess],

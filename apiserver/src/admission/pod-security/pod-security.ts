@@ -1,4 +1,5 @@
-// What the admission plugin PodSecurity does: a Pod does no more than its namespace lets it. What Pods are made from is only warned of.
+// Admission plugin PodSecurity: enforces the Pod Security Standard of the namespace on Pods. For workloads with a Pod template it only warns and
+// audits.
 import { POD_TEMPLATES, podTemplatePathOf } from "../../builtin/pod-templates.js";
 import { at, objectsAt } from "../../builtin/read-path.js";
 import { forbidden, invalid } from "../../errors/status-error.js";
@@ -13,7 +14,7 @@ import { type SecurityLevel, demandsOf, shownLevel, strictness } from "./securit
 const NAMESPACES = { group: "", version: "v1", plural: "namespaces" };
 const PODS = { group: "", version: "v1", plural: "pods" };
 const PREFIX = "pod-security.kubernetes.io/";
-/** The minor version of Kubernetes that `latest` is. */
+/** The minor version of Kubernetes that `latest` stands for. */
 const LATEST = 36;
 const CHECKED_PARTS = ["", "ephemeralcontainers", "resize"];
 
@@ -22,7 +23,7 @@ export const podSecurity: AdmissionPlugin = {
   validate: checkPodSecurity,
 };
 
-/** Refuses a Pod that does more than its namespace lets it, and warns. */
+/** Throws 403 if a Pod violates the enforced level; adds warnings and audit annotations for the other modes. */
 function checkPodSecurity(write: AdmittedWrite): void {
   const { context, object, subresource } = write;
   const { type } = context.resource;
@@ -75,7 +76,7 @@ function violationsOf(pod: JsonObject, { level, version }: SecurityLevel): Viola
   return checks.flatMap((check) => check(checked) ?? []);
 }
 
-// An update that changes no image and no list of containers is let through.
+// An update that changes neither images nor the number of containers is exempt.
 function isChanged({ object, oldObject }: AdmittedWrite): boolean {
   if (oldObject === undefined) return true;
   const lists = ["containers", "initContainers", "ephemeralContainers"];
@@ -101,7 +102,7 @@ function texts(errors: readonly { field: string; message: string }[]): string[] 
   return errors.map(({ field, message }) => `${field} ${message}`);
 }
 
-// Which Pods of a namespace do more than it is going to let them.
+// Warns of existing Pods that violate the new enforce level of their namespace.
 function existingWarnings({ context }: AdmittedWrite, namespace: string, level: SecurityLevel): string[] {
   const pods = context.registry.find(PODS)?.store.list(`${namespace}/`) ?? [];
   const byReason = new Map<string, string[]>();

@@ -1,4 +1,4 @@
-// What a Pod must do, and must not do, at the level restricted, besides what baseline says.
+// Checks that the Pod Security Standard restricted adds to baseline.
 import { objectsAt } from "../../builtin/read-path.js";
 import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../json.js";
 import { capabilities, hostPathVolumes, procMount, procMountAlways, seccompProfile } from "./baseline-checks.js";
@@ -100,13 +100,13 @@ const seccompSet: SecurityCheck = (pod) => {
 
 interface Restriction {
   readonly check: SecurityCheck;
-  /** The minor version that it is of. */
+  /** The first minor version of Kubernetes with the check. */
   readonly since: number;
-  /** The rule of baseline that it stands for. */
+  /** The baseline check that it replaces. */
   readonly overrides?: SecurityCheck;
 }
 
-/** The rules of the level, in the order in which they are told. */
+/** The checks of the level, in the order in which violations are reported. */
 export const RESTRICTED: readonly Restriction[] = [
   { check: privilegeEscalation, since: 8 },
   { check: capabilitiesDropped, since: 22, overrides: capabilities },

@@ -1,66 +1,63 @@
-// What the checks of the security of Pods have in common, and how they name what is wrong.
+// Types and message helpers shared by the Pod Security checks.
 import { objectsAt } from "../../builtin/read-path.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt, stringAt } from "../../json.js";
 
-/** A Pod, or what Pods are made from. */
+/** A Pod or a Pod template. */
 export interface CheckedPod {
   readonly annotations: JsonObject;
   readonly spec: JsonObject;
-  /** The minor version of Kubernetes whose rules hold. */
+  /** The minor version of Kubernetes whose Pod Security Standards apply. */
   readonly minor: number;
 }
 
-/** What is wrong with a Pod. */
 export interface Violation {
   readonly reason: string;
   readonly detail: string;
 }
 
-/** One rule. */
+/** One check of a Pod Security Standard. */
 export type SecurityCheck = (pod: CheckedPod) => Violation | undefined;
 
-/** Lists all containers of a Pod. */
+/** Returns the init, regular, and ephemeral containers of a Pod. */
 export function containersOf({ spec }: CheckedPod): JsonObject[] {
   return ["initContainers", "containers", "ephemeralContainers"].flatMap((list) => objectsAt(spec, list));
 }
 
-/** Returns a member of the security context of a Pod or container. */
+/** Returns a field of the securityContext of a Pod or container. */
 export function contextOf(holder: JsonObject, key: string): JsonValue | undefined {
   return memberOf(objectAt(holder, "securityContext"), key);
 }
 
-/** Writes `singular` or `plural`. */
 export function counted(singular: string, plural: string, count: number): string {
   return count === 1 ? singular : plural;
 }
 
-/** Writes names in quotes. */
+/** Joins names, each in quotes. */
 export function quoted(items: readonly string[]): string {
   return items.map((item) => `"${item}"`).join(", ");
 }
 
-/** Writes containers by their names. */
+/** Formats the names of containers for a message. */
 export function named(containers: readonly JsonObject[]): string {
   const names = containers.map((container) => stringAt(container, "name") ?? "");
   return `${counted("container", "containers", names.length)} ${quoted(names)}`;
 }
 
-/** Sorts values and leaves out those that occur again. */
+/** Sorts values and removes duplicates. */
 export function distinct(values: readonly string[]): string[] {
   return [...new Set(values)].sort();
 }
 
-/** Names who sets something: the Pod itself, and containers. */
+/** Returns the subjects of a violation for a message: the Pod itself and the containers. */
 export function settersOf(isPod: boolean, containers: readonly JsonObject[]): string[] {
   return [...(isPod ? ["pod"] : []), ...(containers.length > 0 ? [named(containers)] : [])];
 }
 
-/** True for a Pod whose users are not those of its node. */
+/** Reports whether a Pod runs in its own user namespace. */
 export function hasOwnUsers({ spec }: CheckedPod): boolean {
   return memberOf(spec, "hostUsers") === false;
 }
 
-/** True for a Pod of Windows. */
 export function isOfWindows({ spec }: CheckedPod): boolean {
   return stringAt(objectAt(spec, "os"), "name") === "windows";
 }

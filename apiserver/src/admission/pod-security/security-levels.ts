@@ -1,33 +1,33 @@
-// What a Namespace demands of its Pods, by its labels. https://kubernetes.io/docs/concepts/security/pod-security-admission/
+// Pod Security levels that the labels of a Namespace set. https://kubernetes.io/docs/concepts/security/pod-security-admission/
 import { type FieldError, invalidError } from "../../errors/field-error.js";
 import { type JsonObject, stringAt } from "../../json.js";
 
 const LEVELS = ["privileged", "baseline", "restricted"] as const;
 const PREFIX = "pod-security.kubernetes.io/";
 
-/** How much a Pod must not do, as one minor version of Kubernetes says it. */
+/** A Pod Security Standard, as defined by one minor version of Kubernetes. */
 export interface SecurityLevel {
   readonly level: (typeof LEVELS)[number];
-  /** `latest`, or such as `v1.30`. */
+  /** `latest`, or a minor version such as `v1.30`. */
   readonly version: string;
 }
 
-/** What becomes of a Pod that does more. */
+/** The consequence of a violation. */
 export type Mode = "enforce" | "audit" | "warn";
 
 const FREE: SecurityLevel = { level: "privileged", version: "latest" };
 
-/** The demands of a Namespace, and what is wrong with its labels. */
+/** The levels of a Namespace, and the errors in its labels. */
 export interface Demands {
   readonly levels: Readonly<Record<Mode, SecurityLevel>>;
   readonly errors: FieldError[];
 }
 
-/** Reads what the labels of a Namespace demand. A level that is not readable demands nothing, unless it is enforced. */
+/** Parses the Pod Security labels of a Namespace. An invalid level counts as privileged and is reported in `errors`. */
 export function demandsOf(labels: JsonObject | undefined): Demands {
   const [enforce, audit, warn] = (["enforce", "audit", "warn"] as const).map((mode) => read(labels, mode));
   const [enforced, warned] = [enforce?.level ?? FREE, warn?.level ?? FREE];
-  // Who enforces a level warns of it, too.
+  // An enforced level also warns, unless the Namespace sets a warn level.
   const warnsToo = warn?.isGiven === false && enforce?.isGiven === true && strictness(enforced) > strictness(warned);
   const version = stringAt(labels, `${PREFIX}warn-version`) === undefined ? enforced.version : warned.version;
   return {
@@ -40,12 +40,11 @@ export function demandsOf(labels: JsonObject | undefined): Demands {
   };
 }
 
-/** Orders levels by how strict they are. */
+/** Returns the rank of a level, for comparisons. */
 export function strictness({ level }: SecurityLevel): number {
   return LEVELS.indexOf(level);
 }
 
-/** Writes a level with its version. */
 export function shownLevel({ level, version }: SecurityLevel): string {
   return `${level}:${version}`;
 }

@@ -1,4 +1,4 @@
-// What the admission plugins NodeDeclaredFeatureValidator and PodResizeValidator demand: a Pod is resized as far as its node lets it.
+// Admission plugins NodeDeclaredFeatureValidator and PodResizeValidator: the node of a Pod has to support its resize.
 import { BILLION, amount, askedByPod, quantitiesAt, sumOf } from "../../strategies/shared/resource-requests.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
@@ -11,7 +11,7 @@ const NODES = { group: "", version: "v1", plural: "nodes" };
 
 export const podResize: AdmissionPlugin = { resources: ["pods"], validate: checkResize };
 
-/** Demands that the node of a Pod can give it what it asks for from now on. */
+/** Throws 403 if the node of a Pod lacks a feature or the capacity for the new resources. */
 function checkResize(write: AdmittedWrite): void {
   const { object, oldObject, context, subresource } = write;
   if (subresource !== "resize" || object === undefined || oldObject === undefined) return;

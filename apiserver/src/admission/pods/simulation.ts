@@ -1,4 +1,4 @@
-// Refuses annotations that are misspelt: a Pod that should fail would run.
+// Rejects misspelled simulation annotations: without this check, a Pod that is meant to fail would run.
 import { POD_TEMPLATES } from "../../builtin/pod-templates.js";
 import { invalidError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
@@ -7,13 +7,13 @@ import { kindRefOf, metadataOf } from "../../object/object-meta.js";
 import { readSimulation } from "../../simulate-annotations.js";
 import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 
-/** Of this server alone, where it simulates Pods. */
+/** Only in this server, if it simulates Pods; kube-apiserver has no such plugin. */
 export const simulation: AdmissionPlugin = {
   resources: ["pods", ...Object.keys(POD_TEMPLATES)],
   validate: checkSimulation,
 };
 
-/** Checks the annotations by which a Pod, or the template of a workload, says how it is simulated. */
+/** Validates the simulation annotations of a Pod or of the Pod template of a workload. */
 function checkSimulation({ context, subresource, object }: AdmittedWrite): void {
   const { type } = context.resource;
   if (object === undefined || subresource !== "") return;

@@ -2,7 +2,7 @@ import { objectAt } from "../../json.js";
 import { defaultTolerations } from "../../strategies/pod-template/scheduling.js";
 import type { AdmissionPlugin } from "../admission.js";
 
-/** Lets a Pod that is created or updated stay for a while on a node that fails. */
+/** Adds the default tolerations for nodes that are not ready or unreachable (admission plugin DefaultTolerationSeconds). */
 export const defaultTolerationSeconds: AdmissionPlugin = {
   resources: ["pods"],
   mutate({ subresource, object }) {

@@ -4,11 +4,11 @@ import type { PolicyBinding, ValidatingPolicy } from "./policy.js";
 const FAILURE = "validation.policy.admission.k8s.io/validation_failure";
 const LONGEST = 10 * 1024;
 
-/** What a policy wants the audit log to say of a write, by all of its bindings and parameters. */
+/** The audit annotations that a policy computes for a write, over all of its bindings and parameters. */
 export class Annotations {
   readonly #values = new Map<string, Set<string>>();
 
-  /** Evaluates the annotations of a policy; returns why some of them fail, if failures count. */
+  /** Evaluates the audit annotations of a policy. Returns the errors, or none if the failurePolicy is Ignore. */
   add({ annotations, failurePolicy }: ValidatingPolicy, expressions: RequestExpressions): string[] {
     return annotations.flatMap(({ key, expression }) => {
       const result = expressions.evaluate(expression);
@@ -24,20 +24,20 @@ export class Annotations {
     });
   }
 
-  /** Writes down what was found. */
+  /** Adds the annotations to those of the audit event. */
   publish(policy: string, annotations: Map<string, string>): void {
     for (const [key, values] of this.#values) annotate(annotations, `${policy}/${key}`, [...values].join(", "));
   }
 }
 
-/** Writes down that a validation fails where its binding wants to audit that. */
+/** Adds a failed validation to the audit event, for bindings with the action Audit. */
 export function auditFailure(
   { index, message }: { readonly index: number; readonly message: string },
   { name, policyName, actions }: PolicyBinding,
   annotations: Map<string, string>,
 ): void {
   const failure = { message, policy: policyName, binding: name, expressionIndex: index, validationActions: actions };
-  // As Go writes JSON.
+  // Go's encoding/json escapes these characters.
   const text = JSON.stringify([failure]).replace(
     /[<>&]/g,
     (character) => `\\u00${character.charCodeAt(0).toString(16)}`,

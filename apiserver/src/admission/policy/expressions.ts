@@ -8,13 +8,13 @@ import type { ServedResource } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";
 import { reviewOf } from "../review.js";
 
-/** What the expressions of one policy may cost together. */
+/** Cost budget for all expressions of a policy, in CEL cost units. */
 const POLICY_BUDGET = 10_000_000;
 
-/** What match conditions may cost together. */
+/** Cost budget for all match conditions, in CEL cost units. */
 const CONDITION_BUDGET = 2_500_000;
 
-/** What expressions see of a write besides the object. */
+/** The inputs of CEL expressions about a write. */
 export interface Seen {
   readonly write: AdmittedWrite;
   /** The resource in the version that matched. */
@@ -24,12 +24,12 @@ export interface Seen {
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
 }
 
-/** Prepares the expressions about a write: `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables` and `authorizer`. */
+/** Prepares the expressions about a write: `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables`, and `authorizer`. */
 export function expressionsOf(seen: Seen): RequestExpressions {
   return prepare(seen, { budget: POLICY_BUDGET, namespaceObject: namespaceOf(seen.write) });
 }
 
-/** Prepares the match conditions of a webhook or a policy: they have no variables, and see no namespace. */
+/** Prepares the match conditions of a webhook or policy: `variables` is empty and `namespaceObject` is null. */
 export function conditionExpressionsOf(seen: Seen): RequestExpressions {
   return prepare({ ...seen, variables: [] }, { budget: CONDITION_BUDGET, namespaceObject: null });
 }
@@ -64,7 +64,7 @@ function prepare(
   );
 }
 
-/** Returns what expressions see of an object: the version that matched, and of a scale the Scale. */
+/** Returns an object as expressions see it: in the version that matched, or as a Scale for the scale subresource. */
 export function shown(object: JsonObject, { write, seen }: { write: AdmittedWrite; seen: ServedResource }): JsonObject {
   const { resource } = write.context;
   if (write.part !== undefined) return object;
@@ -73,7 +73,7 @@ export function shown(object: JsonObject, { write, seen }: { write: AdmittedWrit
   return { ...inVersion, kind: seen.type.kind, apiVersion: apiVersionOf(seen.type) };
 }
 
-// The namespace of a Namespace is not shown to expressions.
+// namespaceObject is null for Namespaces.
 function namespaceOf({ context }: AdmittedWrite): JsonObject | null {
   const { registry, resource, namespace } = context;
   if (namespace === undefined || isNamespace(resource.type)) return null;

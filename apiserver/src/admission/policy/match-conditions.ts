@@ -1,23 +1,23 @@
 import type { RequestExpressions } from "@gen-operator/schema/cel";
 import { type JsonObject, arrayAt, isObject, stringAt } from "../../json.js";
 
-/** One condition that a webhook or a policy states in CEL. */
+/** A match condition of a webhook or policy. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }
 
-/** Whether the conditions of a webhook or a policy hold; `error` if that cannot be found out, and its failures count. */
+/** The result of match conditions; `error` if an expression fails and the failurePolicy is Fail. */
 export type Match = { readonly matches: boolean } | { readonly error: string };
 
-/** Reads the match conditions of a webhook or a policy. */
+/** Parses the match conditions of a webhook or policy. */
 export function matchConditionsOf(given: JsonObject): MatchCondition[] {
   return (arrayAt(given, "matchConditions") ?? [])
     .filter(isObject)
     .map((one) => ({ name: stringAt(one, "name") ?? "", expression: stringAt(one, "expression") ?? "" }));
 }
 
-/** Asks match conditions: one that is false is enough; one that fails counts unless failures are ignored. */
+/** Evaluates match conditions. One false condition is enough not to match; errors count unless the failurePolicy is Ignore. */
 export function evaluateConditions(
   conditions: readonly MatchCondition[],
   expressions: RequestExpressions,

@@ -13,7 +13,7 @@ import { type MutatingPolicy, type PolicyBinding, bindingOf, mutatingPolicyOf } 
 import { refName } from "./ref-name.js";
 import { StoredPolicies } from "./stored-policies.js";
 
-/** A policy that selects a write, by one binding and with one object of parameters. */
+/** A policy that matches a write, with one binding and one parameter object. */
 interface Invocation {
   readonly policy: MutatingPolicy;
   readonly binding: PolicyBinding;
@@ -21,13 +21,13 @@ interface Invocation {
   readonly seen: ServedResource;
 }
 
-/** Why a write is refused. */
+/** The reason to deny a write. */
 interface Problem {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Changes writes as MutatingAdmissionPolicies and their bindings ask for it. */
+/** Evaluates MutatingAdmissionPolicies and their bindings. */
 export class MutatingPolicies {
   readonly #authorizer: Authorizer;
   readonly #policies: StoredPolicies<MutatingPolicy>;
@@ -39,14 +39,14 @@ export class MutatingPolicies {
     this.#bindings = new StoredPolicies(registry, "mutatingadmissionpolicybindings", bindingOf);
   }
 
-  /** Returns the changes of one write; undefined where no policy can want to change it. */
+  /** Returns the policy evaluation of one write; undefined for a delete, which policies cannot mutate. */
   changesOf(write: AdmittedWrite): PolicyChanges | undefined {
     if (write.operation === "DELETE") return undefined;
     return new PolicyChanges(this.#authorizer, this.#policies.all(), this.#bindings.all());
   }
 }
 
-/** The changes of one write by policies: once, and once more by those that want to see what came after them. */
+/** The mutations of one write: a first pass by all policies, and a reinvocation after the webhooks. */
 export class PolicyChanges {
   readonly #authorizer: Authorizer;
   readonly #policies: readonly MutatingPolicy[];
@@ -61,13 +61,15 @@ export class PolicyChanges {
     this.#bindings = bindings;
   }
 
-  /** Returns the object as the policies change it; throws a StatusError if one fails whose failures count. */
+  /** Returns the object after the first pass. Throws a StatusError if a policy with failurePolicy Fail fails. */
   first(write: AdmittedWrite, object: JsonObject): JsonObject {
     this.#last = this.#apply(write, object, () => true);
     return this.#last;
   }
 
-  /** Returns the object after the policies that are asked again; after `first`, and with what webhooks made of its object. */
+  /**
+   * Returns the object after reinvoking policies with reinvocationPolicy IfNeeded. Call it after `first`, with the object that the webhooks returned.
+   */
   again(write: AdmittedWrite, object: JsonObject): JsonObject {
     if (this.#invoked.size === 0 || (!this.#hasPatched && deepEqual(object, this.#last))) return object;
     const invoked = new Set(this.#invoked);
@@ -86,7 +88,7 @@ export class PolicyChanges {
           problems.push({ reason: "Invalid", message: denialBy(policy, binding, (error as Error).message) });
       };
       try {
-        // Conditions and expressions see what earlier policies changed.
+        // Conditions and expressions see the mutations of earlier policies.
         if (!this.#meetsConditions(invocation, { ...write, object: current }) || !isWanted(invocation)) continue;
       } catch (error) {
         problem(error);
@@ -156,7 +158,7 @@ function denialBy(policy: MutatingPolicy, binding: PolicyBinding, message: strin
   return `policy '${policy.name}' with binding '${binding.name}' denied request: ${message}`;
 }
 
-// The code is that of a refusal, whatever the reason.
+// As in kube-apiserver, the code is 403 whatever the reason.
 function refusal({ reason, message }: Problem, problems: readonly Problem[], write: AdmittedWrite): StatusError {
   const causes = problems.map((each) => ({ message: each.message }));
   return failureOn(refName(write), { code: 403, reason, message }, { causes });

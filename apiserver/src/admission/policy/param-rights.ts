@@ -1,4 +1,5 @@
-// Who makes a policy ask with objects, or binds it to some, must be allowed to read them: what it says of writes tells of them.
+// Authorizes params of policies: the result of a policy discloses the content of its params, so users who set a paramKind or paramRef need permission
+// to read the params.
 import { forbiddenError } from "../../errors/field-error.js";
 import { invalid } from "../../errors/status-error.js";
 import type { Authorizer } from "../../identity/authorizer.js";
@@ -10,13 +11,13 @@ import type { AdmissionPlugin, AdmittedWrite } from "../admission.js";
 import { resourceOf } from "./params.js";
 
 const GROUP = "admissionregistration.k8s.io";
-// Policies by the plural of what binds them.
+// The plural of the policies, by the plural of their bindings.
 const BOUND: { readonly [plural: string]: string } = {
   validatingadmissionpolicybindings: "validatingadmissionpolicies",
   mutatingadmissionpolicybindings: "mutatingadmissionpolicies",
 };
 
-/** Demands that the user of a policy, or of a binding, may read the parameters that it names. */
+/** Requires that the user who writes a policy or binding may read the params that it references. */
 export function paramRights(authorizer: Authorizer): AdmissionPlugin {
   return {
     resources: [...Object.keys(BOUND), ...Object.values(BOUND)].map((plural) => `${plural}.${GROUP}`),
@@ -38,7 +39,7 @@ function checkParamRights(authorizer: Authorizer, write: AdmittedWrite): void {
   throw invalid(kindRefOf(type, name), [forbiddenError(`spec.${member}`, problem)]);
 }
 
-// A binding that is to another policy is looked at again.
+// Changing the policyName of a binding authorizes its paramRef again.
 function isUnchanged(member: string, object: JsonObject, oldObject: JsonObject | undefined): boolean {
   const members = member === "paramKind" ? [member] : [member, "policyName"];
   const [spec, old] = [objectAt(object, "spec"), objectAt(oldObject, "spec")];
@@ -54,7 +55,7 @@ function paramKindOf(params: JsonObject): ParamKind {
   return { apiVersion: stringAt(params, "apiVersion") ?? "", kind: stringAt(params, "kind") ?? "" };
 }
 
-// Whose resource nobody knows may be anything.
+// Without a known resource, the user needs the permission for all resources.
 function askedOf(paramKind: ParamKind | undefined, registry: Registry): { group: string; resource: string } {
   if (paramKind === undefined) return { group: "*", resource: "*" };
   const { group } = parseApiVersion(paramKind.apiVersion);
@@ -94,7 +95,7 @@ function problemOfRef(
   return `${who} does not have "${verb}" permission on the object referenced by paramRef`;
 }
 
-// A user as Go prints the struct.
+// Formats a user as Go prints the struct.
 function goUserOf({ username, uid = "", groups, extra = {} }: UserInfo): string {
   const members = Object.keys(extra)
     .sort()

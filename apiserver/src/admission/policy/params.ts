@@ -5,7 +5,10 @@ import type { Registry, ServedResource } from "../../registry/registry.js";
 import type { AdmittedWrite } from "../admission.js";
 import type { Policy, PolicyBinding } from "./policy.js";
 
-/** Returns the objects that a policy is asked with, one after the other; `undefined` stands for none. Throws an Error if they cannot be found. */
+/**
+ * Returns the param objects to evaluate a policy with, one after the other; `undefined` stands for an evaluation without params. Throws an Error if
+ * params are missing and parameterNotFoundAction is Deny, or if the namespace of the paramRef does not fit the scope of the paramKind.
+ */
 export function paramsOf(
   { paramKind }: Policy,
   { paramRef }: PolicyBinding,
@@ -30,14 +33,14 @@ export function paramsOf(
   throw new Error("no params found for policy binding with `Deny` parameterNotFoundAction");
 }
 
-/** Returns why a policy can be asked nothing: its parameters are of a kind that nobody knows. */
+/** Returns an error message if the paramKind of a policy is not served; undefined otherwise. */
 export function paramKindProblem({ paramKind }: Policy, registry: Registry): string | undefined {
   if (paramKind === undefined || resourceOf(paramKind, registry) !== undefined) return undefined;
   const { apiVersion, kind } = paramKind;
   return `failed to configure policy: failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`;
 }
 
-/** Returns the resource whose objects a policy is asked with; undefined where there is none. */
+/** Returns the resource of a paramKind; undefined if it is not served. */
 export function resourceOf(
   { apiVersion, kind }: NonNullable<Policy["paramKind"]>,
   { resources }: Registry,

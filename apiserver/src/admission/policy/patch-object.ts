@@ -11,14 +11,14 @@ import type { AdmittedWrite } from "../admission.js";
 import { shown } from "./expressions.js";
 import type { PolicyMutation } from "./policy.js";
 
-/** A write, the object in it as it is now, and the resource in the version that matched. */
+/** The input of a mutation: a write, its current object, and the resource in the version that matched. */
 export interface Patched {
   readonly write: AdmittedWrite;
   readonly seen: ServedResource;
   readonly object: JsonObject;
 }
 
-/** Returns an object with what the expression of a mutation came to; throws an Error that says why it does not apply. */
+/** Applies the result of a mutation expression and returns the new object. Throws an Error if the result cannot be applied. */
 export function patchObject(
   { patchType }: PolicyMutation,
   result: ExpressionResult,
@@ -39,7 +39,7 @@ export function patchObject(
   return part === undefined ? seen.formIn(resource, changed) : changed;
 }
 
-// kube-apiserver knows how to merge what has a path of its own.
+// Kinds that exist only as the body of a subresource have no schema to merge with, in kube-apiserver either.
 function mergeTypeOf({ type, rules }: ServedResource): MergeType {
   if (type.plural !== "") return rules.mergeType;
   const kind = `${type.group}/${type.version}, Kind=${type.kind}`;
@@ -48,7 +48,7 @@ function mergeTypeOf({ type, rules }: ServedResource): MergeType {
   );
 }
 
-// What a policy makes is its own failure, not the client's.
+// The result of an expression is not client input, so decoding errors are internal errors.
 function decodeChanged(
   changed: JsonObject,
   { seen, before, isStrict }: { seen: ServedResource; before: JsonObject; isStrict: boolean },
@@ -67,7 +67,7 @@ function decodeChanged(
   throw internalError(`strict decoding error: ${fields.join(", ")}`);
 }
 
-// A test that does not hold leaves everything as it is.
+// A failed "test" operation leaves the object unchanged and is not an error.
 function withOperations(before: JsonObject, operations: readonly PatchOperation[]): JsonObject {
   try {
     const changed = applyJsonPatch(before, operations);

@@ -2,13 +2,13 @@ import { type JsonObject, arrayAt, isObject, objectAt, stringAt } from "../../js
 import type { WriteSelector } from "../match-write.js";
 import { type MatchCondition, matchConditionsOf } from "./match-conditions.js";
 
-/** What a policy adds to the entry of a write in the audit log. */
+/** An audit annotation of a policy. */
 export interface PolicyAnnotation {
   readonly key: string;
   readonly expression: string;
 }
 
-/** One expression that has to hold. */
+/** A validation of a policy: a CEL expression that must be true. */
 export interface PolicyValidation {
   readonly expression: string;
   readonly message: string;
@@ -16,7 +16,7 @@ export interface PolicyValidation {
   readonly reason: string;
 }
 
-/** What both kinds of policies have. */
+/** The fields that validating and mutating policies share. */
 export interface Policy {
   readonly name: string;
   readonly failurePolicy: "Fail" | "Ignore";
@@ -35,27 +35,27 @@ export interface ValidatingPolicy extends Policy {
 /** A MutatingAdmissionPolicy; https://kubernetes.io/docs/reference/access-authn-authz/mutating-admission-policy/ */
 export interface MutatingPolicy extends Policy {
   readonly mutations: readonly PolicyMutation[];
-  /** Whether it is asked again when something has changed the object after it. */
+  /** Whether reinvocationPolicy is IfNeeded: the policy runs again if the object changed after it. */
   readonly isReinvoked: boolean;
 }
 
-/** One change of an object, in CEL. */
+/** A mutation of a policy, as a CEL expression. */
 export interface PolicyMutation {
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
   readonly expression: string;
 }
 
-/** A ValidatingAdmissionPolicyBinding. */
+/** A ValidatingAdmissionPolicyBinding or MutatingAdmissionPolicyBinding. */
 export interface PolicyBinding {
   readonly name: string;
   readonly policyName: string;
-  /** Whose rules may be absent: then every write that the policy selects counts. */
+  /** Without resource rules, it matches every write that the policy matches. */
   readonly selector: WriteSelector;
   readonly paramRef: JsonObject | undefined;
   readonly actions: readonly string[];
 }
 
-/** Reads a ValidatingAdmissionPolicy that the server has stored, and so completed and checked. */
+/** Parses a stored ValidatingAdmissionPolicy, which is already defaulted and validated. */
 export function validatingPolicyOf(object: JsonObject): ValidatingPolicy {
   return {
     ...policyOf(object),
@@ -72,7 +72,7 @@ export function validatingPolicyOf(object: JsonObject): ValidatingPolicy {
   };
 }
 
-/** Reads a MutatingAdmissionPolicy that the server has stored. */
+/** Parses a stored MutatingAdmissionPolicy, which is already defaulted and validated. */
 export function mutatingPolicyOf(object: JsonObject): MutatingPolicy {
   const spec = objectAt(object, "spec") ?? {};
   return {
@@ -105,7 +105,7 @@ function policyOf(object: JsonObject): Policy {
   };
 }
 
-/** Reads a binding that the server has stored. */
+/** Parses a stored policy binding. */
 export function bindingOf(object: JsonObject): PolicyBinding {
   const spec = objectAt(object, "spec") ?? {};
   return {
@@ -117,7 +117,7 @@ export function bindingOf(object: JsonObject): PolicyBinding {
   };
 }
 
-// What states no rules selects by labels alone.
+// Without resource rules, only the selectors apply.
 function selectorOf(match: JsonObject): WriteSelector {
   const rules = listOf(match, "resourceRules");
   return {

@@ -3,7 +3,7 @@ import { stringAt } from "../../json.js";
 import { metadataOf } from "../../object/object-meta.js";
 import type { AdmittedWrite } from "../admission.js";
 
-/** Returns how a refusal by a policy names the object of a write. */
+/** Returns the reference to the object of a write in the error of a policy denial. */
 export function refName({ context, name, object }: AdmittedWrite): ResourceRef {
   const { type } = context.resource;
   const generated = object === undefined ? undefined : stringAt(metadataOf(object), "generateName");

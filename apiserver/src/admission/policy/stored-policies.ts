@@ -4,7 +4,7 @@ import type { ResourceStore } from "../../storage/store.js";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1" };
 
-/** The objects of one kind of policy, by their names; read again when one of them changed. */
+/** Parsed policies or bindings of one kind, sorted by name; parsed again after a change of the store. */
 export class StoredPolicies<Value> {
   readonly #store: ResourceStore;
   readonly #read: (object: JsonObject) => Value;

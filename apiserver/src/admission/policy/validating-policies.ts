@@ -22,7 +22,7 @@ import { StoredPolicies } from "./stored-policies.js";
 
 const LONGEST_MESSAGE = 5120;
 
-/** Why a policy refuses a write. */
+/** The denial of a write by a policy. */
 interface Denial {
   readonly policy: string;
   readonly binding?: string | undefined;
@@ -30,7 +30,7 @@ interface Denial {
   readonly message: string;
 }
 
-/** Evaluates ValidatingAdmissionPolicies as their bindings ask for it. */
+/** Evaluates ValidatingAdmissionPolicies and their bindings. */
 export class ValidatingPolicies {
   readonly #authorizer: Authorizer;
   readonly #policies: StoredPolicies<ValidatingPolicy>;
@@ -42,7 +42,7 @@ export class ValidatingPolicies {
     this.#bindings = new StoredPolicies(registry, "validatingadmissionpolicybindings", bindingOf);
   }
 
-  /** Checks what would be stored; throws a StatusError for the first denial. */
+  /** Validates the object to be stored. Throws a StatusError for the first denial. */
   validate(write: AdmittedWrite): void {
     const denials = this.#policies.all().flatMap((policy) => this.#denialsOf(policy, write));
     if (denials[0] !== undefined) throw refusal(denials[0], write);
@@ -90,7 +90,7 @@ export class ValidatingPolicies {
       if (!conditions.matches) return [];
       const found = failuresOf(policy, expressionsOf(input));
       const problems = annotations.add(policy, expressionsOf(input));
-      // What cannot be annotated is refused, whatever the binding does with validations.
+      // A failed audit annotation denies the write, whatever the validationActions of the binding.
       unannotated.push(...problems.map((message) => denial({ reason: "Invalid", message })));
       return found;
     });
@@ -107,7 +107,7 @@ export class ValidatingPolicies {
 }
 
 interface Failure {
-  /** Which of the validations it is. */
+  /** Index in the validations of the policy. */
   readonly index: number;
   readonly reason: string;
   readonly message: string;
@@ -119,7 +119,7 @@ function failuresOf({ validations, failurePolicy }: ValidatingPolicy, expression
     const result = expressions.evaluate(validation.expression);
     if ("error" in result) {
       if (failurePolicy === "Fail") failures.push({ index, reason: "Invalid", message: result.error });
-      // Nothing else is evaluated once the budget is spent.
+      // Once the cost budget is exceeded, no further expression is evaluated.
       if (expressions.isSpent) break;
     } else if (result.value !== true)
       failures.push({ index, reason: validation.reason, message: messageOf(validation, expressions) });
