@@ -1,4 +1,4 @@
-// OpenAPI v2, for clients that know no v3: the definitions of all kinds, and the paths that say what may be done with each.
+// OpenAPI v2, for clients without support for v3: the definitions of all kinds and the paths with their operations.
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt } from "../json.js";
 import { delimited, integerField, textField, varint } from "../protobuf-writer.js";
@@ -10,7 +10,7 @@ import { openApiDocuments } from "./openapi.js";
 const SCHEMAS = "#/components/schemas/";
 const DEFINITIONS = "#/definitions/";
 
-/** Returns the whole document: everything that the documents of v3 say, in one. */
+/** Returns the OpenAPI v2 document, which merges all v3 documents. */
 export function swaggerDocument(groups: Group[]): JsonObject {
   const documents = openApiDocuments(groups).map(({ body }) => JSON.parse(body) as JsonObject);
   const definitions: JsonObject = {};
@@ -38,13 +38,13 @@ function pathItemOf({ parameters, ...item }: JsonObject): JsonObject {
   return { ...Object.fromEntries(operations), ...(ofPath.length === 0 ? {} : { parameters: ofPath }) };
 }
 
-// Version 2 has the type of a parameter in the parameter itself.
+// In v2, the schema of a parameter is inlined into the parameter.
 function parametersOf(parameters: JsonValue | undefined): JsonObject[] {
   const given = Array.isArray(parameters) ? parameters.filter(isObject) : [];
   return given.map(({ schema: type, ...parameter }) => ({ ...parameter, ...(isObject(type) ? type : {}) }));
 }
 
-// Version 2 has the schemas of an answer and of a body beside their descriptions.
+// In v2, an operation has its content types on top level, the request body among its parameters, and one schema per response.
 function operationOf(operation: JsonObject): JsonObject {
   const { parameters, responses, requestBody, ...rest } = operation;
   const body = objectAt(isObject(requestBody) ? requestBody : undefined, "content");
@@ -73,14 +73,14 @@ function operationOf(operation: JsonObject): JsonObject {
   };
 }
 
-// Discovery, the version and the kinds of definitions consume what they produce.
+// In the recorded document, discovery, the version, and custom resources consume the same content types that they produce.
 function consumesWithoutBody(operation: JsonObject, produces: string[]): string[] {
   const isBuiltinKind = Object.hasOwn(operation, "x-kubernetes-action") && !isDeepStrictEqual(produces, CUSTOM);
   if (isBuiltinKind) return [ANY];
   return produces.length > 1 || operation["operationId"] === "getCodeVersion" ? produces : [];
 }
 
-// Version 3 sorts the types of contents.
+// Restores the order of content types in v2; v3 sorts them by name.
 function inOrder(types: string[]): string[] {
   const place = (type: string) => TYPES.findIndex((known) => type.startsWith(known));
   return types.sort((a, b) => Number(a.includes(";")) - Number(b.includes(";")) || place(a) - place(b));
@@ -103,14 +103,14 @@ function schemaIn(content: JsonObject | undefined): JsonObject {
   return schema === undefined ? {} : { schema: inVersion2(schema) };
 }
 
-/** A schema as version 2 has it: what it does not know goes, and a reference that stands in an allOf for its description stands alone. */
+/** Converts a schema to v2: drops unsupported keywords and unwraps a reference that is the only element of an allOf. */
 function inVersion2(schema: JsonObject): JsonObject {
   const { allOf, oneOf, type: given, $ref, nullable, required: _, ...rest } = schema;
   const isFree = schema["x-kubernetes-preserve-unknown-fields"] === true;
   const only = Array.isArray(allOf) && allOf.length === 1 && isObject(allOf[0]) ? allOf[0] : undefined;
   const reference = only?.["$ref"] ?? $ref;
   const type = typeof reference === "string" || nullable === true ? undefined : (given ?? (oneOf && "string"));
-  // Old clients fail at the members of what has no type, and at free objects that have one.
+  // Old clients reject the fields of schemas without a type, and schemas with preserve-unknown-fields that have a type.
   const leftOut = nullable === true || isFree ? [...LEFT_OUT, "items", "properties"] : LEFT_OUT;
   const hasType = type !== undefined && !(isFree && (type === "object" || type === "array"));
   const names = arrayAt(schema, "required")?.filter((name) => !isNullable(schema, String(name))) ?? [];
@@ -146,15 +146,15 @@ function schemasInVersion2(schemas: JsonObject): JsonObject {
 
 const LEFT_OUT = ["default", "anyOf", "not"];
 
-// OpenAPI v2 in protobuf, as gnostic's messages: what kubectl before 1.27 and the OpenAPISchema() of client-go ask for.
+// OpenAPI v2 in protobuf (gnostic), which kubectl before 1.27 and OpenAPISchema() of client-go request.
 // https://github.com/google/gnostic-models/blob/main/openapiv2/OpenAPIv2.proto
 
-/** What a field holds; `[]` stands for several, `Named<…>` for the members of an object, each with its name. */
+/** The type of a field; `[]` marks a repeated field, `Named<…>` a map that is encoded as a list of name and value. */
 type FieldType = string;
-/** The fields of a message by the members of an object. */
+/** The fields of a message, by JSON key. */
 type Message = Readonly<Record<string, readonly [number: number, type: FieldType]>>;
 
-// The messages as far as Kubernetes uses them, each with its members in the order of their numbers; "" is any member whose name begins with `x-`.
+// The messages that Kubernetes uses, with the fields in order of their numbers. The key "" stands for all extensions (`x-…`).
 const MESSAGES: Readonly<Record<string, Message>> = {
   Document: {
     ...{ swagger: [1, "text"], info: [2, "Info"], paths: [8, "Paths"], definitions: [9, "Named<Schema>"] },
@@ -198,7 +198,7 @@ const MESSAGES: Readonly<Record<string, Message>> = {
   ApiKey: { type: [1, "text"], name: [2, "text"], in: [3, "text"], description: [4, "text"] },
 };
 
-/** Encodes an OpenAPI v2 document. */
+/** Encodes an OpenAPI v2 document as protobuf. */
 export function swaggerProtobuf(document: JsonObject): Buffer {
   written.clear();
   return Buffer.concat(partsOf("Document", document));
@@ -217,7 +217,7 @@ function partsOf(name: string, value: JsonValue): Buffer[] {
   });
 }
 
-// Messages that JSON shows without their members.
+// Messages that are inlined in JSON.
 function wrapped(name: string, value: JsonValue): Buffer[] {
   const [, of] = /^Named<(.*)>$/.exec(name) ?? [];
   if (of !== undefined) return namedOf(1, of, value);
@@ -266,7 +266,7 @@ function extensionsOf(number: number, object: JsonObject): Buffer[] {
     .flatMap(([name, value]) => delimited(number, [...fieldOf(1, "text", name), ...fieldOf(2, "yaml", value)]));
 }
 
-// A text that is empty and a number that is 0 are left out.
+// As in proto3, empty strings and zeros are omitted.
 function fieldOf(number: number, type: FieldType, value: JsonValue): Buffer[] {
   switch (type) {
     case "text":
@@ -290,7 +290,7 @@ function doubleOf(value: number): Buffer {
   return bytes;
 }
 
-// The same few values stand at thousands of places.
+// A few distinct values occur thousands of times, so their YAML is cached.
 const written = new Map<string, string>();
 
 function yamlOf(value: JsonValue): string {
@@ -298,7 +298,7 @@ function yamlOf(value: JsonValue): string {
   const known = written.get(json);
   if (known !== undefined) return known;
   const text = yamlLibrary().stringify(value, { lineWidth: 0, indentSeq: false, singleQuote: true });
-  // Go writes an empty text in quotes of the other kind.
+  // Go's YAML encoder writes empty strings in double quotes.
   const yaml = text.replace(/(^|: |- )''$/gm, '$1""');
   written.set(json, yaml);
   return yaml;

@@ -1,8 +1,8 @@
 import { quote } from "./go-format.js";
 
-/** Says what is wrong with a text that is no JSON, in the words of Go's parser, which Kubernetes passes on to its clients. */
+/** Returns the error of Go's JSON parser for invalid JSON, which Kubernetes passes on to clients; "" if the JSON is valid. */
 export function jsonSyntaxError(body: Buffer): string {
-  // To Go each byte is a character.
+  // Go's parser works on bytes.
   const text = body.toString("latin1");
   try {
     const end = skipSpace(text, skipValue(text, 0));
@@ -18,7 +18,7 @@ class Misplaced extends Error {}
 const LITERALS: Record<string, string> = { t: "true", f: "false", n: "null" };
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Returns where the value that begins at `start` ends. */
+/** Returns the end of the value that begins at `start`. */
 function skipValue(text: string, start: number): number {
   const at = skipSpace(text, start);
   const first = characterAt(text, at);
@@ -103,23 +103,22 @@ function unexpected(text: string, at: number, where: string): string {
   return `invalid character '${character}' ${where}`;
 }
 
-// Where Kubernetes keeps what it can decode.
+// The Go scheme that Kubernetes names in these errors.
 const SCHEME = 'scheme "pkg/runtime/scheme.go:111"';
 
-/** Says that no kind of this name is known in a version. */
+/** Returns the error for a kind that is not registered in a version. */
 export function unregisteredKind(kind: string, apiVersion: string): string {
   return `no kind ${quote(kind)} is registered for version ${quote(apiVersion)} in ${SCHEME}`;
 }
 
-/** Says that a Go type, such as `v1.Scale`, stands for no kind. */
+/** Returns the error for a Go type, such as `v1.Scale`, that is not registered. */
 export function unregisteredType(goType: string): string {
   return `no kind is registered for the type ${goType} in ${SCHEME}`;
 }
 
-/** What the body of a request may be written in. */
 type BodyFormat = "json" | "yaml" | "protobuf";
 
-/** A body that cannot be parsed in its format. The messages resemble those of the parsers of Kubernetes. */
+/** A body that cannot be parsed. The messages resemble those of Kubernetes' parsers. */
 export class BodySyntaxError extends Error {
   override readonly name = "BodySyntaxError";
   readonly format: BodyFormat;

@@ -3,7 +3,7 @@ import { quote } from "./go-format.js";
 const UNITS = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
 const MAX_INTEGER = 2n ** 63n - 1n;
 
-/** Returns what Go's time.ParseDuration says of a text. */
+/** Returns the error of Go's time.ParseDuration; undefined for a valid duration. */
 export function durationProblem(text: string): string | undefined {
   const invalid = `time: invalid duration ${quote(text)}`;
   let rest = text.replace(/^[-+]/, "");

@@ -22,14 +22,14 @@ import {
 } from "./fault-injection.js";
 import type { Disturbance, WatchFaults } from "./watch-faults.js";
 
-/** Returns what makes a server misbehave. */
+/** Creates the fault control of a server. */
 export function faultControlOf(parts: {
   rules: FaultRules;
   watches: WatchFaults;
   listener: Listener;
   registry: Registry;
   askedFor: (request: ApiRequest) => AskedFor;
-  /** Tells the simulated controllers. */
+  /** Notifies the simulated controllers of a new clock. */
   clockChanged: () => void;
 }): FaultControl {
   const { rules, watches, listener, registry, askedFor, clockChanged } = parts;
@@ -85,7 +85,7 @@ export function faultControlOf(parts: {
   };
 }
 
-/** Returns a kind as scopes name it. */
+/** Formats a kind as scopes name it: `v1/ConfigMap`, `apps/v1/Deployment`. */
 export function kindOf({ group, version, kind }: { group: string; version: string; kind: string }): string {
   return `${group === "" ? version : `${group}/${version}`}/${kind}`;
 }
@@ -94,11 +94,11 @@ function kindOnly(kind: string): AskedFor {
   return { path: "", namespace: undefined, kind: () => kind, user: () => undefined };
 }
 
-// The control of faults over HTTP, for tests that run in another process or another language.
+// Fault control over HTTP, for tests in another process or language.
 
 const ROOT = "/faults";
 
-/** The paths that FaultRequests answers. */
+/** The paths that FaultRequests handles. */
 export const FAULT_PATHS = /^\/faults(\/|$)/;
 
 const SCOPE_MEMBERS: Readonly<Record<string, string>> = {
@@ -125,7 +125,7 @@ const WATCH_FAULTS = "cut, end, expire, hold, silence, duplicate or reorder";
 
 type Held = { rule: JsonObject; active: ActiveFault } | { watches: JsonObject; disturbed: DisturbedWatches };
 
-/** Answers what lies below `/faults`, to the administrator alone; no rule affects it. */
+/** Handles requests below `/faults`. Only system:masters is authorized, and fault rules do not apply. */
 export class FaultRequests {
   readonly #faults: FaultControl;
   readonly #held = new Map<string, Held>();
@@ -171,7 +171,7 @@ export class FaultRequests {
         this.#faults.shiftClock(Number(body["aheadMs"] ?? 0));
         return json(200, {});
       case "restart":
-        // After the answer, which the restart would break.
+        // Respond first: the restart breaks all connections.
         setImmediate(() => void this.#faults.restart({ downMs: Number(body["downMs"] ?? 0) }));
         return json(202, {});
       default:

@@ -1,4 +1,4 @@
-/** What real servers do only when something is wrong with them, on request: for tests of clients. */
+/** Fault injection for tests of clients: on request, the server fails in ways in which a real API server fails only in an outage. */
 import { sleep } from "../clock.js";
 import { checkNames, hintOf } from "../did-you-mean.js";
 import { statusError, unauthorized } from "../errors/status-error.js";
@@ -8,109 +8,115 @@ import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "../http
 import { accessDenied } from "../identity/authorizer.js";
 import type { StreamSink } from "../read/watch.js";
 
-/** What happens to requests that match; every member that says which requests must match. */
+/** A fault and the requests that it affects. A request must match all members of the scope. */
 export interface FaultRule extends FaultScope {
-  /** Verbs in the words of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
+  /** Verbs of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
   verb?: string | readonly string[];
-  /** How many requests that match are answered as if there were no rule, before the first one that is affected. Default: 0. */
+  /** Number of matching requests that are served normally before the first one is affected. Default: 0. */
   after?: number;
-  /** How many requests are affected; without it every one until the rule is removed. */
+  /** Number of requests to affect. Default: every request until the rule is removed. */
   times?: number;
-  /** Waits before the request is answered. */
+  /** Delay before the request is handled, in milliseconds. */
   delayMs?: number;
-  /** Answers instead of the server. */
+  /** Responds with this instead of handling the request. */
   answer?: FaultAnswer;
-  /** Refuses with 403 in the words of RBAC; open watches go on, as they do on a real server. */
+  /** Responds with 403 as RBAC does. Open watches continue, as on a real API server. */
   forbid?: boolean;
-  /** Never answers. */
+  /** Never responds. */
   hang?: boolean;
-  /** Breaks the connection instead of an answer. */
+  /** Breaks the connection without handling the request. */
   disconnect?: boolean;
-  /** Answers, but breaks the connection after the write was done, so that the client cannot know. */
+  /** Handles the request, then breaks the connection without a response: the client cannot know whether a write took effect. */
   loseAnswer?: boolean;
-  /** Breaks the connection in the middle of the answer. */
+  /** Breaks the connection in the middle of the response. */
   cutAnswer?: boolean;
-  /** Answers lists for which any version will do (`resourceVersion=0`, or one from before) with the state of when the rule was added. */
+  /**
+   * Serves stale data: lists with `resourceVersion=0` or a version not newer than this rule, and watches from `resourceVersion=0`, get the state at
+   * the time when the rule was added.
+   */
   stale?: boolean;
 }
 
-/** An answer that the server would not have given. */
+/** A response that replaces that of the server. */
 export interface FaultAnswer {
   status: number;
   reason?: string;
   message?: string;
   retryAfterSeconds?: number;
-  /** Sent as it is instead of a Status. */
+  /** The response body, instead of a Status. */
   body?: string;
   contentType?: string;
 }
 
-/** A rule in force. */
+/** A rule that was added. */
 export interface ActiveFault {
-  /** How many requests it has met. */
+  /** Number of requests that it has affected. */
   readonly hits: number;
   remove(): void;
 }
 
-/** Watches that misbehave, open ones and new ones, until they are released. */
+/** A disturbance of open and new watches, until it is released. */
 export interface DisturbedWatches extends Disposable {
   release(): void;
 }
 
-/** Makes a server misbehave. */
+/** Injects faults into a server. */
 export interface FaultControl {
-  /** Puts a rule in force; among several the oldest that matches acts. */
+  /** Adds a rule. If several rules match a request, the oldest applies. */
   add(rule: FaultRule): ActiveFault;
-  /** Ends every fault: rules, disturbed watches, refused and replaced tokens, the shifted clock. */
+  /** Removes all faults: rules, disturbed watches, rejected and replaced tokens, and the clock shift. */
   clear(): void;
-  /** Refuses every token with 401 until told otherwise. */
+  /** Rejects every token with 401; `false` ends it. */
   refuseTokens(refuse: boolean): void;
-  /** Trusts this token alone, as when the one before has expired; open watches go on. */
+  /** Accepts only this token, as if the previous one had expired. Open watches continue. */
   replaceToken(token: string): void;
-  /** Keeps back what watches would tell, until it is released; then all of it is told, in order. */
+  /** Holds back the events of watches until the release, which then delivers all of them in order. */
   holdWatches(scope?: FaultScope): DisturbedWatches;
-  /** Makes watches dead: they stay open, and what they would tell is lost. Those that were open then stay dead when it is released. */
+  /**
+   * Makes watches stale: they stay open, but their events are lost. A watch that was silenced stays silent after the release; only watches opened
+   * afterwards deliver events.
+   */
   silenceWatches(scope?: FaultScope): DisturbedWatches;
-  /** Tells every event twice. */
+  /** Delivers every event twice. */
   duplicateEvents(scope?: FaultScope): DisturbedWatches;
-  /** Tells every second event before the one that it follows; bookmarks stay where they are. */
+  /** Swaps each pair of consecutive events. Bookmarks keep their position. */
   reorderEvents(scope?: FaultScope): DisturbedWatches;
-  /** Breaks watches in the middle of a line: at once, or in the middle of their next event. Returns how many. */
+  /** Breaks the connections of watches in the middle of a line: at once, or within the next event. Returns the number of watches. */
   cutWatches(scope?: FaultScope & { at?: "now" | "next-event" }): number;
-  /** Ends watches properly, as a real server does after a while. Returns how many. */
+  /** Ends watches normally, as an API server does after a timeout. Returns the number of watches. */
   endWatches(scope?: FaultScope): number;
-  /** Ends watches with an event that says that their revision is too old (410). Returns how many. */
+  /** Ends watches with an ERROR event with code 410 (Expired). Returns the number of watches. */
   expireWatches(scope?: FaultScope): number;
-  /** Forgets the history, of one kind or of all: a watch from any revision that a client knows is too old. */
+  /** Compacts the history of one kind or of all kinds: watches from any older resourceVersion get 410. */
   compact(of?: { kind?: string }): void;
-  /** Shifts the time of the server: of new objects and managed fields, of tokens, of its answers. 0 ends it. */
+  /** Shifts the clock of the server, for new objects, managedFields, tokens, and responses. 0 ends the shift. */
   shiftClock(aheadMs: number): void;
-  /** Breaks every connection and listens again on the same port, after `downMs`; the objects stay. */
+  /** Breaks every connection and, after `downMs`, listens again on the same port. The objects are kept. */
   restart(options?: { downMs?: number }): Promise<void>;
 }
 
 interface Rule {
   rule: FaultRule;
-  /** Of when it was added. */
+  /** The store revision when the rule was added. */
   revision: number;
-  /** How many requests matched and were left alone, since the rule acts only after them. */
+  /** Number of matching requests that were served normally because of `after`. */
   passed: number;
   hits: number;
 }
 
-/** The rules in force. */
+/** The active rules. */
 export class FaultRules {
   #rules: Rule[] = [];
   #refusesTokens = false;
   #token: string | undefined;
   #aheadMs = 0;
 
-  /** How far the clock of the server is ahead. */
+  /** How far the clock of the server is ahead, in milliseconds. */
   get aheadMs(): number {
     return this.#aheadMs;
   }
 
-  /** The token that is trusted instead of the first one, if there is one. */
+  /** The token that replaces the original one, if any. */
   get token(): string | undefined {
     return this.#token;
   }
@@ -119,7 +125,7 @@ export class FaultRules {
     return this.#refusesTokens;
   }
 
-  /** Puts a rule in force; `revision` is the present one, which stale answers are from. */
+  /** Adds a rule. `revision` is the current revision of the store, for stale responses. */
   add(rule: FaultRule, revision: number): ActiveFault {
     checkRule(rule);
     const active: Rule = { rule, revision, passed: 0, hits: 0 };
@@ -151,7 +157,7 @@ export class FaultRules {
     this.#token = token;
   }
 
-  /** Returns the rule that a request meets, and counts it. */
+  /** Returns the rule that applies to a request and counts the request; undefined if there is none. */
   take(asked: AskedFor, verb: string): { rule: FaultRule; revision: number } | undefined {
     for (const active of this.#rules) {
       const { rule, hits } = active;
@@ -174,7 +180,7 @@ const RULE: Record<keyof FaultRule, true> = {
 };
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/** Throws an Error for a rule that no request could meet as it is meant: a member or verb that is not known. */
+/** Throws an Error for an unknown member or verb. */
 export function checkRule(rule: FaultRule): void {
   checkNames(rule, { known: Object.keys(RULE), what: "member of a fault rule" });
   for (const verb of rule.verb === undefined ? [] : [rule.verb].flat()) {
@@ -185,7 +191,7 @@ export function checkRule(rule: FaultRule): void {
   }
 }
 
-/** Throws an Error for a scope with a member that is not known. */
+/** Throws an Error for an unknown member. */
 export function checkScope(scope: FaultScope): void {
   checkNames(scope, { known: Object.keys(SCOPE), what: "member of a fault" });
 }
@@ -195,29 +201,29 @@ function matches({ verb: wanted, ...scope }: FaultRule, asked: AskedFor, verb: s
   return isVerb && isInScope(scope, asked);
 }
 
-/** Which requests a fault is for: those for which every member holds. */
+/** The requests that a fault affects. All members must match. */
 export interface FaultScope {
-  /** A part of the path, or a pattern for it. */
+  /** A substring of the path, or a regular expression. */
   path?: string | RegExp;
-  /** The kind that the path names: `ConfigMap`, or with its group and version `apps/v1/Deployment`. */
+  /** The kind of the request: `ConfigMap`, or with group and version `apps/v1/Deployment`. */
   kind?: string;
-  /** The namespace that the path names; requests across namespaces are not affected. */
+  /** The namespace of the request. Requests across all namespaces do not match. */
   namespace?: string;
-  /** The user who asks, for example `system:serviceaccount:web:operator`. */
+  /** The name of the user, for example `system:serviceaccount:web:operator`. */
   user?: string;
 }
 
-/** A request as scopes see it; what costs something is looked up where a scope is about it. */
+/** The attributes of a request that scopes match. Expensive ones are computed on demand. */
 export interface AskedFor {
   readonly path: string;
   readonly namespace: string | undefined;
-  /** `v1/ConfigMap`; undefined where the path names no kind. */
+  /** Such as `v1/ConfigMap`; undefined if the path has no kind. */
   readonly kind: () => string | undefined;
-  /** Undefined if the token is not valid. */
+  /** Undefined if the token is invalid. */
   readonly user: () => string | undefined;
 }
 
-/** True if a fault is for a request. */
+/** Reports whether a request matches a scope. */
 export function isInScope({ path, kind, namespace, user }: FaultScope, asked: AskedFor): boolean {
   if (namespace !== undefined && namespace !== asked.namespace) return false;
   if (path !== undefined && !(typeof path === "string" ? asked.path.includes(path) : path.test(asked.path)))
@@ -230,15 +236,15 @@ function isKind(wanted: string, actual: string | undefined): boolean {
   return actual !== undefined && (actual === wanted || actual.slice(actual.lastIndexOf("/") + 1) === wanted);
 }
 
-/** Says that a request gets no answer; the listener breaks its connection. */
+/** Thrown instead of a response; the listener then breaks the connection. */
 class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-// An injected 403 names a fixed user, as it does not come from RBAC.
+// An injected 403 does not come from RBAC, so it names a fixed user.
 const FORBIDDEN_USER = { username: "admin", groups: [] };
 
-/** Answers a request, unless a rule says otherwise. */
+/** Handles a request and applies the fault rules. */
 export async function answerWithFaults(
   rules: FaultRules,
   request: ApiRequest,
@@ -287,7 +293,7 @@ function faultAnswer(fault: FaultAnswer): Answer {
   return body === undefined ? answer : { ...answer, body, contentType: fault.contentType ?? answer.contentType };
 }
 
-// Answers from a moment of the past to those for whom any version will do, as an API server gives them whose cache is behind.
+// Serves past state to requests that accept any version, as an API server with a lagging watch cache does.
 
 type Serve = (request: ApiRequest) => Promise<Answer | StreamAnswer>;
 
@@ -298,7 +304,7 @@ interface ListBody {
   items: object[];
 }
 
-/** Answers a list, or a watch that begins with the state, as of a revision; everything else as it is. */
+/** Serves a list, or a watch that starts with the state, as of a revision; handles all other requests normally. */
 async function answerStale(
   request: ApiRequest,
   { verb, revision, serve }: { verb: string; revision: number; serve: Serve },
@@ -324,7 +330,7 @@ async function answerStale(
   };
 }
 
-// Any version will do for 0; a version that the client has seen is a lower bound.
+// "0" accepts any version; any other resourceVersion is a lower bound.
 function allowsRevision(query: URLSearchParams, { verb, revision }: { verb: string; revision: number }): boolean {
   const version = query.get("resourceVersion") ?? "";
   if (verb === "watch") return version === "0";

@@ -2,7 +2,7 @@ import { clearTimeout, setTimeout } from "../clock.js";
 import type { LineFilter, StreamConnection } from "../http/stream-connection.js";
 import { type AskedFor, type DisturbedWatches, type FaultScope, isInScope } from "./fault-injection.js";
 
-/** What is done to the lines of a watch. */
+/** How the events of a watch are disturbed. */
 export type Disturbance = "hold" | "silence" | "duplicate" | "reorder";
 
 interface ActiveDisturbance {
@@ -13,15 +13,15 @@ interface ActiveDisturbance {
 
 type Emit = (line: Buffer) => void;
 
-// An event that nothing follows is told after this time, though it should have been told later.
+// How long reordering waits for a second event before it sends the first one alone.
 const LONELY_MS = 50;
 const NOT_EVENTS = ['{"type":"BOOKMARK"', '{"type":"ERROR"'];
 
-/** Disturbs watches, those that are open and those that are opened meanwhile. */
+/** Disturbs open watches and those that are opened later. */
 export class WatchFaults {
   readonly #active = new Set<ActiveDisturbance>();
 
-  /** Disturbs the given streams, and from now on every new one in the scope. */
+  /** Disturbs the given streams and every new one in the scope. */
   add(how: Disturbance, scope: FaultScope, streams: readonly StreamConnection[]): DisturbedWatches {
     const active: ActiveDisturbance = { how, scope, releases: streams.map((stream) => disturb(stream, how)) };
     this.#active.add(active);
@@ -29,7 +29,7 @@ export class WatchFaults {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** Disturbs a new stream if that is wanted. */
+  /** Disturbs a new stream if it is in the scope of an active disturbance. */
   admit(stream: StreamConnection, asked: AskedFor): void {
     for (const { how, scope, releases } of this.#active)
       if (isInScope(scope, asked)) releases.push(disturb(stream, how));
@@ -49,7 +49,7 @@ function disturb(stream: StreamConnection, how: Disturbance): () => void {
     case "hold":
       return stream.hold();
     case "silence":
-      // What is lost makes the watch useless: it stays dead, and only new ones are not.
+      // The lost events make the watch useless, so a release does not restore it.
       stream.filter(() => ({ take: () => undefined, flush: () => undefined }));
       return () => undefined;
     case "duplicate":
@@ -84,7 +84,7 @@ function reordering(emit: Emit): LineFilter {
         kept = { line, timer: setTimeout(flush, LONELY_MS) };
         return;
       }
-      // A bookmark says that everything before it is told.
+      // A bookmark guarantees that all earlier events were delivered.
       if (!isEvent(line)) flush();
       emit(line);
       flush();

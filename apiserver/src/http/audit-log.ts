@@ -7,16 +7,16 @@ import type { JsonObject } from "../json.js";
 import type { Authorized } from "./endpoint.js";
 import { type Answer, type ApiRequest, type StreamAnswer, verbOf } from "./request-info.js";
 
-/** What became of a request. */
+/** The outcome of a request. */
 export interface Audited {
   readonly received: Date;
-  /** Absent if nobody was allowed anything: a token of nobody, or a fault before the server looked. */
+  /** Undefined if the request was not authorized: its credentials were invalid, or a fault occurred before. */
   readonly authorized: Authorized | undefined;
   readonly answer: Answer | StreamAnswer;
 }
 
 /**
- * Writes a line of JSON for each request that was answered: an Event of audit.k8s.io/v1 at the level Metadata.
+ * Writes an audit Event (audit.k8s.io/v1) of level Metadata as a JSON line for each request that was answered.
  *
  * https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/
  */
@@ -27,11 +27,11 @@ export class AuditLog {
     this.#stream = stream;
   }
 
-  /** Opens a file, at the end of what it has. Throws the error of the system if that is not possible. */
+  /** Opens a file for appending. Throws the system error if that fails. */
   static async open(file: string): Promise<AuditLog> {
     const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
     await once(stream, "open");
-    // A full disk must not end the server.
+    // A full disk must not crash the server.
     stream.on("error", () => undefined);
     return new AuditLog(stream);
   }
@@ -100,7 +100,7 @@ function annotationsOf({ decision }: Authorized): JsonObject {
   };
 }
 
-// Go's times have microseconds.
+// Kubernetes formats these timestamps with microseconds.
 function timeText(time: Date): string {
   return time.toISOString().replace("Z", "000Z");
 }

@@ -1,4 +1,4 @@
-/** From any request to its answer: who asks, what for, and which part of the server knows. */
+/** Handles a request: authenticates, authorizes, and dispatches it to discovery, a server path, or a resource. */
 import type { Admission } from "../admission/admission.js";
 import type { RestStrategy } from "../builtin/rest-strategy.js";
 import { isTrue } from "../decode/options.js";
@@ -36,22 +36,22 @@ import { answerServerPath } from "./server-paths.js";
 import { bind } from "./subresources/binding.js";
 import { SUBRESOURCES, type SubresourceHandler } from "./subresources/table.js";
 
-/** What requests are answered from. */
+/** The dependencies of request handling. */
 interface EndpointOptions {
   registry: Registry;
   admission: Admission;
   identity: Identity;
-  /** The token that is trusted in place of the administrator's. */
+  /** The token that replaces the administrator's. */
   replacedToken?: string | undefined;
-  /** Gives the lines of metrics about requests. */
+  /** Returns the request metrics in Prometheus format. */
   requestMetrics: () => string[];
-  /** Told who a request is made for, and whether that is allowed. */
+  /** Called with the user of a request and the authorization decision. */
   onDecision?: ((authorized: Authorized) => void) | undefined;
 }
 
 const PLAIN = "text/plain; charset=utf-8";
 
-/** Answers a request; every failure is an answer, too. */
+/** Handles a request. Errors are rendered as responses. */
 export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
   const warnings: string[] = [];
   try {
@@ -66,7 +66,7 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
   }
 }
 
-// Whoever asks is told before he is known. What takes its time anyway has no timeout.
+// The timeout is validated before authentication. Long-running requests ignore it.
 function checkTimeout({ query, target }: ApiRequest): void {
   const timeout = query.get("timeout") ?? "";
   if (timeout === "" || SUBRESOURCES.get(target?.subresource ?? "")?.isLongRunning === true) return;
@@ -102,7 +102,7 @@ function answerResource(
   if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
   if (resource === undefined || !isInScope(resource, path, request.method)) return unknownPath(registry, path.group);
-  // Built-in kinds have no route for it.
+  // kube-apiserver has no HEAD routes for built-in kinds.
   if (isHead && resource.type.custom === undefined) throw methodNotAllowed();
   const { namespace, name = "", subresource = "" } = path;
   const deprecation = deprecationWarningOf(resource, subresource, registry);
@@ -114,7 +114,7 @@ function answerResource(
   return name === "" ? answerCollection(on, path) : answerObject(on);
 }
 
-/** What a POST of a collection creates. Bindings and reviews are not stored. */
+/** Handlers for the POST of a collection. Bindings and reviews are not stored. */
 const CREATE: Readonly<Record<RestStrategy["creates"], (on: ResourceRequest) => Promise<Answer>>> = {
   object: writeCreate,
   binding: bind,
@@ -164,7 +164,7 @@ function checkVerb(on: ResourceRequest): void {
   const verb = verbOf(request);
   const needsName = request.method === "PUT" || request.method === "PATCH";
   if (needsName && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
-  // A custom resource may also be created under its name.
+  // A custom resource can also be created by a POST to its name.
   const isMisplaced =
     name === "" ? verb === "update" || verb === "patch" : verb === "create" && type.custom === undefined;
   const needsNamespace = verb === "create" || verb === "deletecollection";
@@ -180,7 +180,7 @@ function refusedVerb({ resource }: ResourceRequest, verb: string): Error {
 
 function isInScope({ type }: ServedResource, path: ResourcePath, method: string): boolean {
   if (!type.namespaced) return path.namespace === undefined;
-  // A custom resource is only read across namespaces.
+  // Requests for custom resources across all namespaces are read-only.
   if (type.custom !== undefined && path.namespace === undefined && method !== "GET") return false;
   return path.namespace !== undefined || path.name === undefined;
 }
@@ -190,7 +190,7 @@ function unknownPath(registry: Registry, group: string | undefined): Answer {
   return plainAnswer(404, "404 page not found\n");
 }
 
-// Of a path that names a version, not a resource.
+// The group of a path that ends with a version.
 function groupOf(path: string): string | undefined {
   if (/^\/api\/[^/]+\/?$/.test(path)) return "";
   return /^\/apis\/([^/]+)\/[^/]+\/?$/.exec(path)?.[1];
@@ -204,7 +204,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Who sends a request, who it is made for, and what the roles say. */
+/** The authenticated sender of a request, the user that it impersonates, and the decision. */
 export interface Authorized {
   readonly sender: UserInfo;
   readonly user: UserInfo;
@@ -234,12 +234,12 @@ function authorizeRequest(
   return user;
 }
 
-/** Returns what a request does, as roles name it. */
+/** Returns the authorization attributes of a request. */
 export function attributesOf(request: ApiRequest): AccessAttributes {
   const { target, method, path } = request;
   if (target === undefined) return { verb: method.toLowerCase(), path };
   const { group, plural, subresource = "", namespace, name } = target;
-  // A Namespace is in itself.
+  // As in Kubernetes, the namespace of a request for a Namespace is its name.
   const isNamespace = group === "" && plural === "namespaces";
   return {
     verb: verbOf(request),
@@ -251,7 +251,7 @@ export function attributesOf(request: ApiRequest): AccessAttributes {
   };
 }
 
-// Who lists or watches one object by its name needs the right to that object alone.
+// Listing or watching a single object by metadata.name is authorized for that name.
 function nameOfSelector(query: URLSearchParams): string {
   return /^metadata\.name={1,2}([^,!=]+)$/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
 }

@@ -41,27 +41,27 @@ import {
 } from "./representation.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./request-info.js";
 
-/** A request for a resource that is served. */
+/** A request for a served resource. */
 export interface ResourceRequest {
   registry: Registry;
-  /** What is asked about writes before they are stored. */
+  /** The admission chain for writes. */
   admission: Admission;
-  /** Who is who and may do what: for reviews and TokenRequests. */
+  /** Authentication and authorization, for reviews and TokenRequests. */
   identity: Identity;
   request: ApiRequest;
-  /** Who it is made for. */
+  /** The effective user, after impersonation. */
   user: UserInfo;
   resource: ServedResource;
   namespace: string | undefined;
-  /** "" on a collection. */
+  /** "" for a collection. */
   name: string;
   /** "" on the main endpoint. */
   subresource: string;
-  /** Collects what becomes `Warning` headers. */
+  /** Collects the `Warning` headers. */
   warnings: string[];
 }
 
-/** Returns what the pipelines need to know about a write. */
+/** Builds the context of a write. */
 export function writeContextOf(on: ResourceRequest, options: WriteOptions): WriteContext {
   const { registry, admission, resource, namespace, warnings, request, user } = on;
   return {
@@ -80,7 +80,7 @@ export function writeContextOf(on: ResourceRequest, options: WriteOptions): Writ
   };
 }
 
-/** Returns how the answer is to be rendered; fails when the client accepts nothing that there is. */
+/** Negotiates the representation of the response. Throws 406 if the client accepts none. */
 export function renderContextOf(on: ResourceRequest, { isList = false, isWatch = false } = {}): RenderContext {
   const { request, resource, warnings } = on;
   const { type } = resource;
@@ -95,7 +95,7 @@ export function renderContextOf(on: ResourceRequest, { isList = false, isWatch =
   return { resource, representation, query: request.query, warnings };
 }
 
-// Go's packages are called after the beginning of the group.
+// The package of a Go type is named after the first part of its group.
 function goTypeOf({ custom, group, kind, listKind }: ServedType, isList: boolean): string {
   if (custom !== undefined) return `unstructured.Unstructured${isList ? "List" : ""}`;
   return `${group.split(".")[0] || "core"}.${isList ? listKind : kind}`;
@@ -106,13 +106,13 @@ const DEPRECATED_OF_CORE: Record<string, string> = {
   endpoints: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 };
 
-/** Returns the warning that a deprecated kind, or version of a custom resource, causes on every request. */
+/** Returns the deprecation warning of a kind, or of a version of a custom resource; undefined if it is not deprecated. */
 export function deprecationWarningOf(
   { type }: ServedResource,
   subresource: string,
   registry: Registry,
 ): string | undefined {
-  // None of them has a subresource.
+  // The deprecated core kinds have no subresources.
   if (type.group === "") return subresource === "" ? DEPRECATED_OF_CORE[type.plural] : undefined;
   const version = type.custom?.version;
   if (version === undefined || version["deprecated"] !== true) return undefined;
@@ -129,7 +129,7 @@ export function deprecationWarningOf(
 const FUTURE_WAIT_MS = 3_000;
 const POLL_MS = 20;
 
-/** Answers a GET of one object or of one of its subresources; `render` shows what of it is asked for. */
+/** Handles a GET of an object or one of its subresources. `render` selects the representation. */
 export async function readObject(
   on: ResourceRequest,
   render = (context: RenderContext, object: StoredObject): Answer => renderObject(context, 200, object),
@@ -140,19 +140,19 @@ export async function readObject(
   await reachRevision(resource.store, request.query.get("resourceVersion") ?? "");
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw missing(resource.type, name);
-  // As on a real server, which keeps forms for lists and watches only.
+  // As in kube-apiserver, a GET calls the conversion webhook each time; only lists and watches use cached conversions.
   const refreshed = resource.refresh(stored);
   if (refreshed !== undefined) await refreshed;
   return render(context, resource.read(stored));
 }
 
-// Kubernetes names the state of a component in the singular, of all objects that are not there.
+// For a ComponentStatus, Kubernetes uses the singular resource name in this error.
 function missing(type: ServedType, name: string): StatusError {
   const ref = resourceRefOf(type, name);
   return notFound(type.kind === "ComponentStatus" ? { ...ref, resource: "componentstatus" } : ref);
 }
 
-/** Answers a GET of a collection. */
+/** Handles a list. */
 export async function readList(on: ResourceRequest): Promise<Answer> {
   const { resource, namespace, request } = on;
   const context = renderContextOf(on, { isList: true });
@@ -163,7 +163,7 @@ export async function readList(on: ResourceRequest): Promise<Answer> {
   return renderList(context, page instanceof Promise ? await page : page);
 }
 
-/** Answers a watch. */
+/** Handles a watch. */
 export function readWatch(on: ResourceRequest): StreamAnswer {
   const { resource, namespace, request, warnings } = on;
   const context = renderContextOf(on, { isList: true, isWatch: true });
@@ -186,7 +186,7 @@ function eventWriterOf({ resource, representation, query }: RenderContext): Even
   return as === "PartialObjectMetadata" ? partialEventWriter(resource, metaVersion) : jsonEventWriter(resource);
 }
 
-// A client that has seen a newer revision than there is, for example of another server, waits for it in vain.
+// Waits until the store reaches the requested revision; 504 if it does not, for example because the revision is from another server.
 async function reachRevision(store: ResourceStore, resourceVersion: string): Promise<void> {
   if (resourceVersion === "" || resourceVersion === "0") return;
   if (!isUint64(resourceVersion)) throw plainError(invalidResourceVersionText(resourceVersion));
@@ -198,7 +198,7 @@ async function reachRevision(store: ResourceStore, resourceVersion: string): Pro
   }
 }
 
-/** Answers a POST to a collection. */
+/** Handles a create. */
 export async function writeCreate(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
@@ -206,7 +206,7 @@ export async function writeCreate(on: ResourceRequest): Promise<Answer> {
   return renderResult(render, await attemptWrite(context, on.name, () => createObject(context, body())));
 }
 
-/** Answers a PUT of an object, its status or the finalizers of a namespace. */
+/** Handles a PUT of an object, its status, or the finalizers of a namespace. */
 export async function writeUpdate(on: ResourceRequest): Promise<Answer> {
   const { request, resource, name, subresource } = on;
   const render = renderContextOf(on);
@@ -226,7 +226,7 @@ export async function writeUpdate(on: ResourceRequest): Promise<Answer> {
   return renderResult(render, result);
 }
 
-/** Answers a PATCH of an object or its status. */
+/** Handles a PATCH of an object or its status. */
 export async function writePatch(on: ResourceRequest): Promise<Answer> {
   const { request, resource, name, subresource } = on;
   const render = renderContextOf(on);
@@ -241,7 +241,7 @@ export async function writePatch(on: ResourceRequest): Promise<Answer> {
   return renderResult(render, await result);
 }
 
-/** Answers a DELETE of an object. */
+/** Handles a delete. */
 export async function writeDelete(on: ResourceRequest): Promise<Answer> {
   const { resource, name } = on;
   const render = renderContextOf(on);
@@ -251,7 +251,7 @@ export async function writeDelete(on: ResourceRequest): Promise<Answer> {
   return answersObject ? renderObject(render, 200, result.object) : renderValue(render, 200, deletedStatus(on, result));
 }
 
-/** Answers a DELETE of a collection. */
+/** Handles a deletecollection. */
 export async function writeDeleteCollection(on: ResourceRequest): Promise<Answer> {
   const { request } = on;
   const render = renderContextOf(on, { isList: true });
@@ -260,7 +260,7 @@ export async function writeDeleteCollection(on: ResourceRequest): Promise<Answer
   return renderList(render, await deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
 }
 
-/** Decodes the object in the body of a request; `adjust` changes what was parsed in place. */
+/** Decodes the object in a request body. `adjust` may change the parsed value in place before it is decoded. */
 export function decodeBody(
   { request }: ResourceRequest,
   context: WriteContext,

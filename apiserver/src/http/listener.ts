@@ -26,37 +26,37 @@ import { StreamConnection, type StreamTarget, acceptWebSocket, isWebSocketReques
 const LOOPBACK = "127.0.0.1";
 const WILDCARDS = ["0.0.0.0", "::"];
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
-// As in kube-apiserver: Go's DefaultMaxHeaderBytes and the server's ReadHeaderTimeout.
+// As in kube-apiserver: Go's DefaultMaxHeaderBytes, and the ReadHeaderTimeout of the server.
 const MAX_HEADER_BYTES = 1024 * 1024;
 const HEADERS_TIMEOUT_MS = 32_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 const LOCAL_REQUESTS_PER_TURN = 8;
 
-/** What the listener needs from the server behind it. */
+/** Options of a Listener. */
 interface ListenerOptions {
   port: number;
   /** The address to listen on. */
   host: string;
-  /** The name by which clients elsewhere reach it. */
+  /** The host name in the URL for other hosts. */
   publicName?: string | undefined;
-  /** Serving certificate, key and the authorities of clients in PEM; plain HTTP without. */
+  /** The serving certificate, its key, and the client CA certificates in PEM. Without it, the server uses plain HTTP. */
   tls?: { cert: string; key: string; ca: readonly string[] };
   answer(request: ApiRequest): Promise<Answer | StreamAnswer> | Answer | StreamAnswer;
-  /** Answers a request whose body is larger than the given limit. */
+  /** Responds to a request whose body exceeds the limit, in bytes. */
   answerTooLarge(limit: number): Answer;
-  /** Told of every stream before it starts. */
+  /** Called for every stream before it starts. */
   onStream?(stream: StreamConnection, request: ApiRequest): void;
-  /** Told of every stream that has ended. */
+  /** Called for every stream that has ended. */
   onStreamEnd?(request: ApiRequest): void;
 }
 
-/** The only part of the server that knows sockets. */
+/** The HTTP server. No other part of the server handles sockets. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #streams = new Map<StreamConnection, ApiRequest>();
-  // Node's own list lacks the sockets of requests that are upgraded, and those whose TLS handshake is not over.
+  // Node's own list lacks sockets of upgraded requests and those in a TLS handshake.
   readonly #sockets = new Set<Duplex>();
-  /** What begins the requests of this process that wait for their turn. */
+  /** Callbacks that start the queued local requests. */
   readonly #waiting: (() => void)[] = [];
   #server: Server | undefined;
   #isHeld = true;
@@ -67,12 +67,12 @@ export class Listener {
     this.#port = options.port;
   }
 
-  /** The address for clients. */
+  /** The URL for clients. */
   get url(): string {
     return this.#urlOf(this.#options.publicName ?? this.#localHost);
   }
 
-  /** The address that this process reaches. */
+  /** The URL that this process can reach. */
   get localUrl(): string {
     return this.#urlOf(this.#localHost);
   }
@@ -87,31 +87,31 @@ export class Listener {
     return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${this.#port}`;
   }
 
-  /** Keeps the process alive again. */
+  /** Keeps the process alive again, after `unref`. */
   ref(): void {
     this.#isHeld = true;
     this.#server?.ref();
   }
 
-  /** Lets the process end although this listens. */
+  /** Lets the process exit while the server is listening. */
   unref(): void {
     this.#isHeld = false;
     this.#server?.unref();
     for (const socket of this.#sockets) unrefSocket(socket);
   }
 
-  /** The streams that are open, with what was asked. */
+  /** The open streams with their requests. */
   get streams(): ReadonlyMap<StreamConnection, ApiRequest> {
     return this.#streams;
   }
 
-  /** Listens; a port that was chosen by the system the first time is kept. */
+  /** Starts to listen. A port that the system chose is kept when the listener is opened again. */
   async open(): Promise<void> {
     const { tls } = this.#options;
     const listener = (message: IncomingMessage, response: ServerResponse): void => void this.#serve(message, response);
     const limits = {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // For a request to arrive; an answer, such as a watch, may take any time.
+      // Limits for receiving a request. A response, such as a watch, may take any time.
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
     };
@@ -138,7 +138,7 @@ export class Listener {
     this.#port = (server.address() as AddressInfo).port;
   }
 
-  /** Answers a request of this process, as if it had come through a socket; for anything but watches. */
+  /** Handles a request of this process without a socket. Watches are not supported. */
   async ask({ method, path, headers, body = "" }: LocalRequest): Promise<LocalAnswer> {
     await this.#nextTurn();
     if (this.#server === undefined) throw new Error("the server does not listen");
@@ -148,7 +148,7 @@ export class Listener {
     return { status: answer.status, text: answer.body.toString() };
   }
 
-  // A few such requests in each turn of the event loop: sockets are read in between, so that thousands of them hold up no other client.
+  // Starts a few local requests in each turn of the event loop, so that thousands of them do not block requests from sockets.
   #nextTurn(): Promise<void> {
     const isFirst = this.#waiting.length === 0;
     const turn = new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -183,12 +183,12 @@ export class Listener {
       writeStreamHead(response, answer);
       this.#writeStream(response, { answer, request });
     } catch {
-      // The client left while it was sending, or a fault broke the connection.
+      // The client closed the connection while sending, or a fault broke it.
       response.destroy();
     }
   }
 
-  /** Serves a watch as a WebSocket; anything else is answered as if nobody had asked for an upgrade. */
+  /** Serves a watch over a WebSocket. Other upgrade requests are handled as ordinary HTTP. */
   async #upgrade(message: IncomingMessage, { socket, head }: { socket: Duplex; head: Buffer }): Promise<void> {
     socket.on("error", () => socket.destroy());
     try {
@@ -228,7 +228,7 @@ function unrefSocket(socket: Duplex): void {
   (socket as Socket).unref();
 }
 
-// Who shows a certificate that proves nothing is told so in an answer.
+// An untrusted client certificate is rejected with a response, not in the handshake.
 function tlsOptionsOf<T extends object>({ cert, key, ca }: NonNullable<ListenerOptions["tls"]>, limits: T) {
   return { cert, key, ca: [...ca], requestCert: true, rejectUnauthorized: false, ...limits };
 }
@@ -257,7 +257,7 @@ function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
     let bytes = 0;
     message.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      // The rest is read and thrown away, so that the client can read the answer.
+      // Read and discard the rest, so that the client can read the response.
       if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
     });
     message.on("end", () => {
@@ -269,7 +269,7 @@ function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
   });
 }
 
-/** Java's HttpClient asks for HTTP/2 with its first request over plain HTTP, which may have a body; Node does not read that. */
+/** Java's HttpClient sends an upgrade to HTTP/2 with its first request over plain HTTP. Node does not read the body of such a request. */
 async function readBodyAfter(head: Buffer, from: { message: IncomingMessage; socket: Duplex }): Promise<Buffer> {
   const length = Math.min(Number(from.message.headers["content-length"] ?? 0), MAX_BODY_BYTES);
   let body = head;
@@ -288,7 +288,7 @@ function writeAnswer(response: ServerResponse, answer: Answer): void {
     response.write(body.slice(0, body.length >> 1), () => response.destroy());
     return;
   }
-  // Node joins the headers and a text, but not a buffer, into one write to the socket.
+  // For a string, but not for a buffer, Node writes headers and body to the socket at once.
   response.end(body);
 }
 
@@ -309,10 +309,10 @@ function quoted(text: string): string {
   return `"${safe.replace(/["\\]/g, "\\$&")}"`;
 }
 
-// It stays the same for all requests of a connection.
+// The certificate is the same for all requests of a connection.
 const known = new WeakMap<Socket, ClientCertificate>();
 
-/** Returns the certificate that the client of a connection has shown. */
+/** Returns the client certificate of a connection; undefined if there is none. */
 function certificateOf(socket: Socket): ClientCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const before = known.get(socket);
@@ -340,7 +340,7 @@ function readCertificate(peer: X509Certificate, isTrusted: boolean): ClientCerti
 const MAX_TOTAL = 4 * 1024;
 const MAX_SHORTENED = 256;
 
-/** Returns the texts that an answer shows as `Warning` headers: each once, and all of them shortened when they are too long together. */
+/** Returns the texts of the `Warning` headers, without duplicates. If they exceed the total limit, each one is truncated. */
 function shownWarnings(texts: readonly string[]): string[] {
   const distinct = [...new Set(texts)].filter((text) => text !== "");
   if (lengthOf(distinct.join("")) <= MAX_TOTAL) return distinct;
@@ -359,11 +359,12 @@ function lengthOf(text: string): number {
   return [...text].length;
 }
 
-// An open server keeps its process alive. A test that forgot to close it would hang without a word, so the word is said when nothing else is left.
+// A listening server keeps its process alive, so a test that does not close it would hang without any output. The warning is printed when nothing
+// else keeps the process alive.
 
 const open = new Set<Listener>();
 
-/** Lets a listener keep the process alive, and says so on standard error where nothing else does, until the returned function is called. */
+/** Lets a listener keep the process alive until the returned function is called, and warns on standard error once nothing else keeps it alive. */
 export function holdProcess(listener: Listener): () => void {
   if (open.size === 0) process.on("beforeExit", tell);
   open.add(listener);

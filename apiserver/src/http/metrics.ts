@@ -3,12 +3,12 @@ import { machineTime } from "../clock.js";
 import type { Registry } from "../registry/registry.js";
 import { type ApiRequest, type ResourcePath, verbOf } from "./request-info.js";
 
-/** Verbs of which kube-apiserver's metrics have another word than its authorization. */
+/** Verbs that kube-apiserver's metrics name differently from authorization. */
 const VERBS: Readonly<Record<string, string>> = { create: "POST", update: "PUT", deletecollection: "DELETE" };
 const CONNECTED: ReadonlySet<string> = new Set(["exec", "attach", "portforward"]);
 
 /**
- * Counts requests for resources under the names of kube-apiserver: a watch when it ends, any other one when it is answered.
+ * Counts resource requests under the metric names of kube-apiserver. A watch is counted when it ends, any other request when it is answered.
  *
  * https://kubernetes.io/docs/reference/instrumentation/metrics/
  */
@@ -22,13 +22,13 @@ export class RequestMetrics {
 
   count(request: ApiRequest, status: number): void {
     const { target, query } = request;
-    // A resource that nobody serves can have any name.
+    // Unknown resources are not counted: their names are arbitrary and would create any number of series.
     if (target === undefined || this.#registry.find(target) === undefined) return;
     const dryRun = query.getAll("dryRun").includes("All") ? "All" : "";
     addOne(this.#counts, `code="${status}",component="apiserver",dry_run="${dryRun}",${labelsOf(request, target)}`);
   }
 
-  /** Returns the counts, and those of the requests that are still being answered. */
+  /** Returns the counters, and a gauge of the given open requests. */
   lines(open: Iterable<ApiRequest>): string[] {
     const running = new Map<string, number>();
     for (const request of open)
@@ -68,7 +68,10 @@ function scopeOf({ method }: ApiRequest, { name, namespace }: ResourcePath): str
 
 const START = machineTime().getTime() / 1000 - process.uptime();
 
-/** Writes what is measured as Prometheus reads it, under the names of kube-apiserver: these lines of requests, the objects of each resource, and the process. */
+/**
+ * Renders all metrics in Prometheus format, under the names of kube-apiserver: the given request metrics, the number of objects by resource, and the
+ * process metrics.
+ */
 export function metricsText(registry: Registry, ofRequests: readonly string[]): string {
   const { user, system } = process.cpuUsage();
   return [

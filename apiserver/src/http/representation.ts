@@ -33,7 +33,7 @@ const CONTENT_TYPES = {
   protobuf: "application/vnd.kubernetes.protobuf",
 } as const;
 
-/** What a resource's answers depend on besides their content. */
+/** The context in which a response is rendered. */
 export interface RenderContext {
   resource: ServedResource;
   representation: Representation;
@@ -41,7 +41,7 @@ export interface RenderContext {
   warnings: readonly string[];
 }
 
-/** Renders one object. */
+/** Renders an object. */
 export function renderObject(context: RenderContext, status: number, stored: StoredObject): Answer {
   const { resource, representation } = context;
   if (isPlainJson(representation)) return jsonAnswer(context, status, stored.json);
@@ -59,12 +59,12 @@ export function renderObject(context: RenderContext, status: number, stored: Sto
   return valueAnswer(context, status, isPartial ? partialMetadataOf(stored.object) : stored.exactObject);
 }
 
-/** Renders a value that is no object of the resource, such as a Scale or a Status. */
+/** Renders a value that is not an object of the resource, such as a Status. */
 export function renderValue(context: RenderContext, status: number, value: JsonObject): Answer {
   return valueAnswer(context, status, value);
 }
 
-/** Renders a Scale, in the forms that objects come in. */
+/** Renders a Scale, also as a Table or PartialObjectMetadata. */
 export function renderScale(context: RenderContext, status: number, scale: JsonObject): Answer {
   const { as } = context.representation;
   if (as === "PartialObjectMetadata") return valueAnswer(context, status, partialMetadataOf(scale));
@@ -78,7 +78,7 @@ export function renderScale(context: RenderContext, status: number, scale: JsonO
 export function renderList(context: RenderContext, list: ListResult): Answer {
   const { resource, representation } = context;
   const { type } = resource;
-  // Only custom resources in full show that there is no further page.
+  // Only lists of custom resources have an empty `continue` on the last page, unless they are Tables or PartialObjectMetadata.
   const isCustom = type.custom !== undefined && representation.as === "Object";
   const metadata = listMetaOf(list, { showsLastPage: isCustom });
   const head = { kind: type.listKind, apiVersion: apiVersionOf(type), metadata };
@@ -104,7 +104,7 @@ export function renderList(context: RenderContext, list: ListResult): Answer {
   return valueAnswer(context, 200, { ...head, items });
 }
 
-/** Renders a failure in the format that the client likes best. */
+/** Renders an error in the format that the client prefers. */
 export function renderFailure(
   error: StatusError,
   options: { isPretty: boolean; warnings?: readonly string[]; accept?: string | undefined },
@@ -152,25 +152,25 @@ function listMetaOf(list: ListResult, { showsLastPage }: { showsLastPage: boolea
   };
 }
 
-/** How a client wants an answer. */
+/** The negotiated representation of a response. */
 interface Representation {
   format: "json" | "yaml";
   as: "Object" | "Table" | "PartialObjectMetadata";
-  /** The version of the group meta.k8s.io in which a form other than the object itself comes. */
+  /** The meta.k8s.io version of a Table or PartialObjectMetadata. */
   metaVersion: MetaVersion;
   isPretty: boolean;
 }
 
-/** A version of the forms that are not the object itself. */
+/** A meta.k8s.io version. */
 type MetaVersion = "v1" | "v1beta1";
 
-/** What is to be represented. */
+/** The response to negotiate a representation for. */
 interface NegotiationTarget {
   isCustom: boolean;
   isList: boolean;
-  /** The events of a watch show single objects, though its path is that of a list. */
+  /** The events of a watch contain single objects, although its path is that of a list. */
   isWatch: boolean;
-  /** As Go calls the type of what is asked for. */
+  /** The Go type of the response, for error messages. */
   goType: string;
 }
 
@@ -189,7 +189,7 @@ const FORMATS: ReadonlyMap<string, "json" | "yaml"> = new Map([
 const FAILURE_FORMATS = new Map([...FORMATS, ["application/vnd.kubernetes.protobuf", "protobuf" as const]]);
 const PRETTY_AGENTS = /^(curl|Wget|Mozilla)\//;
 
-/** Chooses the first representation that the client accepts. Protobuf, which real servers offer for built-in types, is none. */
+/** Returns the first representation that the client accepts. Protobuf, which kube-apiserver offers for built-in types, is not supported. */
 export function negotiate(
   request: { accept: string | undefined; userAgent: string | undefined; pretty: string | null },
   target: NegotiationTarget,
@@ -208,13 +208,13 @@ export function negotiate(
   throw notAcceptableBuiltin(target.isList ? [...MEDIA_TYPES, ...STREAMING] : MEDIA_TYPES);
 }
 
-/** Chooses the format of a failure, which has but one form; JSON if the client accepts nothing that there is. */
+/** Returns the format of an error; JSON if the client accepts no supported format. */
 function negotiateFailure(accept: string | undefined): "json" | "yaml" | "protobuf" {
   const plain = clausesOf(accept).filter(({ parameters }) => !parameters.has("as"));
   return plain.flatMap(({ mediaType }) => FAILURE_FORMATS.get(mediaType) ?? [])[0] ?? "json";
 }
 
-/** What a client accepts, the best first. */
+/** Parses the Accept header, with the highest quality first. */
 function clausesOf(accept = ""): Clause[] {
   const qualityOf = ({ parameters }: Clause) => Number(parameters.get("q") ?? 1);
   return accept
@@ -253,13 +253,13 @@ function formOf(parameters: Map<string, string>, target: NegotiationTarget): Rep
   return "PartialObjectMetadata";
 }
 
-/** The forms of an object that are not the object: its metadata alone, or a row of a table. */
+/** How much of each object the rows of a Table include. */
 
 type IncludeObject = "None" | "Metadata" | "Object";
 
 const INCLUDES: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
-/** Parses how much of each object a table is to carry. */
+/** Parses the `includeObject` parameter. Throws 400 if it is invalid. */
 function includeObjectOf(query: URLSearchParams): IncludeObject {
   const given = query.get("includeObject") || "Metadata";
   const known = INCLUDES.find((include) => include === given);
@@ -268,7 +268,7 @@ function includeObjectOf(query: URLSearchParams): IncludeObject {
   throw badRequest(`Unable to convert to Table as requested: ${fieldErrorText(error)}`);
 }
 
-/** Returns a table of objects as of now. */
+/** Returns a Table of objects as of the current time. */
 function tableAnswerOf(
   type: PrintedType,
   objects: JsonObject[],
@@ -277,12 +277,12 @@ function tableAnswerOf(
   return tableOf(type, objects, { ...options, now: serverTime() });
 }
 
-/** Returns an object that has the metadata of another and nothing else. */
+/** Returns the PartialObjectMetadata of an object. */
 function partialMetadataOf(object: JsonObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: storedMetadataOf(object) };
 }
 
-/** Returns a table, or an object of metadata, as another version of meta.k8s.io has it: only the version differs. */
+/** Converts a Table or PartialObjectMetadata to another meta.k8s.io version. Only the apiVersion differs. */
 function inMetaVersion(form: JsonObject, version: MetaVersion): JsonObject {
   if (version === "v1" || form["apiVersion"] !== "meta.k8s.io/v1") return form;
   const { rows, items } = form as { rows?: { object?: JsonObject | null }[]; items?: JsonObject[] | null };
@@ -298,7 +298,7 @@ function inMetaVersion(form: JsonObject, version: MetaVersion): JsonObject {
 
 const SHOWN_ONLY = "deprecated.daemonset.template.generation";
 
-// The number of templates is stored elsewhere, and an annotation only of the whole DaemonSet.
+// The template generation of a DaemonSet is stored in its spec, and becomes an annotation only in the serialized DaemonSet.
 function storedMetadataOf(object: JsonObject): JsonObject {
   const metadata = object["metadata"] as JsonObject;
   const annotations = objectAt(metadata, "annotations");
@@ -308,7 +308,7 @@ function storedMetadataOf(object: JsonObject): JsonObject {
   return Object.keys(others).length === 0 ? rest : { ...rest, annotations: others };
 }
 
-/** Returns the writer of a watch whose events show the metadata of the objects. */
+/** Returns a writer of watch events with PartialObjectMetadata. */
 export function partialEventWriter(resource: ServedResource, version: MetaVersion): EventWriter {
   const line = (event: string, object: JsonObject): Buffer =>
     eventLine(event, inMetaVersion(partialMetadataOf(object), version));
@@ -318,7 +318,7 @@ export function partialEventWriter(resource: ServedResource, version: MetaVersio
   };
 }
 
-/** Returns the writer of one watch whose events are tables of one row; only the first describes the columns. */
+/** Returns a writer of watch events with Tables of one row. Only the first Table has column definitions. */
 export function tableEventWriter(
   resource: ServedResource,
   { query, version }: { query: URLSearchParams; version: MetaVersion },
@@ -337,28 +337,28 @@ export function tableEventWriter(
   };
 }
 
-// What YAML 1.1 reads as something else than text: kube-apiserver puts it into double quotes, and what is no plain text into single ones.
+// Strings that YAML 1.1 parses as another type. kube-apiserver writes them in double quotes, and other strings that cannot be plain in single quotes.
 const OTHER_TYPES =
   /^(?:|<<|~|[yYnN]|null|Null|NULL|true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF|(?=.*\d)[-+]?[\d.][\d_.:eExXobB+-]*[a-fA-F\d]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|\d{4}-\d\d?-\d\d?(?:[Tt ].*)?)$/;
 const LAYOUT = { indentSeq: false, singleQuote: true, lineWidth: 0, minContentWidth: 0 } as const;
 const MERGE = "tag:yaml.org,2002:merge";
-// Line breaks of YAML 1.1 and the mark of byte order, which no plain or single-quoted text can hold.
+// Line breaks of YAML 1.1 and the byte order mark, which must be escaped in double quotes.
 const ESCAPED = /[\u0085\u2028\u2029\ufeff]/g;
 
-// To the library a dot is a number without digits.
+// The library parses a dot as a number without digits.
 function withoutDot(tag: CollectionTag | ScalarTag): CollectionTag | ScalarTag {
   if (!("test" in tag) || tag.test?.test(".") !== true) return tag;
   return Object.assign({}, tag, { test: new RegExp(`^(?!\\.$)(?:${tag.test.source})`) });
 }
 
-/** Returns a value as YAML in the form of kube-apiserver: sorted, without aliases, and quoted so that YAML 1.1 reads the same. */
+/** Formats a value as YAML like kube-apiserver: with sorted keys, without aliases, and quoted for YAML 1.1. */
 export function yamlOf(value: JsonObject): string {
   const { Document, stringify, visit } = yamlLibrary();
   const document = new Document(value, {
     version: "1.1",
     aliasDuplicateObjects: false,
     sortMapEntries: true,
-    // A key "<<" of JSON merges nothing.
+    // A key "<<" from JSON is not a merge key.
     merge: false,
     customTags: (tags) =>
       tags.flatMap((tag) => (typeof tag === "string" ? tag : tag.tag === MERGE ? [] : withoutDot(tag))),
@@ -366,7 +366,7 @@ export function yamlOf(value: JsonObject): string {
   visit(document, {
     Scalar(_, node) {
       if (typeof node.value !== "string") return;
-      // The library takes the quotes that the text has not.
+      // The library chooses the kind of quotes that the string does not contain.
       if (node.value.includes("'") && stringify(node.value, LAYOUT).startsWith('"')) node.type = "QUOTE_SINGLE";
       if (OTHER_TYPES.test(node.value) || node.value.search(ESCAPED) >= 0 || node.value.includes("\t"))
         node.type = "QUOTE_DOUBLE";
@@ -381,9 +381,9 @@ const KEY = `(?:"(?:[^"\\\\]|\\\\.)*"|'(?:[^']|'')*'|[^'"\\s](?:(?!: ).)*): `;
 const LINE = new RegExp(`^( *(?:- )*)(${KEY})?(.*)$`);
 const BLOCK = /^[|>][-+\d]*$/;
 
-/** Folds texts in YAML as go-yaml does: at the first single space after eighty columns. Expects each text in one line, or in a block. */
+/** Folds strings in YAML as go-yaml does: at the first single space after column 80. Each string must be on one line or in a block scalar. */
 function foldTexts(yaml: string): string {
-  // The column of the key or dash of a block, whose lines stand deeper.
+  // The column of the key or dash of the current block scalar, whose lines are indented further.
   let block: number | undefined;
   const lines = yaml.split("\n").map((line) => {
     if (block !== undefined && /^ */.exec(line)![0].length > block) return line;
@@ -405,12 +405,12 @@ function folded(text: string, { start, indent }: { start: string; indent: string
   return lines + line;
 }
 
-// A Status in protobuf, in the envelope of Kubernetes: what clients of Go ask for first, and get for failures.
+// Encodes a Status as protobuf in the envelope of Kubernetes: Go clients prefer protobuf and receive it for errors.
 
-// selfLink, resourceVersion and continue.
+// selfLink, resourceVersion, and continue.
 const LIST_META = [1, 2, 3].flatMap((number) => textField(number, ""));
 
-/** Writes a Status as Go writes it: texts that are empty, too. */
+/** Encodes a Status as Go does, including empty strings. */
 function statusProtobuf({ kind, apiVersion, ...status }: Status): Buffer {
   const typeMeta = [...textField(1, apiVersion), ...textField(2, kind)];
   const fields = [
@@ -421,7 +421,7 @@ function statusProtobuf({ kind, apiVersion, ...status }: Status): Buffer {
     ...(status.details === undefined ? [] : delimited(5, detailsOf(status.details))),
     ...integerField(6, status.code),
   ];
-  // The encoding and the type of the content are empty.
+  // The fields contentEncoding and contentType are empty.
   const envelope = [...delimited(1, typeMeta), ...delimited(2, fields), ...textField(3, ""), ...textField(4, "")];
   return Buffer.concat([MAGIC, ...envelope]);
 }

@@ -3,23 +3,23 @@ import { isTrue } from "../decode/options.js";
 import type { ClientCertificate } from "../identity/authenticator.js";
 import type { StreamSink } from "../read/watch.js";
 
-/** A request as the core sees it: no sockets, the whole body at hand. */
+/** A request with its complete body, independent of sockets. */
 export interface ApiRequest {
   method: string;
-  /** The path as it was sent, still percent-encoded. */
+  /** The path as received, still percent-encoded. */
   path: string;
-  /** What the path means, if it is one of a resource. */
+  /** The parsed path; undefined if it is not that of a resource. */
   target: ResourcePath | undefined;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
-  /** What the client showed when it connected. */
+  /** The client certificate. */
   certificate?: ClientCertificate | undefined;
   body: Buffer;
-  /** What admission adds to the entry of the request in the audit log; the first value of a key counts. */
+  /** Annotations that admission adds to the audit event. The first value of a key is kept. */
   auditAnnotations: Map<string, string>;
 }
 
-/** A request of a client in the same process, which needs no socket; `path` has its query. */
+/** A request from a client in the same process, which needs no socket. `path` includes the query. */
 export interface LocalRequest {
   method: string;
   path: string;
@@ -27,36 +27,36 @@ export interface LocalRequest {
   body: string | undefined;
 }
 
-/** The answer to it. */
+/** The response to a LocalRequest. */
 export interface LocalAnswer {
   status: number;
   text: string;
 }
 
-/** An answer that is complete. */
+/** A complete response. */
 export interface Answer {
   kind: "answer";
   status: number;
   contentType: string;
-  /** Bytes where it is no text. */
+  /** A Buffer if the content is binary. */
   body: string | Buffer;
   headers?: Record<string, string>;
-  /** Texts for `Warning` headers. */
+  /** Texts of the `Warning` headers. */
   warnings?: readonly string[];
-  /** The connection breaks in the middle of the body. */
+  /** Whether a fault breaks the connection in the middle of the body. */
   isCut?: boolean;
 }
 
-/** An answer that goes on until the client leaves, its time is up or the server ends it. */
+/** A streaming response. It ends when the client disconnects, its timeout expires, or the server ends it. */
 export interface StreamAnswer {
   kind: "stream";
   contentType: string;
   warnings: readonly string[];
-  /** Starts to write; the returned function is called once when the connection is gone. */
+  /** Starts the stream. The returned function is called once, when the connection is closed. */
   open(sink: StreamSink): () => void;
 }
 
-/** What a path below /api or /apis means. */
+/** A parsed path below /api or /apis. */
 export interface ResourcePath {
   group: string;
   version: string;
@@ -64,13 +64,13 @@ export interface ResourcePath {
   plural: string;
   name?: string;
   subresource?: string;
-  /** True below the old `/watch/` prefix, where a GET is a watch. */
+  /** Whether the path has the deprecated `/watch/` prefix, which makes a GET a watch. */
   isWatchPath: boolean;
-  /** The object that such a path ends with: the watch is of that alone. */
+  /** The name of the object that such a path watches. */
   watchedName?: string;
 }
 
-/** Parses a path such as `/apis/apps/v1/namespaces/default/deployments/web/scale`; undefined when it is of another form. */
+/** Parses a path such as `/apis/apps/v1/namespaces/default/deployments/web/scale`; undefined if it is not that of a resource. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const segments = path.split("/");
   if (segments.length > 3 && segments.at(-1) === "") segments.pop();
@@ -96,7 +96,7 @@ function parseBelow(on: { group: string; version: string }, segments: string[]):
   return withObject({ group, version, plural: first, isWatchPath }, second === undefined ? [] : [second, ...rest]);
 }
 
-// These belong to the namespace itself and are not resources inside it.
+// Subresources of the namespace itself, not resources in it.
 function isOfNamespace(segment: string, more: string[]): boolean {
   return more.length === 0 && (segment === "status" || segment === "finalize");
 }
@@ -105,7 +105,7 @@ function withObject(path: ResourcePath, segments: string[]): ResourcePath {
   const [name, ...subresource] = segments;
   if (name !== undefined && path.isWatchPath && subresource.length === 0) path.watchedName = decoded(name);
   else if (name !== undefined) path.name = decoded(name);
-  // What is behind a proxy has paths of its own.
+  // The path behind a proxy belongs to the proxied server.
   if (subresource.length > 0) path.subresource = hasProxy(path, subresource) ? "proxy" : subresource.join("/");
   return path;
 }
@@ -123,7 +123,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** Returns the verb of a request in the words of Kubernetes, for authorization, records and fault rules. */
+/** Returns the Kubernetes verb of a request, for authorization, audit, metrics, and fault rules. */
 export function verbOf({ method, target, query }: ApiRequest): string {
   const isCollection = target !== undefined && target.name === undefined;
   if (method === "GET" && isCollection) return isWatch(query, target) ? "watch" : "list";
@@ -131,7 +131,7 @@ export function verbOf({ method, target, query }: ApiRequest): string {
   return { POST: "create", PUT: "update" }[method] ?? method.toLowerCase();
 }
 
-/** Says whether a GET of a collection is a watch. */
+/** Reports whether a GET of a collection is a watch. */
 export function isWatch(query: URLSearchParams, path: ResourcePath): boolean {
   return path.isWatchPath || isTrue(query.get("watch"));
 }

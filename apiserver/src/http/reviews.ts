@@ -7,7 +7,7 @@ import { type ResourceRequest, decodeBody, renderContextOf, writeContextOf } fro
 import { renderValue } from "./representation.js";
 import type { Answer } from "./request-info.js";
 
-/** Answers a POST of a review, which is not stored. */
+/** Handles the POST of a review, which is not stored. */
 export async function createReview(on: ResourceRequest): Promise<Answer> {
   const { request, resource, user, identity, namespace } = on;
   const render = renderContextOf(on);

@@ -1,4 +1,4 @@
-/** What a server says of itself, besides its resources: its paths, its health, its metrics, and how its tokens are verified. */
+/** Paths of the server itself: the index, health checks, metrics, and OpenID Connect discovery of the service account issuer. */
 import { ISSUER, type ServiceAccountTokens } from "../identity/service-account-tokens.js";
 import type { JsonObject } from "../json.js";
 import type { Registry } from "../registry/registry.js";
@@ -10,22 +10,22 @@ const PLAIN = "text/plain; charset=utf-8";
 const METRICS = "text/plain; version=0.0.4; charset=utf-8";
 const CACHED = { "Cache-Control": "public, max-age=3600" };
 
-// What is checked here; a real server has some thirty of them, most of them hooks of its start.
+// The supported checks. kube-apiserver has some thirty, most of them post-start hooks.
 const CHECKS: Record<string, string[]> = {
   healthz: ["ping", "log", "etcd"],
   livez: ["ping", "log", "etcd"],
   readyz: ["ping", "log", "etcd", "etcd-readiness", "informer-sync", "shutdown"],
 };
 
-/** What these paths tell about. */
+/** The sources of these responses. */
 export interface ServerFacts {
   registry: Registry;
   tokens: ServiceAccountTokens;
-  /** Gives the lines of metrics about requests. */
+  /** Returns the request metrics in Prometheus format. */
   requestMetrics: () => string[];
 }
 
-/** Answers a GET of one of these paths; undefined for any other path. */
+/** Handles a GET of one of these paths; undefined for any other path. */
 export function answerServerPath(
   { registry, tokens, requestMetrics }: ServerFacts,
   { path, query, headers }: ApiRequest,

@@ -5,11 +5,11 @@ import { setImmediate } from "../clock.js";
 import type { Status } from "../errors/status-error.js";
 import type { StreamSink } from "../read/watch.js";
 
-/** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
+/** Limit of queued events, in bytes. A client that exceeds it is disconnected, and resumes its watch from its last resourceVersion. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const WRITE_BYTES = 256 * 1024;
 
-/** Where the lines go: a response, or a WebSocket. */
+/** The destination of the lines: an HTTP response or a WebSocket. */
 export interface StreamTarget {
   readonly destroyed: boolean;
   write(chunk: Buffer, written?: () => void): boolean;
@@ -18,18 +18,18 @@ export interface StreamTarget {
   on(event: "drain" | "close", listener: () => void): void;
 }
 
-/** Comes between the lines of a watch and its connection. */
+/** A filter between a watch and its connection. */
 export interface LineFilter {
-  /** Takes a line; what becomes of it goes to `emit`, at once, later or never. */
+  /** Accepts a line and passes lines on to `emit`: at once, later, or never. */
   take(line: Buffer): void;
-  /** Emits what is kept back: the watch ends. */
+  /** Emits the lines that are held back, because the watch ends. */
   flush(): void;
 }
 
 /**
  * Writes the lines of one watch to one response.
  *
- * Lines that arrive in the same turn of the event loop leave in one write. A slow client is waited for, up to a bound.
+ * Lines from the same turn of the event loop are written at once. Lines for a slow client are queued, up to a limit.
  */
 export class StreamConnection implements StreamSink {
   readonly #response: StreamTarget;
@@ -66,7 +66,7 @@ export class StreamConnection implements StreamSink {
     else first.take(line);
   }
 
-  /** Sends every line from now on through a filter, until the returned function is called; the oldest filter comes first. */
+  /** Passes every further line through a filter until the returned function is called. The oldest filter comes first. */
   filter(create: (emit: (line: Buffer) => void) => LineFilter): () => void {
     const filter: LineFilter = create((line) => {
       const next = this.#filters[this.#filters.indexOf(filter) + 1];
@@ -88,7 +88,7 @@ export class StreamConnection implements StreamSink {
     else this.#schedule();
   }
 
-  /** Ends with an event that says why. */
+  /** Ends the stream with an ERROR event. */
   fail(status: Status): void {
     this.send(Buffer.from(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`));
     this.end();
@@ -100,12 +100,12 @@ export class StreamConnection implements StreamSink {
     this.#schedule();
   }
 
-  /** Breaks the connection; what has not been written is lost. */
+  /** Breaks the connection. Lines that are still queued are lost. */
   abort(): void {
     this.#response.destroy();
   }
 
-  /** Writes nothing more until the returned function is called. */
+  /** Pauses writing until the returned function is called. */
   hold(): () => void {
     this.#holds++;
     return () => {
@@ -114,10 +114,10 @@ export class StreamConnection implements StreamSink {
     };
   }
 
-  /** Breaks the connection in the middle of a line: of the next event, or of one that never was. */
+  /** Breaks the connection in the middle of a line: of the next event, or at once within an invented one. */
   cut(options: { at: "now" | "next-event" }): void {
     this.#cutsNextLine = true;
-    // No filter keeps it back: a dead watch breaks as well.
+    // The line bypasses the filters, so that the connection of a silenced watch breaks too.
     if (options.at === "now")
       this.#queue(Buffer.from('{"type":"MODIFIED","object":{"kind":"Cut","metadata":{"name":"in-the-middle"}}}\n'));
   }
@@ -180,8 +180,8 @@ export class StreamConnection implements StreamSink {
   }
 }
 
-// The server's half of RFC 6455, as far as a watch needs it: every line is sent as one text; of what the client says, only ping and
-// close are answered.
+// The server side of RFC 6455, as far as a watch needs it: each line is sent as a text message, and only ping and close frames of the client are
+// handled.
 
 const TEXT = 0x1;
 const CLOSE = 0x8;
@@ -191,12 +191,12 @@ const NEWLINE = 0x0a;
 // https://datatracker.ietf.org/doc/html/rfc6455#section-1.3
 const ACCEPT_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/** Does a request ask to go on as a WebSocket? */
+/** Reports whether a request asks to upgrade to a WebSocket. */
 export function isWebSocketRequest({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket" && headers["sec-websocket-key"] !== undefined;
 }
 
-/** Accepts a WebSocket; lines of JSON that are written to what is returned reach the client as texts. */
+/** Accepts a WebSocket. Each JSON line written to the returned target is sent as a text message. */
 export function acceptWebSocket(request: IncomingMessage, socket: Duplex, headers: readonly string[]): StreamTarget {
   const key = `${request.headers["sec-websocket-key"]}${ACCEPT_SUFFIX}`;
   const accept = createHash("sha1").update(key).digest("base64");
@@ -222,7 +222,7 @@ function textFramesOf(chunk: Buffer): Buffer {
     frames.push(frameOf(TEXT, chunk.subarray(start, end + 1)));
     start = end + 1;
   }
-  // What has no newline is cut on purpose: the client waits for the rest of the text.
+  // A line without a newline is cut on purpose: the client keeps waiting for the rest of the message.
   if (start < chunk.length) frames.push(headerOf(TEXT, chunk.length - start + 1), chunk.subarray(start));
   return Buffer.concat(frames);
 }
@@ -254,7 +254,7 @@ function answerControlFrames(socket: Duplex): void {
   socket.on("end", () => socket.end());
 }
 
-/** Reads a masked frame; undefined when it has not arrived as a whole. */
+/** Parses a client frame; undefined if it is not complete yet. */
 function firstFrame(bytes: Buffer): { opcode: number; payload: Buffer; end: number } | undefined {
   if (bytes.length < 2) return undefined;
   const short = bytes.readUInt8(1) & 0x7f;

@@ -1,4 +1,4 @@
-// Assigns a Pod to a Node: the `binding` subresource of Pods, and a POST of `bindings`. Bindings are not stored.
+// Binds a Pod to a Node: the `binding` subresource of Pods, and a POST to `bindings`. Bindings are not stored.
 import { parseWriteOptions } from "../../decode/options.js";
 import { type FieldError, fieldErrorText, requiredError, textNotSupportedError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
@@ -14,7 +14,7 @@ import { type ResourceRequest, decodeBody, renderContextOf, writeContextOf } fro
 import { renderValue } from "../representation.js";
 import type { Answer } from "../request-info.js";
 
-/** Answers a Binding of a Pod, below the Pod or in the collection of Bindings. */
+/** Handles a Binding, as a subresource of the Pod or in the collection of Bindings. */
 export async function bind(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
@@ -25,14 +25,10 @@ export async function bind(on: ResourceRequest): Promise<Answer> {
   return renderValue(render, 201, SUCCESS);
 }
 
-/** The resource of Bindings. */
 const BINDINGS = { group: "", version: "v1", plural: "bindings" };
 const PODS = { group: "", version: "v1", plural: "pods" };
 
-/**
- * Assigns a Pod to the Node that a Binding names. Fields keep their managers, and the generation stays. The resource is that of Pods, or of Bindings, which are
- * not stored.
- */
+/** Sets the node of a Pod. The managedFields and the generation of the Pod do not change. `context.resource` is that of Pods or of Bindings. */
 async function bindPod(context: WriteContext, name: string, given: JsonObject): Promise<void> {
   const { registry, namespace, isDryRun } = context;
   const subresource = context.resource.type.plural === "pods" ? "binding" : "";
@@ -67,7 +63,7 @@ function checkTarget(target: JsonObject | undefined): FieldError[] {
   ];
 }
 
-// A Binding may say which Pod it means, and which state of it.
+// A Binding may have preconditions: the uid and resourceVersion of the Pod.
 function checkMeant(context: WriteContext, { key, object }: StoredObject, meant: JsonObject): void {
   const { type } = context.resource;
   const live = metadataOf(object);
@@ -96,7 +92,7 @@ function boundPod(live: JsonObject, binding: JsonObject): JsonObject {
   if (isObject(annotations)) metadata["annotations"] = { ...objectAt(metadata, "annotations"), ...annotations };
   if (isObject(labels)) metadata["labels"] = { ...objectAt(metadata, "labels"), ...labels };
   pod["spec"] = { ...objectAt(pod, "spec"), nodeName: stringAt(objectAt(binding, "target"), "name") ?? "" };
-  // It is not to be put anywhere else any more.
+  // A bound Pod has no nominated node.
   const { nominatedNodeName: _nominated, ...status } = objectAt(pod, "status") ?? {};
   pod["status"] = status;
   setCondition(pod, { type: "PodScheduled", status: "True", lastProbeTime: null });

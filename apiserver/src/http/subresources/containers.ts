@@ -1,4 +1,4 @@
-// What is asked of the containers of a Pod: their logs, and connections to them.
+// Subresources of Pods that access containers: logs and connections.
 import type { AdmittedWrite } from "../../admission/admission.js";
 import { checkLogOptions, parseConnectOptions, parseWriteOptions } from "../../decode/options.js";
 import { badRequest, internalError, notFound, plainError } from "../../errors/status-error.js";
@@ -11,7 +11,7 @@ import type { Answer } from "../request-info.js";
 
 const NODES = { group: "", version: "v1", plural: "nodes" };
 
-/** Answers a GET of the log of a container; simulated ones say nothing. */
+/** Handles a GET of a container log. Simulated containers have empty logs. */
 export function readLog(on: ResourceRequest): Answer {
   const { request, name, warnings } = on;
   const { query } = request;
@@ -24,7 +24,9 @@ export function readLog(on: ResourceRequest): Answer {
   return { kind: "answer", status: 200, contentType: "text/plain", body: "", warnings };
 }
 
-/** Refuses `exec`, `attach` and `portforward`, which has its reason: kubelets answer these, and there are none. */
+/**
+ * Handles `exec`, `attach`, and `portforward`: validates the request as kube-apiserver does, then fails, because there is no kubelet to connect to.
+ */
 export async function refuseStream(on: ResourceRequest): Promise<never> {
   const { request, name, subresource } = on;
   const context = writeContextOf(on, parseWriteOptions(new URLSearchParams(), "CreateOptions"));
@@ -39,7 +41,7 @@ export async function refuseStream(on: ResourceRequest): Promise<never> {
   );
 }
 
-// Kubernetes calls a node that is missing a Pod, and asks one with an address.
+// As in kube-apiserver, the error for a missing node has the resource pods, and a node without addresses is an error.
 function checkNode({ registry }: ResourceRequest, name: string): void {
   const node = registry.find(NODES)?.store.get(name)?.object;
   if (node === undefined) throw notFound({ resource: "pods", group: "", name });
@@ -73,14 +75,14 @@ function checkContainer(pod: JsonObject, { name, container }: { name: string; co
   throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${names}]`);
 }
 
-/** The kinds of options of connections to Pods by subresource. */
+/** The kinds of connection options, by subresource. */
 const KINDS: Record<string, string> = {
   exec: "PodExecOptions",
   attach: "PodAttachOptions",
   portforward: "PodPortForwardOptions",
 };
 
-/** Runs admission for a connection and returns its mutated options. */
+/** Runs admission for a CONNECT and returns its mutated options. */
 async function admitConnection(
   context: WriteContext,
   { name, subresource, query }: { name: string; subresource: string; query: URLSearchParams },

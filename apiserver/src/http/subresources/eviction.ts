@@ -1,4 +1,4 @@
-// Evicts Pods as far as PodDisruptionBudgets let them go, as the eviction subresource of Kubernetes 1.36 does.
+// The eviction subresource of Pods: deletes a Pod if its PodDisruptionBudget allows it, as in Kubernetes 1.36.
 import { selectorMatches } from "../../validation/fields.js";
 import { type DeleteOptions, parseDeleteOptions, parseWriteOptions } from "../../decode/options.js";
 import { invalidError } from "../../errors/field-error.js";
@@ -25,7 +25,6 @@ import { type ResourceRequest, decodeBody, renderContextOf, writeContextOf } fro
 import { renderValue } from "../representation.js";
 import type { Answer } from "../request-info.js";
 
-/** The kind that asks for an eviction. */
 const EVICTION = {
   group: "policy",
   version: "v1",
@@ -37,7 +36,7 @@ const BUDGETS = { group: "policy", version: "v1", plural: "poddisruptionbudgets"
 const PROCESSING_RETRY_SECONDS = 10;
 const MAX_DISRUPTED = 2000;
 
-/** Answers an Eviction of a Pod. */
+/** Handles an Eviction of a Pod. */
 export async function evict(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
@@ -47,12 +46,12 @@ export async function evict(on: ResourceRequest): Promise<Answer> {
   return renderValue(render, 201, SUCCESS);
 }
 
-// Kubernetes still takes an Eviction in the version that it serves no more.
+// Kubernetes still accepts an Eviction in policy/v1beta1, which it no longer serves.
 function asPresentEviction(body: JsonValue): void {
   if (isObject(body) && body["apiVersion"] === "policy/v1beta1") body["apiVersion"] = "policy/v1";
 }
 
-/** Deletes a Pod if its PodDisruptionBudget allows that, and counts it there. */
+/** Deletes a Pod if its PodDisruptionBudget allows the disruption, and records it in the status of the budget. */
 async function evictPod(
   context: WriteContext,
   name: string,
@@ -76,7 +75,7 @@ async function evictPod(
   const stored = resource.store.get(keyOf({ namespace, name }));
   if (stored === undefined) throw notFound(resourceRefOf(resource.type, name));
   if (!goesAnyway(stored.object)) spendBudget({ ...context, isDryRun }, { name, pod: stored.object });
-  // Who is asked about evictions is not asked about the deletion.
+  // Admission has seen the Eviction, so it does not run again for the delete.
   const unasked = { ...context, isDryRun, admission: undefined };
   if (isDryRun) return void (await deleteObject(unasked, name, deletion));
   checkPreconditions(context, stored.object, deletion);
@@ -101,13 +100,13 @@ function checkOptions(context: WriteContext, name: string, options: JsonObject):
   throw plainError(`Non-matching dry-run options in request and content: ${shown}`);
 }
 
-// What the options call themselves is not looked at.
+// The kind and apiVersion of the deleteOptions are ignored.
 function deletionOf(eviction: JsonObject): DeleteOptions {
   const { kind: _kind, apiVersion: _version, ...options } = objectAt(eviction, "deleteOptions") ?? {};
   return parseDeleteOptions(options, new URLSearchParams());
 }
 
-/** True for Pods that are terminating, finished or pending: evicting them causes no disruption. */
+/** Reports whether a Pod is terminating, finished, or pending: evicting it causes no disruption. */
 function goesAnyway(pod: JsonObject): boolean {
   const phase = stringAt(objectAt(pod, "status"), "phase") ?? "";
   return isTerminating(pod) || ["Succeeded", "Failed", "Pending"].includes(phase);
@@ -135,7 +134,9 @@ function budgetsOf(budgets: ServedResource, pod: JsonObject): StoredObject[] {
   });
 }
 
-/** A Pod that is not ready costs nothing where the policy says so, and where enough others are. */
+/**
+ * Reports whether a budget does not apply to a Pod that is not ready: unhealthyPodEvictionPolicy is AlwaysAllow, or enough other Pods are healthy.
+ */
 function ignoresBudget(budget: JsonObject, pod: JsonObject): boolean {
   if (hasCondition(pod, "Ready")) return false;
   const status = objectAt(budget, "status");
@@ -171,7 +172,7 @@ function spentBudget(budget: JsonObject, podName: string): JsonObject {
   return next;
 }
 
-/** Why a budget allows nothing: what its controller said last, or how many Pods it needs. */
+/** Returns the reason why a budget allows no disruption: the last condition of its controller, or the number of healthy Pods that it needs. */
 function refusalOf(budget: JsonObject): string {
   const status = objectAt(budget, "status");
   const condition = conditionOf(budget, "DisruptionAllowed") ?? {};
@@ -201,7 +202,7 @@ function markEvicted({ store }: ServedResource, stored: StoredObject): StoredObj
   return deepEqual(next, stored.object) ? stored : store.put(stored.key, next);
 }
 
-/** 429: a PodDisruptionBudget does not let a Pod go now. */
+/** 429: a PodDisruptionBudget currently does not allow the eviction. */
 function tooManyDisruptions(detail: string, retryAfterSeconds?: number): StatusError {
   const causes = [{ reason: "DisruptionBudget", message: detail }];
   return statusError({

@@ -1,4 +1,4 @@
-// Where the proxy of a Pod, a Service or a Node leads. Nothing runs behind the embedded server, so what is found cannot be reached.
+// The proxy of Pods, Services, and Nodes. Nothing runs behind the embedded server, so a request fails even if its destination exists.
 import { isIP } from "node:net";
 import { objectsAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
@@ -10,20 +10,20 @@ import type { ResourceRequest } from "../handlers.js";
 const SCHEMES = ["", "http", "https"];
 const ENDPOINTS = { group: "", version: "v1", plural: "endpoints" };
 const ADDRESS_TYPES = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
-// Loopback, link-local, unspecified, multicast and broadcast addresses.
+// Loopback, link-local, unspecified, multicast, and broadcast addresses.
 const NO_UNICAST = /^(127\.|169\.254\.|0\.0\.0\.0$|22[4-9]\.|23\d\.|255\.255\.255\.255$|::1?$|fe[89ab]|ff)/i;
 
 function serviceUnavailable(message: string): StatusError {
   return statusError({ code: 503, reason: "ServiceUnavailable", message });
 }
 
-/** What a path asks to reach: `[scheme:]name[:port]`. */
+/** The destination of a proxy request: `[scheme:]name[:port]`. */
 interface Destination {
   readonly name: string;
   readonly port: string;
 }
 
-/** Refuses a request to a proxy, which has its reason. */
+/** Validates the destination of a proxy request as kube-apiserver does, then fails with 503, because nothing can be reached. */
 export function refuseProxy(on: ResourceRequest): never {
   const { plural } = on.resource.type;
   const destination = destinationOf(on);
@@ -55,7 +55,7 @@ function findPod(on: ResourceRequest, { name }: Destination): void {
 function findEndpoint(on: ResourceRequest, { name, port }: Destination): void {
   const portName = /^\d+$/.test(port) ? portNameOf(objectOf(on, name), { name, port: Number(port) }) : port;
   const stored = on.registry.find(ENDPOINTS)?.store.get(keyOf({ namespace: on.namespace, name }));
-  // Kubernetes names what was asked for, not what is missing.
+  // As in Kubernetes, the error names the requested resource, not the missing Endpoints.
   if (stored === undefined) throw notFound(resourceRefOf(on.resource.type, name));
   const subsets = objectsAt(stored.object, "subsets");
   if (subsets.length === 0) throw serviceUnavailable(`no endpoints available for service ${quote(name)}`);

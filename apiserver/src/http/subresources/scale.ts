@@ -40,7 +40,7 @@ import { type ResourceRequest, readObject, renderContextOf, writeContextOf } fro
 import { type RenderContext, renderScale } from "../representation.js";
 import type { Answer } from "../request-info.js";
 
-/** Answers a GET, PUT or PATCH of the Scale of an object. */
+/** Handles a GET, PUT, or PATCH of the Scale of an object. */
 export async function answerScale(on: ResourceRequest): Promise<Answer> {
   if (on.request.method === "GET") return readObject(on, renderScaleOf);
   const render = renderContextOf(on);
@@ -85,14 +85,13 @@ async function patchScale(on: ResourceRequest): Promise<WriteResult> {
   });
 }
 
-/** The schema of a Scale. */
 const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
 
 const SCALE_VERSION = "autoscaling/v1";
 const UNREGISTERED = unregisteredType("v1.Scale");
 const SUBRESOURCE = "scale";
 
-/** Writes the number of replicas that a Scale asks for. */
+/** Writes the replicas of a Scale to the object. */
 function writeScale(
   context: WriteContext,
   write: { name: string; isPut: boolean; change: (scale: JsonObject) => JsonObject },
@@ -113,7 +112,7 @@ function writeScale(
         const value = stringAt(given, field) ?? "";
         if (value !== "") metadataOf(object)[field] = value;
       }
-      // Where a custom resource had no number of replicas, Kubernetes fails to attribute the new one and goes on.
+      // If a custom resource had no replicas, Kubernetes fails to track the manager of the new value and continues.
       const hadReplicas = valueAtPath(live, scalePathsOf(type).specReplicas) !== undefined;
       if (type.custom !== undefined && !hadReplicas) return { object, isTracked: true };
       return withZero(context, live, object) ?? { object, isTracked: false };
@@ -121,11 +120,11 @@ function writeScale(
   });
 }
 
-// A Scale of zero replicas is written without a number: it takes the number from its owners, and nobody owns the next one. A zero that was
-// written otherwise has an owner, and so has what follows.
+// A Scale omits zero replicas. Scaling to zero therefore removes the field from the managedFields of its owner, and a later scale-up leaves it
+// without an owner. A zero that was set through the main resource keeps its owner.
 function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   const path = scalePathsOf(context.resource.type).specReplicas;
-  // Nobody manages the Scale of a number without an owner, so nobody will.
+  // Replicas without an owner stay without one.
   if (!isOwned(live, path) || (valueAtPath(live, path) === 0 && valueAtPath(object, path) === 0))
     return { object: withScaleManagers(context, object), isTracked: true };
   if (valueAtPath(object, path) !== 0) return undefined;
@@ -138,7 +137,7 @@ function withZero(context: WriteContext, live: JsonObject, object: JsonObject) {
   return { object: changed, isTracked: true };
 }
 
-/** Returns what a patch made of a Scale, if it still is one. */
+/** Decodes a patched Scale. Throws if it is no longer a Scale. */
 function decodePatchedScale(
   context: WriteContext,
   { name, patched, problems }: { name: string; patched: JsonValue; problems: string[] },
@@ -157,7 +156,7 @@ function decodePatchedScale(
   return patched;
 }
 
-/** Fails for what cannot be decoded into a Scale. */
+/** Throws 400 if a value cannot be decoded as a Scale. */
 function checkScaleType(context: WriteContext, { value, problems }: { value: JsonObject; problems: string[] }): void {
   const { type } = context.resource;
   const { kind, apiVersion } = typeOf(value);
@@ -183,7 +182,7 @@ function strictProblems(problems: string[], unknown: string[]): StrictProblems {
   return { asWarnings: () => [...problems, ...unknown.map((path) => `unknown field ${quote(path)}`)] };
 }
 
-/** Applies a Scale to an object. */
+/** Applies a Scale to an object (server-side apply). */
 async function applyScale(
   context: WriteContext,
   write: { name: string; config: JsonObject; force: boolean },
@@ -193,7 +192,7 @@ async function applyScale(
   const config: JsonObject = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: write.name } };
   const problem = restoreProblem(SCALE_SCHEMA, write.config);
   const replicas = objectAt(write.config, "spec")?.["replicas"];
-  // A number that is null is none. One that is no number is refused after those conflicts that any other number has.
+  // Null counts as 0. An invalid value is rejected only after conflicts, which -1 provokes like any other new value.
   if (replicas !== undefined) setAtPath(config, path, problem === undefined ? (replicas ?? 0) : -1);
   return updateObject(context, {
     name: write.name,
@@ -236,13 +235,13 @@ function placeOf(config: JsonObject): string {
   return `${stringAt(metadata, "namespace") ?? ""}/${stringAt(metadata, "name") ?? ""}`;
 }
 
-// Kubernetes cannot read a Scale as a custom resource, so only an apply of the number that is there, by somebody else, succeeds.
+// Kubernetes cannot convert a Scale to a custom resource. An apply of a Scale only succeeds if replicas have an owner and the value does not change.
 function unreadableScale(problem: string): Error {
   const text = problem.replace("SCALE", "autoscaling/v1, Kind=Scale");
   return plainError(`${text} to proper version: request to convert CR to an invalid group/version: autoscaling/v1`);
 }
 
-// To a Scale the managers of its object are managers of a Scale.
+// Translates a conflict: the managers of the object appear as managers of the Scale.
 function asScaleConflict(type: ServedType, apply: () => JsonObject): JsonObject {
   try {
     return apply();
@@ -264,7 +263,7 @@ function keyOfLive(live: JsonObject): string {
   return typeof namespace === "string" ? `${namespace}/${String(name)}` : String(name);
 }
 
-/** What a Scale says that it is; what it does not say is known. */
+/** Returns the kind and apiVersion of a Scale, with their defaults. */
 function typeOf(scale: JsonObject): { kind: string; apiVersion: string } {
   return {
     kind: stringAt(scale, "kind") || "Scale",
@@ -274,7 +273,7 @@ function typeOf(scale: JsonObject): { kind: string; apiVersion: string } {
 
 function checkScale(type: ServedType, name: string, scale: JsonObject): void {
   const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
-  // Those of custom resources are checked with the rest of the object.
+  // The replicas of custom resources are validated with the rest of the object.
   if (type.custom === undefined && (typeof replicas !== "number" || replicas < 0)) {
     const error = invalidError("spec.replicas", replicas, "must be greater than or equal to 0");
     throw invalid({ kind: "Scale", group: "autoscaling", name }, [error]);

@@ -7,15 +7,15 @@ import { refuseProxy } from "./proxy.js";
 import { answerScale } from "./scale.js";
 import { createToken } from "./token.js";
 
-/** Handles the requests for a subresource. */
+/** Handles requests for a subresource. */
 export interface SubresourceHandler {
   /** Whether the `timeout` parameter is ignored. */
   readonly isLongRunning?: boolean;
-  /** Answers a request whose verb was checked. */
+  /** Handles a request whose verb has been checked. */
   readonly answer: (on: ResourceRequest) => Promise<Answer> | Answer;
 }
 
-/** Reads or updates the object itself. */
+/** Reads or writes the object itself. */
 const OF_OBJECT: SubresourceHandler = {
   answer(on) {
     if (on.request.method === "GET") return readObject(on);
@@ -23,7 +23,7 @@ const OF_OBJECT: SubresourceHandler = {
   },
 };
 
-/** The subresources that are implemented, by name. Each kind declares which of them it has. */
+/** The implemented subresources by name. Each kind declares which of them it has. */
 export const SUBRESOURCES: ReadonlyMap<string, SubresourceHandler> = new Map<string, SubresourceHandler>([
   ["status", OF_OBJECT],
   ["finalize", OF_OBJECT],
