@@ -7,7 +7,7 @@ import { readTokenFile } from "./identity/authenticator.js";
 import { type ApiServer, startApiServer } from "./server.js";
 import type { SimulatedController, SimulationOptions } from "./simulate/index.js";
 
-/** Runs the command line; prints one line, `ready URL`, once the server answers, or on standard error why it does not. */
+/** Runs the command line. Prints `ready URL` when the server is ready, or an error on standard error. */
 export async function run(args: readonly string[]): Promise<void> {
   try {
     await start(args);
@@ -120,11 +120,11 @@ async function start(args: readonly string[]): Promise<void> {
 function exitWith(error: Error): void {
   process.stderr.write(`${printableText(problemOf(error))}\n`);
   process.exitCode = 1;
-  // The answers that say so leave first.
+  // Leave time to send the responses with the error.
   setTimeout(() => process.exit(), 200);
 }
 
-/** `""` stands for all controllers, names for these, names after a minus for all others. */
+/** Parses `--simulate`: `""` selects all controllers, names select these, names after a minus exclude them. */
 async function simulationOf(text: string): Promise<SimulationOptions> {
   const { simulatedControllers } = await import("./simulate/index.js");
   const nameOf = (text: string): SimulatedController => {
@@ -146,11 +146,11 @@ function problemOf(error: unknown): string {
   return code === "EADDRINUSE" ? `port ${port} is in use` : (message ?? String(error));
 }
 
-/** Serves until a signal comes, or standard input ends. */
+/** Closes the server on a signal or at the end of standard input. */
 function closeAtEnd(server: ApiServer, { untilStdinEnds }: { untilStdinEnds: boolean }): void {
   setInterval(() => undefined, LONGEST_INTERVAL_MS);
   const close = (): void => {
-    // A second signal ends the process at once.
+    // A second signal terminates the process at once.
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, close);
     void server.close().then(() => process.exit(0));
   };

@@ -1,8 +1,8 @@
 /**
- * The clock and the timers of the machine, and the time of the server, which a fault may shift.
+ * Timers and clock of the machine, and the time of the server, which a fault may shift.
  *
- * The machine's own are taken when this module is loaded. A test that replaces them by fake ones afterwards (vitest, jest, `node:test`) stops the code
- * that it tests, and not the server beside it. So nothing in this package uses the global ones.
+ * The global timers are captured when this module is loaded: fake timers that a test installs later (vitest, jest, `node:test`) then affect the code
+ * under test but not the server. All other code of this package uses this module instead of the globals.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as timers from "node:timers";
@@ -18,12 +18,14 @@ export function machineTime(): Date {
   return new MachineDate(MachineDate.now());
 }
 
-/** Returns milliseconds that only grow, for durations. */
+/** Returns a monotonic time in milliseconds, to measure durations. */
 export function elapsedMs(): number {
   return now();
 }
 
-/** Waits; ends early, without an error, when `signal` aborts. With `ref: false` it does not keep the process alive. */
+/**
+ * Waits for a number of milliseconds; returns early, without an error, if `signal` is aborted. With `ref: false` it does not keep the process alive.
+ */
 export function sleep(ms: number, { signal, ref = true }: { signal?: AbortSignal; ref?: boolean } = {}): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
@@ -40,17 +42,17 @@ export function sleep(ms: number, { signal, ref = true }: { signal?: AbortSignal
 
 const shift = new AsyncLocalStorage<number>();
 
-/** Returns the time that the server shows in what it writes now. */
+/** Returns the time of the server, shifted by a fault, for what it writes and returns. */
 export function serverTime(): Date {
   return new Date(machineTime().getTime() + (shift.getStore() ?? 0));
 }
 
-/** Runs something under a shifted time, with all that follows from it. */
+/** Runs a function, and everything asynchronous that it starts, with a shifted server time. */
 export function withShiftedTime<T>(aheadMs: number, run: () => T): T {
   return shift.run(aheadMs, run);
 }
 
-/** Returns a time to the second, as Kubernetes writes it. */
+/** Formats a time in seconds, as Kubernetes does. */
 export function timestampOf(time: Date): string {
   return `${time.toISOString().slice(0, 19)}Z`;
 }

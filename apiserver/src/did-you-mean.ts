@@ -1,6 +1,6 @@
-/** Hints for misspelt names. */
+/** Hints for misspelled names. */
 
-/** Returns `; did you mean "…"?` for a name that resembles a known one, and nothing otherwise. */
+/** Returns `; did you mean "…"?` for a name that resembles a known one, otherwise "". */
 export function hintOf(name: string, known: readonly string[]): string {
   const [best] = known
     .map((candidate) => ({ candidate, changes: changesBetween(name.toLowerCase(), candidate.toLowerCase()) }))
@@ -9,7 +9,7 @@ export function hintOf(name: string, known: readonly string[]): string {
   return `; did you mean ${JSON.stringify(best.candidate)}?`;
 }
 
-/** Throws an Error for a member whose name is not known; `what` says what it is. */
+/** Throws an Error for an unknown member of an object. `what` describes the member in the message. */
 export function checkNames(given: object, { known, what }: { known: readonly string[]; what: string }): void {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown === undefined) return;
@@ -17,7 +17,7 @@ export function checkNames(given: object, { known, what }: { known: readonly str
   throw new Error(`unknown ${what} ${quoted}; known are ${known.join(", ")}${hintOf(unknown, known)}`);
 }
 
-/** How many characters are to be added, taken out or replaced. */
+/** Returns the Levenshtein distance. */
 function changesBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

@@ -1,9 +1,9 @@
-// The integers beyond 2^53 of what is sent and stored. What is computed works with the nearest numbers; the text of an object has the integers
-// themselves, which are found again by their place, or else by their number.
+// Preserves integers beyond 2^53. Objects are processed with the nearest JavaScript numbers; the exact integers are restored in the JSON text, by
+// their path or, if it has changed, by their value.
 import { exactJson, int64Number, mayHaveLongIntegers, parseExactJson } from "@gen-operator/schema";
 import { type JsonObject, type JsonValue, isObject, setMember } from "./json.js";
 
-/** The way to a value. */
+/** The path to a value. */
 export type Steps = readonly (string | number)[];
 
 interface Entry {
@@ -11,7 +11,7 @@ interface Entry {
   readonly value: bigint;
 }
 
-/** The int64 values of a text that JavaScript rounds. */
+/** The int64 values of a JSON or YAML text that JavaScript cannot represent exactly. */
 export class LongIntegers {
   readonly #entries: readonly Entry[];
   readonly #byPlace: ReadonlyMap<string, bigint>;
@@ -26,7 +26,7 @@ export class LongIntegers {
     }
   }
 
-  /** Finds the bigints in a value that are such integers; returns undefined if there are none. */
+  /** Collects such integers from the bigints in a value; undefined if there are none. */
   static in(exact: unknown): LongIntegers | undefined {
     const entries: Entry[] = [];
     const visit = (value: unknown, steps: Steps): void => {
@@ -40,7 +40,7 @@ export class LongIntegers {
     return LongIntegers.#of(entries);
   }
 
-  /** Finds them in a JSON text; returns undefined if there are none. */
+  /** Collects such integers from a JSON text; undefined if there are none. */
   static inJson(json: string): LongIntegers | undefined {
     return mayHaveLongIntegers(json) ? LongIntegers.in(parseExactJson(json)) : undefined;
   }
@@ -49,12 +49,12 @@ export class LongIntegers {
     return entries.length === 0 ? undefined : new LongIntegers(entries);
   }
 
-  /** Returns them where they are in another value; `placeOf` returns undefined for what has no place there. */
+  /** Returns the integers with their paths in another value. An integer for whose path `placeOf` returns undefined is found by its value only. */
   placed(placeOf: (steps: Steps) => Steps | undefined): LongIntegers | undefined {
     return LongIntegers.#of(this.#entries.map(({ steps, value }) => ({ steps: placeOf(steps) ?? NOWHERE, value })));
   }
 
-  /** Replaces what JavaScript rounded in a value, in place, by numbers within int64. */
+  /** Replaces rounded integers in a value, in place, with numbers within the range of int64. */
   settle(value: JsonValue): void {
     for (const { steps, value: integer } of this.#entries) {
       if (isObject(value) && isFloat(value, steps)) continue;
@@ -67,18 +67,18 @@ export class LongIntegers {
     }
   }
 
-  /** Returns the integer at a place if `number` stands for it. */
+  /** Returns the integer at a path if it rounds to `number`. */
   at(key: string, number: number): bigint | undefined {
     const value = this.#byPlace.get(key);
     return value !== undefined && int64Number(value) === number ? value : undefined;
   }
 
-  /** Returns an integer that `number` stands for. */
+  /** Returns an integer that rounds to `number`. */
   like(number: number): bigint | undefined {
     return this.#byNumber.get(number);
   }
 
-  /** Tells whether both have the same integers at the same places. */
+  /** Reports whether both contain the same integers at the same paths. */
   equals(other: LongIntegers | undefined): boolean {
     if (other === undefined || other.#byPlace.size !== this.#byPlace.size) return false;
     return [...this.#byPlace].every(([key, value]) => other.#byPlace.get(key) === value);
@@ -87,14 +87,14 @@ export class LongIntegers {
 
 const NOWHERE: Steps = ["\u0000"];
 
-/** Parses the JSON text of an object; its long integers are numbers within int64. */
+/** Parses the JSON of an object. Long integers become numbers within the range of int64. */
 export function parseRounded(json: string): JsonObject {
   const value = JSON.parse(json) as JsonObject;
   LongIntegers.inJson(json)?.settle(value);
   return value;
 }
 
-/** Returns an object with its long integers as bigints, as the first of the sources has them. */
+/** Returns a copy of an object with its long integers as bigints, from the first source that has them. */
 export function withLongIntegers(object: JsonObject, sources: readonly LongIntegers[]): JsonObject {
   const restored = (number: number, steps: Steps): bigint | number => {
     if (isFloat(object, steps)) return number;
@@ -121,12 +121,15 @@ export function withLongIntegers(object: JsonObject, sources: readonly LongInteg
   return visit(object, []) as JsonObject;
 }
 
-/** Returns an object as JSON with its very integers. */
+/** Returns an object as JSON with its exact integers. */
 export function exactTextOf(object: JsonObject, sources: readonly LongIntegers[]): string {
   return exactJson(withLongIntegers(object, sources));
 }
 
-/** Returns the integers of the defaults of a definition where they are in its objects; those in items have no such place. */
+/**
+ * Returns the integers in the defaults of a CustomResourceDefinition, with their paths in its custom resources. Those inside of lists have no such
+ * path.
+ */
 export function integersOfDefaults(definition: LongIntegers): LongIntegers | undefined {
   return definition.placed((steps) => {
     const [spec, versions, , schema, root, ...inside] = steps;
@@ -155,10 +158,10 @@ const OF_NAMES: ReadonlySet<unknown> = new Set(["properties", "patternProperties
 const OF_VALUES: ReadonlySet<unknown> = new Set(["default", "enum", "example"]);
 const OF_FLOATS: ReadonlySet<unknown> = new Set(["minimum", "maximum", "multipleOf"]);
 
-/** Tells whether the API server itself has a float at a place: in a schema of a definition, limits are. */
+/** Reports whether Kubernetes stores a float at a path: the limits in the schema of a CustomResourceDefinition. */
 function isFloat(object: JsonObject, steps: Steps): boolean {
   if (object["kind"] !== "CustomResourceDefinition" || !OF_FLOATS.has(steps.at(-1))) return false;
-  // After spec.versions[].schema.openAPIV3Schema.
+  // The path starts with spec.versions[].schema.openAPIV3Schema.
   for (let at = 5; at < steps.length; at++) {
     if (OF_VALUES.has(steps[at])) return false;
     if (OF_NAMES.has(steps[at])) at++;
@@ -166,16 +169,17 @@ function isFloat(object: JsonObject, steps: Steps): boolean {
   return true;
 }
 
-// How a body spells whole numbers. Go's decoders tell 1.0 from 1, and JavaScript does not: `1.0` fits no field of a built-in kind that is an integer.
+// The literals of integers that a body writes as floats. Go's decoders distinguish 1.0 from 1, JavaScript does not: `1.0` is invalid for an integer
+// field of a built-in kind.
 
 const textsOf = new WeakMap<object, Map<string | number, string>>();
 
-// A look at the whole body is needed only if this is in it, in a string or not.
+// A quick test before the whole body is scanned. It also matches inside of strings.
 const MAY_HAVE_FLOAT = /[:[,\s]-?\d+(?:\.\d+|\.?\d*[eE][+-]?\d+)\s*[,\]}]/;
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MARK = `\u0000${crypto.randomUUID()}:`;
 
-/** Parses JSON; whole numbers that are spelled as floats are remembered with the object or list that they are in. */
+/** Parses JSON. The literals of integers that are written as floats are recorded with the object or list that contains them. */
 export function parseJsonWithTexts(json: string): JsonValue {
   const value = JSON.parse(json) as JsonValue;
   if (!MAY_HAVE_FLOAT.test(json)) return value;
@@ -191,7 +195,7 @@ export function parseJsonWithTexts(json: string): JsonValue {
   return found;
 }
 
-/** Returns the spelling of each whole number of an object or list that a body spells as a float; undefined if there is none. */
+/** Returns the recorded literals of an object or list, by key or index; undefined if there are none. */
 export function numberTextsIn(holder: object): ReadonlyMap<string | number, string> | undefined {
   return textsOf.get(holder);
 }

@@ -1,7 +1,7 @@
-// The published package is bundled: its modules lie in dist itself, as this one does in the repository. So this module stays directly in src,
-// and no other one may look for a file beside itself.
+// The published package is bundled into dist, where its modules are at the same depth as this one is in src. This module must therefore stay directly
+// in src, and no other module may resolve files relative to itself.
 
-/** Returns where a file of this package is; its path begins at the package. */
+/** Returns the URL of a file of this package, given its path relative to the package. */
 export function packageFile(path: string): URL {
   return new URL(`../${path}`, import.meta.url);
 }

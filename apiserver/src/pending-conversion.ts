@@ -1,18 +1,18 @@
 /**
- * Conversions that have to be asked for.
+ * Conversions that need a webhook.
  *
- * Code that reads and computes objects runs within one turn. Where it needs a form that only a webhook knows, it is left by throwing a
- * PendingConversion, and runs again when the answer is there. So it must have changed nothing by then.
+ * Code that processes objects is synchronous. If it needs a conversion that only a webhook can do, it throws a PendingConversion and is run again
+ * when the webhook has responded. It must therefore not have changed anything before.
  */
 import { StatusError } from "./errors/status-error.js";
 import type { JsonObject } from "./json.js";
 
-/** The forms that were asked for, or why there is none, by what was asked. */
+/** The results of conversions by key: the converted object, or the error. */
 export type KnownForms = Map<string, JsonObject | StatusError>;
 
 let known: KnownForms | undefined;
 
-/** Says that a form of an object is not known yet; `ask` finds it out. */
+/** Thrown when a conversion is not available yet; `ask` requests it. */
 export class PendingConversion extends Error {
   override readonly name = "PendingConversion";
   readonly ask: (forms: KnownForms) => Promise<void>;
@@ -23,7 +23,7 @@ export class PendingConversion extends Error {
   }
 }
 
-/** Returns a form that was asked for; throws a PendingConversion for one that was not, or the StatusError for which there is none. */
+/** Returns the result of a conversion. Throws a PendingConversion if it was not requested yet, or the StatusError if it failed. */
 export function knownFormOrThrow(key: string, ask: () => Promise<JsonObject>): JsonObject {
   const form = known?.get(key);
   if (form instanceof StatusError) throw form;
@@ -38,7 +38,7 @@ function asStatusError(error: unknown): StatusError {
   throw error;
 }
 
-/** Runs a function that knows these forms until it waits for something. */
+/** Runs a function with these conversions available, up to its first await. */
 export function runKnowing<T>(forms: KnownForms, run: () => T): T {
   const outer = known;
   known = forms;
@@ -49,7 +49,7 @@ export function runKnowing<T>(forms: KnownForms, run: () => T): T {
   }
 }
 
-/** Runs a function until it has every form that it needs; returns a promise only if it has to wait for one. */
+/** Runs a function until all conversions that it needs are available. Returns a promise only if it has to wait for one. */
 export function settled<T>(run: () => T): T | Promise<T> {
   const forms: KnownForms = new Map();
   try {

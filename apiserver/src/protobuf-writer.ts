@@ -1,24 +1,24 @@
-// Fields of messages of protobuf. https://protobuf.dev/programming-guides/encoding
+// Encodes protobuf fields. https://protobuf.dev/programming-guides/encoding
 const VARINT = 0;
 const DELIMITED = 2;
 
-/** Writes a field whose length stands before it: a text, or a message of fields. */
+/** Encodes a length-delimited field: a string or a message. */
 export function delimited(number: number, parts: readonly Buffer[]): Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   return [varint(number * 8 + DELIMITED), varint(length), ...parts];
 }
 
-/** Writes a field of a text. */
+/** Encodes a string field. */
 export function textField(number: number, text: string): Buffer[] {
   return delimited(number, [Buffer.from(text)]);
 }
 
-/** Writes a field of an integer. */
+/** Encodes an integer field. */
 export function integerField(number: number, value: number): Buffer[] {
   return [varint(number * 8 + VARINT), varint(value)];
 }
 
-/** Writes an integer in as few bytes as it needs. */
+/** Encodes a varint. */
 export function varint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));

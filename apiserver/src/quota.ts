@@ -1,13 +1,13 @@
-// What an object counts for in a ResourceQuota. https://kubernetes.io/docs/concepts/policy/resource-quotas/
+// The usage of objects in a ResourceQuota. https://kubernetes.io/docs/concepts/policy/resource-quotas/
 import { type Asked, type Quantities, amount, askedBy, askedByPod } from "./strategies/shared/resource-requests.js";
 import { objectsAt } from "./builtin/read-path.js";
 import { type JsonObject, arrayAt, objectAt, stringAt } from "./json.js";
 
-// Those that are counted under their own name, too.
+// Core resources that also have an object count under their plural name.
 const PLAIN_COUNTS = new Set(["configmaps", "replicationcontrollers", "resourcequotas", "secrets"]);
 const COMPUTED = ["cpu", "memory", "ephemeral-storage"];
 
-/** Returns what an object of a type counts for. */
+/** Returns the usage of an object. */
 export function usageOf(type: { group: string; plural: string }, object: JsonObject): Quantities {
   const count = { [`count/${type.plural}${type.group === "" ? "" : `.${type.group}`}`]: "1" };
   if (type.group !== "") return count;
@@ -31,7 +31,7 @@ export function usageOf(type: { group: string; plural: string }, object: JsonObj
   }
 }
 
-/** Returns what containers ask for under the names of quotas. */
+/** Returns the requests and limits of containers under their names in quotas. */
 export function computed({ requests, limits }: Asked): Quantities {
   const usage: Record<string, string> = {};
   for (const name of COMPUTED) {
@@ -77,7 +77,7 @@ function usageOfClaim(spec: JsonObject): Quantities {
   };
 }
 
-/** Tells whether an object is among those that the scopes of a ResourceQuota name; without scopes every object is. */
+/** Reports whether an object matches the scopes of a ResourceQuota. A quota without scopes matches every object. */
 export function isInScopes(quota: JsonObject, object: JsonObject, { isPod }: { isPod: boolean }): boolean {
   const spec = objectAt(quota, "spec") ?? {};
   const named = (arrayAt(spec, "scopes") ?? []).map((scope): JsonObject => ({

@@ -1,4 +1,4 @@
-/** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
+/** Assembles the server: the objects, the HTTP endpoint, the listener, and the fault injection for tests. */
 import { AdmissionChain } from "./admission/admission-chain.js";
 import { MutatingPolicies } from "./admission/policy/mutating-policies.js";
 import { ValidatingPolicies } from "./admission/policy/validating-policies.js";
@@ -42,55 +42,63 @@ import { conversionWebhooks } from "./webhooks/conversion-webhook.js";
 import { WebhookClient } from "./webhooks/webhook-client.js";
 import { putOwnStatus } from "./write/managed-fields.js";
 
-/** How a server is started. */
+/** Options of `startApiServer`. */
 export interface ApiServerOptions {
-  /** The port; the system chooses one without. */
+  /** The port to listen on. Default: 0, any free port */
   port?: number;
-  /** The address to listen on, for example `0.0.0.0` to be reached from containers. Default: `127.0.0.1` */
+  /** The address to listen on, for example `0.0.0.0` to be reachable from containers. Default: `127.0.0.1` */
   host?: string;
   /**
-   * Additional DNS names and IP addresses of the serving certificate, for example `["host.docker.internal"]`.
-   * `url` and kubeconfigs have the first one.
+   * Additional DNS names and IP addresses of the serving certificate, for example `["host.docker.internal"]`. `url` and kubeconfigs contain the first
+   * one.
    */
   certificateNames?: readonly string[];
-  /** Lets the process end although the server is open. Default: false; it says on standard error if nothing else keeps the process alive */
+  /**
+   * Lets the process exit while the server is open. Default: false; a warning is printed on standard error if nothing else keeps the process alive
+   */
   unref?: boolean;
-  /** HTTPS with a throw-away authority, unless false. */
+  /** Whether to serve HTTPS, with a generated CA, instead of HTTP. Default: true */
   tls?: boolean;
-  /** The bearer token of the administrator; random without. */
+  /** The bearer token of the administrator. Default: random */
   token?: string;
-  /** The user whose token and kubeconfig the server has, for example `system:serviceaccount:web:operator`; the administrator without. */
+  /** The user of `token` and `kubeconfig`, for example `system:serviceaccount:web:operator`. Default: the administrator */
   as?: string;
-  /** Users with tokens that are known before, as of kube-apiserver's `--token-auth-file`. */
+  /** Users with static tokens, as in kube-apiserver's `--token-auth-file`. */
   users?: readonly StaticUser[];
-  /** Authorities in PEM whose certificates prove who a client is, beside that of the server. */
+  /** Additional CA certificates in PEM for client certificates. The server's own CA is always trusted. */
   clientCa?: string;
-  /** CustomResourceDefinitions to install first: objects, or files of YAML or JSON. */
+  /** CustomResourceDefinitions to install first: objects, or paths of YAML or JSON files. */
   crds?: readonly (string | object)[];
-  /** Objects to create then, such as roles and bindings: objects, or files of YAML or JSON. */
+  /** Objects to create after the CRDs, such as roles and bindings: objects, or paths of YAML or JSON files. */
   objects?: readonly (string | object)[];
-  /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server: all, these, or as the options say. */
+  /**
+   * Runs the controllers of `@gen-operator/apiserver/simulate` against the server: all (`true`), a list of names, or those that the options select.
+   * Default: none
+   */
   simulate?: Simulated;
   /**
-   * Whether each Pod has to have a ServiceAccount, whose token is mounted in its containers, as the admission plugin `ServiceAccount` sees to it.
-   * Default: true if the simulated controller `namespace-contents` runs, which creates the account `default` of each namespace.
+   * Enables the admission plugin `ServiceAccount`: each Pod needs an existing ServiceAccount, whose token is mounted into its containers. Default:
+   * true if the simulated controller `namespace-contents` runs, which creates the ServiceAccount `default` of each namespace.
    */
   serviceAccountAdmission?: boolean;
-  /** Rules in force from the start. */
+  /** Fault rules that are active from the start. */
   faults?: readonly FaultRule[];
-  /** A file that gets a line of JSON for each request: who asked what, what allowed it, and how it was answered. */
+  /** A file for audit events, one JSON line per request: the user, the request, the authorization decision, and the response code. */
   auditLog?: string;
-  /** A folder in which everything is kept that was written, so that a server that is started with it goes on from there; needs the package `classic-level`. */
+  /**
+   * A folder in which all objects are stored, so that a server that is started with it later continues with them. Requires the package
+   * `classic-level`.
+   */
   dataDir?: string;
-  /** Told when the folder cannot be written any more: from then on every request is answered with 500. */
+  /** Called when the data folder can no longer be written. From then on every request fails with 500. */
   onFailure?: (error: Error) => void;
-  /** How many writes per resource a watch may be behind; 10,000 without. */
+  /** Number of writes per resource that are kept for watches. A watch from an older resourceVersion gets 410. Default: 10,000 */
   historyLimit?: number;
 }
 
-/** One request that was answered. */
+/** A request that was answered. */
 export interface RequestRecord {
-  /** In the words of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
+  /** The Kubernetes verb: get, list, watch, create, update, patch, delete, deletecollection. */
   verb: string;
   method: string;
   path: string;
@@ -98,17 +106,17 @@ export interface RequestRecord {
   query: string;
   userAgent: string;
   status: number;
-  /** True for an update or a patch that succeeded and changed nothing; one that lets an object go changes it. */
+  /** Whether a successful update or patch changed nothing. Removing the last finalizer of a terminating object is a change. */
   changedNothing: boolean;
 }
 
-/** A running server; its token and kubeconfig are those of the option `as`. */
+/** A running server. Its token and kubeconfig are those of the user of the option `as`. */
 export interface ApiServer extends UserAccess, AsyncDisposable {
-  /** How the administrator reaches it, who may do everything. */
+  /** Access as administrator, with all permissions. */
   readonly admin: UserAccess;
-  /** Returns how another user reaches it, who may do what roles allow. A service account need not exist for it. */
+  /** Returns access as another user, subject to RBAC. A ServiceAccount need not exist. */
   as(...user: Parameters<Accesses["ofUser"]>): UserAccess;
-  /** Returns how another user reaches it who shows a certificate in place of a token. */
+  /** Returns access as another user, with a client certificate instead of a token. */
   withCertificate(...user: Parameters<Accesses["ofCertificate"]>): CertificateAccess;
   readonly faults: FaultControl;
   /** The latest requests, oldest first. */
@@ -119,7 +127,7 @@ export interface ApiServer extends UserAccess, AsyncDisposable {
 
 const MAX_RECORDS = 10_000;
 const DEFAULT_HOST = "127.0.0.1";
-/** What an option may be, in words. */
+/** A description of the valid values of an option, and the check. */
 type OptionType = readonly [words: string, is: (value: unknown) => boolean];
 
 const TEXT: OptionType = ["a text that is not empty", (value) => typeof value === "string" && value !== ""];
@@ -151,7 +159,7 @@ const OPTIONS: Record<keyof ApiServerOptions, OptionType> = {
   historyLimit: integer(1, Number.MAX_SAFE_INTEGER),
 };
 
-/** Throws an Error for what is misspelt or has the wrong type, before anything is started. */
+/** Throws an Error for unknown options and invalid values, before anything is started. */
 async function checkOptions(options: ApiServerOptions): Promise<void> {
   checkNames(options, { known: Object.keys(OPTIONS), what: "option" });
   for (const [name, value] of Object.entries(options)) {
@@ -169,14 +177,14 @@ function describe(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, 100);
 }
 
-/** For what the certificate is valid beside the loopback. */
+/** Names of the serving certificate besides the loopback ones. */
 function namesOf({ host, certificateNames = [] }: ApiServerOptions): string[] {
   return host === undefined || ANY_HOST.includes(host) ? [...certificateNames] : [host, ...certificateNames];
 }
 
 const ANY_HOST = [DEFAULT_HOST, "localhost", "0.0.0.0", "::", "::1"];
 
-/** Starts a server. */
+/** Starts an API server. Throws an Error if an option is invalid or the port is in use. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   await checkOptions(options);
   if (options.dataDir === undefined) return startOn(undefined, options);
@@ -197,7 +205,7 @@ async function startOn(folder: DataFolder | undefined, options: ApiServerOptions
   }
 }
 
-/** Starts a server; what has to be undone to close it is in `undo`, also if the start fails. */
+/** Starts a server. The cleanup steps are collected in `undo`, even if the start fails. */
 async function startUndoable(
   folder: DataFolder | undefined,
   options: ApiServerOptions,
@@ -259,7 +267,7 @@ async function startUndoable(
       ? {}
       : { tls: { cert: certificate.certificate, key: certificate.key, ca: clientAuthorities } }),
     onStream(stream, request) {
-      // Its first lines may show what is not durable yet.
+      // Hold the first lines until the writes that they may show are durable.
       folder?.pending?.then(stream.hold(), () => stream.abort());
       watches.admit(stream, askedFor(request));
     },
@@ -278,7 +286,7 @@ async function startUndoable(
       };
       const serve = (given: ApiRequest) => answerRequest(endpoint, given);
       const answer = await atTimeOf(rules, () => answerWithFaults(rules, request, { asked: askedFor(request), serve }));
-      // Whatever it shows: no answer leaves before that is durable.
+      // No response is sent before all writes that it may show are durable.
       const pending = folder?.pending;
       if (pending !== undefined && !(await isFulfilled(pending))) return failureAnswer(folder?.failure);
       record(requests, request, { answer, revision });
@@ -329,7 +337,7 @@ async function startUndoable(
   };
 }
 
-// Only a clock that is shifted costs anything.
+// Only a shifted clock has overhead.
 async function atTimeOf<T extends Answer | StreamAnswer>(
   { aheadMs }: FaultRules,
   run: () => Promise<T>,
@@ -370,8 +378,8 @@ function record(
   });
 }
 
-// What was written while the request was answered has a version of its own; but the answer to a write that takes the last finalizer of
-// an object has the version before.
+// A write has a resourceVersion newer than the revision before the request. The exception is a write that removes the last finalizer of an object: it
+// returns the previous version.
 function isOlder(answer: Answer | StreamAnswer, revision: number): boolean {
   if (answer.kind !== "answer") return false;
   const body = String(answer.body);

@@ -1,21 +1,21 @@
-/** The annotations by which a test says how simulated Pods fare. */
+/** Annotations that control how simulated Pods behave. */
 import { hintOf } from "./did-you-mean.js";
 
-/** How a simulated Pod fares: the value of its annotation `simulate/outcome`. */
+/** The outcome of a simulated Pod: the value of its annotation `simulate/outcome`. */
 export type Outcome = (typeof OUTCOMES)[number];
 
 const OUTCOMES = ["run", "succeed", "fail", "unready", "crash", "no-image"] as const;
 const PREFIX = "simulate/";
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
-/** What the annotations of a Pod say. */
+/** The parsed annotations of a Pod. */
 export interface Simulation {
   outcome?: Outcome;
   exitCode?: number;
   readyAfterMs?: number;
 }
 
-/** Parses the `simulate/` annotations of an object. Throws an error for an unknown name or value. */
+/** Parses the `simulate/` annotations of an object. Throws an Error for an unknown name or value. */
 export function readSimulation(annotations: Readonly<Record<string, unknown>> = {}): Simulation {
   const simulation: Simulation = {};
   for (const [name, given] of Object.entries(annotations)) {

@@ -1,10 +1,10 @@
 import type { Connection, SimulatedController, Simulation, SimulationOptions } from "./simulate/index.js";
 import type { ServingCertificate } from "./x509/authority.js";
 
-/** What runs beside a server: everything, nothing, these controllers, or what the options say. */
+/** The simulated controllers of a server: all (`true`), none (`false`), a list of names, or those that the options select. */
 export type Simulated = boolean | readonly SimulatedController[] | SimulationOptions;
 
-/** Starts the controllers, if there are any: a client like any other, which most tests do without. */
+/** Starts the simulated controllers, if any. They are loaded lazily, because most tests run without them. */
 export async function startSimulationOf(
   connection: Connection,
   simulated: Simulated | undefined,
@@ -16,14 +16,14 @@ export async function startSimulationOf(
   return startSimulation(connection, { ...authority, now, unref: true, ...optionsOf(simulated) });
 }
 
-/** Throws an Error for controllers and options that do not exist. */
+/** Throws an Error for unknown controllers or options. */
 export async function checkSimulated(simulated: Simulated | undefined): Promise<void> {
   if (typeof simulated !== "object") return;
   const { checkSimulationOptions } = await import("./simulate/index.js");
   checkSimulationOptions(optionsOf(simulated));
 }
 
-/** Is this controller among those that run? */
+/** Reports whether a simulated controller is enabled. */
 export function isSimulated(name: SimulatedController, simulated: Simulated = false): boolean {
   if (simulated === false) return false;
   const { only, except = [] } = optionsOf(simulated);

@@ -1,28 +1,28 @@
 import { inspect } from "node:util";
 import { elapsedMs, sleep } from "./clock.js";
 
-/** How long to wait, how often to look, and what to show of a wait in vain. */
+/** Options of `waitFor`. */
 export interface WaitOptions {
-  /** Default: 10,000; GEN_OPERATOR_WAIT_FACTOR multiplies it, for a machine that is slow or busy. */
+  /** Timeout in milliseconds. Default: 10,000. The environment variable GEN_OPERATOR_WAIT_FACTOR multiplies it, for slow or busy machines. */
   readonly timeoutMs?: number;
-  /** Default: 20. */
+  /** Time between checks in milliseconds. Default: 20. */
   readonly intervalMs?: number;
   /**
-   * Returns what there is instead, such as the primary, for the message of the error, which shows the conditions or the status of an object. Default:
-   * the last value of the check. Example: `{ describe: () => client.get(WebPage, ref) }`
+   * Returns the actual state for the error message, such as the primary, of which the message contains the conditions or the status. Default: the
+   * last value of the check. Example: `{ describe: () => client.get(WebPage, ref) }`
    */
   readonly describe?: () => unknown;
 }
 
-// The least time that a check which is under way has after the timeout: the machine may be busy.
+// Minimum time in milliseconds for a check that is in progress at the timeout, because the machine may be busy.
 const LATE_MS = 1_000;
 const MAX_TEXT = 2_000;
 
 /**
- * Calls `check` until it returns something truthy, and returns that; throws after the timeout with `description`, the last value or error, and
- * what there is instead. A check that does not return is given up after twice the timeout.
+ * Calls `check` until it returns a truthy value, and returns it. After the timeout it throws an Error with `description`, the last value or error,
+ * and the result of `describe`. A check that does not return is abandoned after twice the timeout, but not earlier than a second after it.
  *
- * For tests: what a test waits for is named, so that a failure says what did not come.
+ * For tests: `description` names what the test waits for, so that the failure is clear.
  */
 export async function waitFor<Result>(
   description: string,
@@ -91,7 +91,7 @@ interface ShownCondition {
   readonly message?: string;
 }
 
-/** Shows an object of Kubernetes by its conditions, or else its status; undefined for another value. */
+/** Formats a Kubernetes object by its conditions, or by its status if it has none; undefined for other values. */
 function objectText(value: unknown): string | undefined {
   const { kind, metadata, status } = (typeof value === "object" ? (value ?? {}) : {}) as Partial<ShownObject>;
   if (kind === undefined || metadata?.name === undefined) return undefined;

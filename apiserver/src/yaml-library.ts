@@ -1,11 +1,11 @@
-// Loading the library takes longer than starting a server, and most servers never see YAML.
+// Loading the library takes longer than starting a server, and most servers never process YAML.
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 
 const require = createRequire(import.meta.url);
 let library: typeof Yaml | undefined;
 
-/** Returns the library for YAML, which is loaded on first use. */
+/** Returns the YAML library, which is loaded on first use. */
 export function yamlLibrary(): typeof Yaml {
   return (library ??= require("yaml") as typeof Yaml);
 }

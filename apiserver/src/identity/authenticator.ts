@@ -22,13 +22,13 @@ const EXTRA_SPACE = "the provided Authorization header contains extra space befo
 const TOKEN_OF = "token-of/";
 const USER_OF = "user-of/";
 
-/** What a client shows of itself. */
+/** The credentials of a request. */
 interface Shown {
   readonly headers: IncomingHttpHeaders;
   readonly certificate?: ClientCertificate | undefined;
 }
 
-/** Knows users by their certificates and by their tokens: those that it handed out or was given, and those of service accounts. */
+/** Authenticates users by client certificate or bearer token: the tokens that it issued, those of the option `users`, and ServiceAccount tokens. */
 export class Authenticator {
   readonly #secrets: Secrets;
   readonly #tokens: ServiceAccountTokens;
@@ -47,7 +47,7 @@ export class Authenticator {
     this.#secrets = options.secrets;
   }
 
-  /** Returns the token of a user: always the same one. */
+  /** Returns the token of a user. It is always the same. */
   tokenOf(user: UserInfo): string {
     const text = JSON.stringify(user);
     const known = this.#secrets.get(TOKEN_OF + text);
@@ -58,7 +58,7 @@ export class Authenticator {
     return token;
   }
 
-  /** Returns the user that a token belongs to, if there is one; `replaced` is trusted in place of the administrator's token. */
+  /** Returns the user of a token; undefined if it is invalid. `replaced` is accepted in place of the administrator's token. */
   userOf(token: string, replaced?: string): UserInfo | undefined {
     if (replaced !== undefined && token === replaced) return ADMIN_USER;
     if (token === this.#adminToken) return replaced === undefined ? ADMIN_USER : undefined;
@@ -68,7 +68,7 @@ export class Authenticator {
     return user === undefined ? this.#tokens.userOf(token) : (JSON.parse(user) as UserInfo);
   }
 
-  /** Returns who sends a request; undefined for credentials of nobody. */
+  /** Returns the sender of a request; undefined if its credentials are invalid. */
   userOfRequest(shown: Shown, replaced?: string): UserInfo | undefined {
     try {
       return this.authenticate(shown, { replaced, warnings: [] });
@@ -78,9 +78,9 @@ export class Authenticator {
   }
 
   /**
-   * Returns who sends a request. A valid certificate counts before a token; who shows neither is anonymous.
+   * Returns the sender of a request. A valid certificate takes precedence over a token. Without credentials the sender is anonymous.
    *
-   * @throws 401 for a token of nobody, and for a certificate that proves nothing if there is no token.
+   * @throws 401 for an invalid token, or for an invalid certificate without a token.
    */
   authenticate(
     { headers, certificate }: Shown,
@@ -108,14 +108,14 @@ function infoOf({ name, uid, groups = [] }: StaticUser): UserInfo {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups: [...new Set([...groups, AUTHENTICATED])] };
 }
 
-/** Who the users of a server are, and what they may do. */
+/** Authentication and authorization of a server. */
 export interface Identity {
   readonly tokens: ServiceAccountTokens;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
 }
 
-/** Makes what knows the users of a server whose objects the registry has. */
+/** Creates the authentication and authorization for the objects in a registry. */
 export function createIdentity(
   registry: Registry,
   { adminToken, secrets, users }: { adminToken: string; secrets: Secrets; users: readonly StaticUser[] },
@@ -128,32 +128,32 @@ export function createIdentity(
   };
 }
 
-/** A certificate that a client showed when it connected. */
+/** A client certificate of a TLS connection. */
 export interface ClientCertificate {
-  /** False if no authority of the server has signed it. */
+  /** Whether the certificate was signed by a client CA of the server. */
   readonly isTrusted: boolean;
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly validFrom: Date;
   readonly validTo: Date;
-  /** The SHA-256 of the certificate, in lower-case hexadecimal digits. */
+  /** The SHA-256 fingerprint in lower-case hexadecimal. */
   readonly fingerprint: string;
 }
 
-/** Tells whether a certificate proves anything now. */
+/** Reports whether a certificate is trusted and has not expired. */
 function isValid({ isTrusted, validFrom, validTo }: ClientCertificate): boolean {
   const now = serverTime();
   return isTrusted && validFrom <= now && now <= validTo;
 }
 
-/** Returns the user that a valid certificate names: the common name, in the groups of the organizations; undefined if it names none. */
+/** Returns the user of a valid certificate: the common name, with the organizations as groups. Undefined if the common name is empty. */
 function userOfCertificate({ commonName, organizations, fingerprint }: ClientCertificate): UserInfo | undefined {
   if (commonName === "") return undefined;
   const extra = { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] };
   return { username: commonName, groups: [...new Set([...organizations, AUTHENTICATED])], extra };
 }
 
-/** A user with a token that does not change. */
+/** A user with a static token. */
 export interface StaticUser {
   readonly name: string;
   readonly token: string;
@@ -162,9 +162,9 @@ export interface StaticUser {
 }
 
 /**
- * Reads users in the form of kube-apiserver's `--token-auth-file`: lines of `token,user,uid,"group1,group2"`.
+ * Reads users in the format of kube-apiserver's `--token-auth-file`: lines of `token,user,uid,"group1,group2"`.
  *
- * @throws with the number of a line that has too few columns.
+ * @throws an Error with the number of the line if it has too few columns.
  */
 export async function readTokenFile(file: string): Promise<StaticUser[]> {
   const text = await readFile(file, "utf8");
@@ -178,7 +178,7 @@ export async function readTokenFile(file: string): Promise<StaticUser[]> {
   });
 }
 
-// RFC 4180, but for line breaks in quotes.
+// RFC 4180, without line breaks in quotes.
 function columnsOf(line: string): string[] {
   const columns = line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,]*))/g);
   return [...columns].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain?.trim() ?? "");
@@ -186,7 +186,7 @@ function columnsOf(line: string): string[] {
 
 const EXTRA = "impersonate-extra-";
 const AUTHENTICATION = "authentication.k8s.io";
-// Only who may impersonate without constraints may be one of the administrators.
+// Impersonating system:masters requires the unconstrained permission.
 const AS_MASTER: AccessAttributes = {
   verb: "impersonate:user-info",
   group: AUTHENTICATION,
@@ -197,11 +197,11 @@ const AS_MASTER: AccessAttributes = {
 };
 
 /**
- * Returns the user that a request is made for: who sends it, or who its `Impersonate-` headers name.
+ * Returns the effective user of a request: the sender, or the user in its `Impersonate-` headers.
  *
  * https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
  *
- * @throws 400 for groups or a uid without a name, 403 if the sender may not impersonate that user.
+ * @throws 400 for groups, a uid, or extra fields without a user name; 403 if the sender may not impersonate the user.
  */
 export function impersonate(
   sender: UserInfo,
@@ -239,7 +239,7 @@ function anonymousUser(groups: readonly string[]): UserInfo {
   return { username: ANONYMOUS.username, groups: [...new Set([...groups, ...ANONYMOUS.groups])] };
 }
 
-// As Go prints a slice.
+// Formats strings as Go prints a slice.
 function goTexts(texts: readonly string[]): string {
   return texts.length === 0 ? "[]string(nil)" : `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
@@ -259,7 +259,7 @@ function firstRefused(
   return asked.find((attributes) => !authorizer.decide(sender, attributes).allowed);
 }
 
-// Both the kind of user and what is done as them have to be allowed: KEP-5284, on by default since 1.36.
+// Both impersonating the user and the action as that user must be allowed: KEP-5284, enabled by default since 1.36.
 function constrained(wanted: Wanted, attributes: AccessAttributes): AccessAttributes[] {
   const { username, groups } = wanted;
   const account = serviceAccountOf(username);
@@ -301,7 +301,7 @@ function detailsOf(
   ];
 }
 
-// Node joins repeated headers that it does not know; groups have no commas.
+// Node joins repeated headers that it does not know with a comma; group names contain no commas.
 function valuesOf(headers: IncomingHttpHeaders, name: string): string[] {
   const value = headers[name];
   if (value === undefined) return [];

@@ -7,23 +7,23 @@ import type { Registry } from "../registry/registry.js";
 import type { ResourceStore } from "../storage/store.js";
 import { MASTERS, type UserInfo, serviceAccountOf } from "./user.js";
 
-/** Whether a request is allowed, and by what. */
+/** Whether a request is allowed, and the reason. */
 export interface Decision {
   readonly allowed: boolean;
   readonly reason?: string;
 }
 
-/** A rule that holds for a user, and the words for why. */
+/** A rule that applies to a user, with a description of the binding that grants it. */
 interface GrantedRule {
   readonly rule: PolicyRule;
   readonly grant: string;
 }
 
 const PLURALS = ["roles", "clusterroles", "rolebindings", "clusterrolebindings"];
-// So many users and namespaces are remembered.
+// Maximum number of cached combinations of user and namespace.
 const MAX_GRANTS = 1000;
 
-/** Decides by the roles and bindings in the store. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ */
+/** RBAC authorizer. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ */
 export class Authorizer {
   readonly #stores: ReadonlyMap<string, ResourceStore>;
   readonly #grants = new Map<string, readonly GrantedRule[]>();
@@ -33,7 +33,7 @@ export class Authorizer {
     this.#stores = new Map(PLURALS.map((plural) => [plural, storeOf(registry, plural)]));
   }
 
-  /** Says whether a user may do something. */
+  /** Decides whether a user may perform an action. */
   decide(user: UserInfo, attributes: AccessAttributes): Decision {
     if (user.groups.includes(MASTERS)) return { allowed: true };
     const namespace = "path" in attributes ? "" : attributes.namespace;
@@ -43,12 +43,12 @@ export class Authorizer {
     return { allowed: false };
   }
 
-  /** Returns the rules that hold for a user in a namespace, or with "" those that hold everywhere. */
+  /** Returns the rules of a user in a namespace; with "", only those of ClusterRoleBindings. */
   rulesFor(user: UserInfo, namespace: string): PolicyRule[] {
     return this.#granted(user, namespace).map(({ rule }) => rule);
   }
 
-  /** Returns the rules of a role that a binding names; undefined if it does not exist. */
+  /** Returns the rules of a roleRef; undefined if the role does not exist. */
   rulesOfRole(reference: JsonObject | undefined, namespace: string): PolicyRule[] | undefined {
     const name = stringAt(reference, "name") ?? "";
     if (stringAt(reference, "kind") === "Role") {
@@ -59,7 +59,7 @@ export class Authorizer {
     return role === undefined ? undefined : this.#rulesOfClusterRole(role, new Set());
   }
 
-  // What a user is granted is remembered until a role or a binding changes.
+  // Cached until a role or binding changes.
   #granted(user: UserInfo, namespace: string): readonly GrantedRule[] {
     let version = 0;
     for (const store of this.#stores.values()) version += store.version;
@@ -91,8 +91,8 @@ export class Authorizer {
     }
   }
 
-  // On a real server a controller copies the rules of the roles that an aggregated one selects; here they are read where they are, and the simulated
-  // controller may have copied them, too.
+  // In a cluster, a controller copies the rules of the selected roles into an aggregated ClusterRole. Here they are also read from the selected
+  // roles, so that aggregation works without the simulated controller; duplicates are dropped.
   #rulesOfClusterRole(role: JsonObject, seen: Set<string>): PolicyRule[] {
     const name = stringAt(objectAt(role, "metadata"), "name") ?? "";
     if (seen.has(name)) return [];
@@ -120,7 +120,7 @@ function storeOf(registry: Registry, plural: string): ResourceStore {
   return resource.store;
 }
 
-// The words for the subject of a binding that a user is; undefined for a binding of others.
+// Describes the subject of a binding that matches a user; undefined if none does.
 function subjectFor(user: UserInfo, binding: JsonObject, namespace: string): string | undefined {
   for (const subject of (arrayAt(binding, "subjects") ?? []).filter(isObject)) {
     const name = stringAt(subject, "name") ?? "";
@@ -135,9 +135,9 @@ function subjectFor(user: UserInfo, binding: JsonObject, namespace: string): str
   return undefined;
 }
 
-// Rules of roles as kube-apiserver reads them (pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation).
+// RBAC rules, evaluated as in kube-apiserver (pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation).
 
-/** One rule of a role. */
+/** A rule of a Role or ClusterRole. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
@@ -146,7 +146,7 @@ export interface PolicyRule {
   readonly nonResourceURLs: readonly string[];
 }
 
-/** What a request does: to a resource, or to a path that is none. */
+/** The action of a request: on a resource, or on a non-resource URL. */
 export type AccessAttributes =
   | {
       readonly verb: string;
@@ -155,12 +155,12 @@ export type AccessAttributes =
       readonly subresource: string;
       /** "" at the cluster scope. */
       readonly namespace: string;
-      /** "" on a collection. */
+      /** "" for a collection. */
       readonly name: string;
     }
   | { readonly verb: string; readonly path: string };
 
-/** Reads the rules of a role. */
+/** Parses the rules of a role. */
 function rulesOf(role: JsonObject): PolicyRule[] {
   return (arrayAt(role, "rules") ?? []).filter(isObject).map((rule) => {
     const listOf = (member: string): string[] => (arrayAt(rule, member) ?? []).map(String);
@@ -174,7 +174,7 @@ function rulesOf(role: JsonObject): PolicyRule[] {
   });
 }
 
-/** Says whether a rule allows what a request does. */
+/** Reports whether a rule allows an action. */
 function allows(rule: PolicyRule, attributes: AccessAttributes): boolean {
   if (!has(rule.verbs, attributes.verb)) return false;
   if ("path" in attributes) return rule.nonResourceURLs.some((pattern) => matchesUrl(pattern, attributes.path));
@@ -187,12 +187,12 @@ function allows(rule: PolicyRule, attributes: AccessAttributes): boolean {
   );
 }
 
-/** Returns the parts of `wanted` that no rule of `held` covers, each with one group and resource. */
+/** Returns the permissions in `wanted` that no rule of `held` covers, each with one group and one resource. */
 function uncovered(wanted: readonly PolicyRule[], held: readonly PolicyRule[]): PolicyRule[] {
   return compacted(wanted.flatMap(partsOf).filter((part) => !held.some((rule) => covers(rule, part))));
 }
 
-// Parts that differ in their verbs alone are one.
+// Merges permissions that differ only in their verbs.
 function compacted(parts: readonly PolicyRule[]): PolicyRule[] {
   const merged = new Map<string, PolicyRule>();
   for (const part of parts) {
@@ -203,7 +203,7 @@ function compacted(parts: readonly PolicyRule[]): PolicyRule[] {
   return [...merged.values()];
 }
 
-// A rule with several verbs, groups and resources means each of them with each.
+// A rule grants every combination of its verbs, groups, and resources.
 function partsOf(rule: PolicyRule): PolicyRule[] {
   const none = { apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
   const ofResources = rule.apiGroups.flatMap((group) =>
@@ -243,7 +243,7 @@ function matchesUrl(pattern: string, path: string): boolean {
   return pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.slice(0, -1)));
 }
 
-/** Builds the failure of a request that no role allows. */
+/** Builds the 403 error for a request that RBAC does not allow. */
 export function accessDenied(user: UserInfo, attributes: AccessAttributes): StatusError {
   const who = `User ${JSON.stringify(user.username)} cannot ${attributes.verb}`;
   if ("path" in attributes) {
@@ -258,7 +258,7 @@ export function accessDenied(user: UserInfo, attributes: AccessAttributes): Stat
 
 const GROUP = "rbac.authorization.k8s.io";
 
-/** A write of a role or a binding. */
+/** A write of a role or binding. */
 interface RoleWrite {
   readonly user: UserInfo;
   readonly plural: string;
@@ -269,8 +269,9 @@ interface RoleWrite {
 }
 
 /**
- * Fails when a user would give rights that they do not hold: who writes a role needs its rules or the verb `escalate`, who binds one
- * needs them or the verb `bind`. https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+ * Throws 403 if a user would grant permissions that they do not have. Writing a role requires its permissions or the verb `escalate`; binding a role
+ * requires its permissions or the verb `bind`.
+ * https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
  */
 export function checkEscalation(authorizer: Authorizer, write: RoleWrite): void {
   const { plural, object, oldObject } = write;

@@ -1,4 +1,4 @@
-/** The kinds that are questions: they are answered and not stored. */
+/** Reviews: kinds whose create returns an answer and stores nothing. */
 import { checkExpression, checkValueCount, isSelectorOperator } from "../validation/fields.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { type FieldError, invalidError, requiredError } from "../errors/field-error.js";
@@ -13,7 +13,7 @@ import { ISSUER } from "./service-account-tokens.js";
 import { type UserInfo, userObject } from "./user.js";
 
 const INVALID = "invalid bearer token";
-/** Who answers a review, and for whom. */
+/** The requester of a review, and the sources of its answer. */
 interface ReviewContext {
   readonly user: UserInfo;
   readonly identity: Identity;
@@ -21,7 +21,7 @@ interface ReviewContext {
   readonly namespace: string | undefined;
 }
 
-/** Returns a review as it is; throws what kube-apiserver answers to one that asks nothing, or too much. */
+/** Validates a review and returns it unchanged. Throws the errors of kube-apiserver. */
 export function checkedReview({ kind }: ServedType, review: JsonObject, namespace: string | undefined): JsonObject {
   const spec = objectAt(review, "spec") ?? {};
   if (kind === "SelfSubjectRulesReview" && (stringAt(spec, "namespace") ?? "") === "")
@@ -33,7 +33,7 @@ export function checkedReview({ kind }: ServedType, review: JsonObject, namespac
   return review;
 }
 
-/** Returns a review that was checked with its answer. */
+/** Returns a validated review with its status. */
 export function answerReview({ kind }: ServedType, review: JsonObject, context: ReviewContext): JsonObject {
   const spec = objectAt(review, "spec") ?? {};
   switch (kind) {
@@ -113,7 +113,7 @@ function checkSelector(name: string, selector: JsonObject | undefined): FieldErr
   return [requiredError(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
 }
 
-// An operator may be one that is not known yet.
+// Operators that this version does not know are accepted.
 function checkRequirement(path: string, requirement: JsonObject, { isLabel }: { isLabel: boolean }): FieldError[] {
   if (isLabel) return checkExpression(path, requirement, { takesAnyOperator: true });
   const { operator, values } = { operator: stringAt(requirement, "operator"), values: arrayAt(requirement, "values") };
@@ -160,7 +160,7 @@ function attributesOf(spec: JsonObject): AccessAttributes {
 }
 
 function rulesReview(namespace: string, { user, identity }: ReviewContext): JsonObject {
-  // The administrator's group is bound to the role cluster-admin like any other.
+  // The administrator's rules come from the ClusterRoleBinding cluster-admin, as for any other group.
   const rules = identity.authorizer.rulesFor(user, namespace);
   const resourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs.length === 0);
   const nonResourceRules = rules.filter(({ nonResourceURLs }) => nonResourceURLs.length > 0);
@@ -193,9 +193,9 @@ function tokenReview(token: string, { identity }: ReviewContext): JsonObject {
   return { authenticated: true, user: userObject(user), audiences: [ISSUER] };
 }
 
-// Selectors in questions about rights that are not understood: they are left out, and the answer says so.
+// Selectors that cannot be parsed are ignored in the decision and reported in evaluationError.
 
-/** Says which selectors of a question are ignored; undefined if none is. */
+/** Returns the evaluationError for ignored selectors; undefined if all were parsed. */
 function ignoredSelectors(attributes: JsonObject | undefined): string | undefined {
   const texts = ["fieldSelector", "labelSelector"].flatMap((name) => {
     const ignored = ignoredPart(name, objectAt(attributes, name) ?? {});
@@ -227,7 +227,7 @@ function isLabelRequirement({ operator = "" }: JsonObject): boolean {
   return isSelectorOperator(operator);
 }
 
-// Of fields one value can be asked for.
+// A field requirement supports a single value.
 function isFieldRequirement(requirement: JsonObject): boolean {
   const isOfValues = ["In", "NotIn"].includes(String(requirement["operator"]));
   return isOfValues && arrayAt(requirement, "values")?.length === 1;

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { machineTime } from "../clock.js";
 import { type ServingCertificate, createServingCertificate } from "../x509/authority.js";
 
-/** The texts that a server keeps beside its objects, such as keys; a Map is enough for one that keeps nothing. */
+/** Secrets of the server itself, such as keys, stored beside the objects. A Map serves for a server without a data folder. */
 export interface Secrets {
   get(name: string): string | undefined;
   set(name: string, text: string): unknown;
@@ -22,7 +22,7 @@ export function adminTokenOf(secrets: Secrets, given: string | undefined): strin
 const MIN_REMAINING_MS = 30 * 24 * 3_600_000;
 const SERVING_CERTIFICATE = "serving-certificate";
 
-/** Returns the serving certificate. A stored one is reused unless it expires soon or lacks one of the names. */
+/** Returns the serving certificate. A stored one is reused unless it expires within 30 days or lacks one of the names. */
 export function servingCertificateOf(secrets: Secrets, names: readonly string[]): ServingCertificate {
   const kept = secrets.get(SERVING_CERTIFICATE);
   const before = kept === undefined ? undefined : (JSON.parse(kept) as Partial<ServingCertificate>);
@@ -32,7 +32,7 @@ export function servingCertificateOf(secrets: Secrets, names: readonly string[])
   return created;
 }
 
-// A folder of an earlier version lacks the key of the authority.
+// A data folder of an earlier version lacks the CA key.
 function isUsable(kept: Partial<ServingCertificate> | undefined, names: readonly string[]): kept is ServingCertificate {
   if (kept?.certificate === undefined || kept.caKey === undefined) return false;
   const certificate = new X509Certificate(kept.certificate);

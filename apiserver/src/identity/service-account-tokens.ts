@@ -18,28 +18,28 @@ import { type UserInfo, authenticatedUser, serviceAccountUsername } from "./user
 const KEY = "service-account-key";
 const ACCOUNTS = { group: "", version: "v1", plural: "serviceaccounts" };
 
-/** Who issues the tokens, and the audience of those that name none. */
+/** The issuer of the tokens, and their audience by default. */
 export const ISSUER = "https://kubernetes.default.svc.cluster.local";
 
-/** What a token may be bound to: it ends with that. */
+/** The objects that a token can be bound to. A token becomes invalid when its object is deleted. */
 export const BINDABLE = [
   { kind: "Pod", claim: "pod", plural: "pods", isNamespaced: true },
   { kind: "Secret", claim: "secret", plural: "secrets", isNamespaced: true },
   { kind: "Node", claim: "node", plural: "nodes", isNamespaced: false },
 ] as const;
 
-/** What a token is for. */
+/** The content of a token to issue. */
 interface TokenRequest {
   namespace: string;
   name: string;
   uid: string;
   audiences: readonly string[];
   seconds: number;
-  /** The Pod or other object that the token ends with, in its claims. */
+  /** The claims for the object that the token is bound to. */
   bound: JsonObject;
 }
 
-/** Issues the tokens of service accounts, JSON web tokens as kube-apiserver's, and knows its own again. */
+/** Issues and verifies ServiceAccount tokens: JSON web tokens with the claims of kube-apiserver's. */
 export class ServiceAccountTokens {
   readonly #registry: Registry;
   readonly #secrets: Secrets;
@@ -52,7 +52,7 @@ export class ServiceAccountTokens {
     if (key !== undefined) this.#keys = keyPairOf(createPrivateKey(key));
   }
 
-  /** Signs a token, and says when it ends. */
+  /** Signs a token and returns it with its expiration time. */
   issue({ namespace, name, uid, audiences, seconds, bound }: TokenRequest): { token: string; expires: Date } {
     const now = Math.floor(serverTime().getTime() / 1000);
     const claims: JsonObject = {
@@ -71,7 +71,10 @@ export class ServiceAccountTokens {
     return { token: `${content}.${signature.toString("base64url")}`, expires: new Date((now + seconds) * 1000) };
   }
 
-  /** Returns the service account that a token belongs to; undefined if it is not valid, or not any more. */
+  /**
+   * Returns the ServiceAccount of a token as a user; undefined if the token is invalid, has expired, or its ServiceAccount or bound object was
+   * deleted.
+   */
   userOf(token: string): UserInfo | undefined {
     const claims = this.#claimsOf(token);
     if (claims === undefined) return undefined;
@@ -84,14 +87,14 @@ export class ServiceAccountTokens {
     const [namespace = "", name = ""] = [stringAt(bound, "namespace"), stringAt(account, "name")];
     const stored = this.#registry.find(ACCOUNTS)?.store.get(keyOf({ namespace, name }));
     const uid = stringAt(objectAt(stored?.object, "metadata"), "uid");
-    // The token of an account that was deleted is not one of the account that was created in its place.
+    // A ServiceAccount that was recreated has another uid, which invalidates its old tokens.
     if (uid === undefined || uid !== stringAt(account, "uid")) return undefined;
     if (bound !== undefined && !this.#isBoundThere(bound, namespace)) return undefined;
     const extra = { "authentication.kubernetes.io/credential-id": [`JTI=${stringAt(claims, "jti") ?? ""}`] };
     return { ...authenticatedUser(serviceAccountUsername({ namespace, name })), uid, extra };
   }
 
-  /** Returns the account of a valid token that is not there any more. */
+  /** Returns the ServiceAccount name of a correctly signed token if that ServiceAccount no longer exists. */
   missingAccountOf(token: string): string | undefined {
     const bound = objectAt(this.#claimsOf(token), "kubernetes.io");
     const [namespace = "", name] = [stringAt(bound, "namespace"), stringAt(objectAt(bound, "serviceaccount"), "name")];
@@ -99,7 +102,7 @@ export class ServiceAccountTokens {
     return this.#registry.find(ACCOUNTS)?.store.get(keyOf({ namespace, name })) === undefined ? name : undefined;
   }
 
-  /** Returns the key that the tokens can be verified with, as a JSON web key. */
+  /** Returns the public key for verifying tokens, as a JSON web key. */
   publicKey(): JsonObject {
     const { publicKey, id } = this.#keyPair();
     const { kty = "", crv = "", x = "", y = "" } = publicKey.export({ format: "jwk" });
@@ -130,7 +133,7 @@ export class ServiceAccountTokens {
     return isObject(claims) ? claims : undefined;
   }
 
-  // Made when the first token is asked for: most servers issue none.
+  // Created with the first token, since most servers issue none.
   #keyPair(): KeyPair {
     if (this.#keys !== undefined) return this.#keys;
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

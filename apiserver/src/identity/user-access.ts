@@ -4,39 +4,39 @@ import { type ServingCertificate, issueCertificate, subjectOf } from "../x509/au
 import type { Authenticator } from "./authenticator.js";
 import { authenticatedUser } from "./user.js";
 
-/** How a client reaches a server. */
+/** How a client connects to a server. */
 interface ServerAccess {
   readonly url: string;
-  /** The authority of the serving certificate in PEM; absent without TLS. */
+  /** The CA certificate of the server in PEM; undefined without TLS. */
   readonly ca?: string;
-  /** A kubeconfig as YAML text. */
+  /** A kubeconfig in YAML. */
   readonly kubeconfig: string;
 }
 
-/** How one user reaches a server. */
+/** How a user connects with a token. */
 export interface UserAccess extends ServerAccess {
   readonly token: string;
 }
 
-/** How a user who shows a certificate reaches a server; both parts are PEM. */
+/** How a user connects with a client certificate. `certificate` and `key` are in PEM. */
 export interface CertificateAccess extends ServerAccess {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** Which groups a user is in. */
+/** Options of a user: the groups, in addition to those of every authenticated user. */
 interface UserOptions {
   groups?: readonly string[];
 }
 
-/** Hands out what users reach a server with. */
+/** Issues credentials for users. */
 export interface Accesses {
   ofToken(token: string): UserAccess;
   ofUser(username: string, options?: UserOptions): UserAccess;
   ofCertificate(username: string, options?: UserOptions): CertificateAccess;
 }
 
-/** Makes what hands out the accesses of a server at `url`, which has no certificate without TLS. */
+/** Creates the source of credentials for the server at `url`. `serving` is undefined without TLS. */
 export function createAccesses(
   url: string,
   authenticator: Authenticator,
@@ -64,10 +64,10 @@ export function createAccesses(
 
 const NAME = "gen-operator";
 
-/** What a user shows to a server: a token, or a certificate and its key in PEM. */
+/** A token, or a client certificate with its key in PEM. */
 type Credentials = { token: string } | { certificate: string; key: string };
 
-/** Builds the text of a kubeconfig that logs in with these credentials. */
+/** Returns a kubeconfig with these credentials. */
 function kubeconfigOf(server: { url: string; credentials: Credentials; ca?: string }): string {
   return [
     "apiVersion: v1",
@@ -93,7 +93,7 @@ function kubeconfigOf(server: { url: string; credentials: Credentials; ca?: stri
 }
 
 function credentialLines(credentials: Credentials): string[] {
-  // A given token may look like a number.
+  // Quoted, because a token may look like a number.
   if ("token" in credentials) return [`token: ${JSON.stringify(credentials.token)}`];
   const { certificate, key } = credentials;
   return [`client-certificate-data: ${base64(certificate)}`, `client-key-data: ${base64(key)}`];
@@ -104,8 +104,8 @@ function base64(text: string): string {
 }
 
 /**
- * Writes a file with mode 0600, also if it existed with wider permissions. An existing file is replaced instead of written through, so the target
- * of a symbolic link does not change.
+ * Writes a file with mode 0600, even if it existed with wider permissions. An existing file is replaced instead of overwritten, so the target of a
+ * symbolic link does not change.
  */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${randomUUID()}`;

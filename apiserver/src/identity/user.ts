@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json.js";
 
-/** Who asks, in the form of Kubernetes' UserInfo. */
+/** A user, with the fields of Kubernetes' UserInfo. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -8,20 +8,20 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The group of all who have proven to be who they are. */
+/** The group of all authenticated users. */
 export const AUTHENTICATED = "system:authenticated";
 const SERVICE_ACCOUNT = "system:serviceaccount:";
 
-/** The group that may do everything. */
+/** The group that bypasses authorization. */
 export const MASTERS = "system:masters";
 
-/** The user that the first token belongs to. */
+/** The user of the administrator's token. */
 export const ADMIN_USER: UserInfo = { username: "gen-operator-admin", groups: [MASTERS, AUTHENTICATED] };
 
-/** Whoever shows no credentials. */
+/** The user of requests without credentials. */
 export const ANONYMOUS: UserInfo = { username: "system:anonymous", groups: ["system:unauthenticated"] };
 
-/** Returns a user who has proven to be who they are: with the groups of all, and those of all service accounts for one of them. */
+/** Returns an authenticated user with its groups, including the groups of all ServiceAccounts if it is one. */
 export function authenticatedUser(username: string, groups: readonly string[] = []): UserInfo {
   const account = serviceAccountOf(username);
   const ofAccount =
@@ -29,19 +29,19 @@ export function authenticatedUser(username: string, groups: readonly string[] = 
   return { username, groups: [...new Set([...groups, ...ofAccount, AUTHENTICATED])] };
 }
 
-/** Returns the name of the user that a service account is. */
+/** Returns the username of a ServiceAccount. */
 export function serviceAccountUsername({ namespace, name }: { namespace: string; name: string }): string {
   return `${SERVICE_ACCOUNT}${namespace}:${name}`;
 }
 
-/** Returns the service account that a user is; undefined for other users. */
+/** Returns the ServiceAccount of a username; undefined for other users. */
 export function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT)) return undefined;
   const [namespace = "", name = "", ...more] = username.slice(SERVICE_ACCOUNT.length).split(":");
   return namespace === "" || name === "" || more.length > 0 ? undefined : { namespace, name };
 }
 
-/** Returns a user as an object of an answer. */
+/** Returns a user as a UserInfo object. */
 export function userObject({ username, uid, groups, extra }: UserInfo): JsonObject {
   return {
     username,

@@ -1,18 +1,18 @@
 import { type JsonObject, arrayAt, isObject, objectAt } from "../json.js";
 import { finalizersOf, metadataOf, now } from "./object-meta.js";
 
-/** One entry of `status.conditions`. */
+/** A condition in `status.conditions`. */
 interface Condition {
   type: string;
   status: "True" | "False";
   reason?: string;
   message?: string;
   observedGeneration?: number;
-  /** Shown by conditions of Pods, although nobody sets it. */
+  /** Pod conditions have this field, although nothing sets it. */
   lastProbeTime?: null;
 }
 
-/** Sets a condition in place; its time moves only when its status does. */
+/** Sets a condition in place. lastTransitionTime changes only with the status. */
 export function setCondition(object: JsonObject, condition: Condition): void {
   const status = objectAt(object, "status") ?? {};
   const conditions = arrayAt(status, "conditions") ?? [];
@@ -30,15 +30,15 @@ export function conditionOf(object: JsonObject, type: string): JsonObject | unde
   return conditions.filter(isObject).find((condition) => condition["type"] === type);
 }
 
-/** True if the object has the condition with status True. */
+/** Reports whether the object has the condition with status True. */
 export function hasCondition(object: JsonObject, type: string): boolean {
   return conditionOf(object, type)?.["status"] === "True";
 }
 
-/** Holds a definition until its objects are gone. */
+/** Blocks the deletion of a CustomResourceDefinition until its custom resources are deleted. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** Marks a definition that is about to be deleted so that its objects go first. */
+/** Adds the cleanup finalizer to a CustomResourceDefinition that is to be deleted, and sets its condition Terminating. */
 export function holdDefinition(crd: JsonObject): void {
   const finalizers = finalizersOf(crd);
   if (finalizers.includes(CLEANUP_FINALIZER)) return;
@@ -52,12 +52,12 @@ export function holdDefinition(crd: JsonObject): void {
   );
 }
 
-/** True for the type of definitions themselves. */
+/** Reports whether a type is CustomResourceDefinition. */
 export function isDefinition(type: { group: string; plural: string }): boolean {
   return type.group === "apiextensions.k8s.io" && type.plural === "customresourcedefinitions";
 }
 
-/** Builds the condition of a definition that is being deleted. */
+/** Builds the condition Terminating of a CustomResourceDefinition. */
 export function terminating(reason: string, message: string): Condition {
   return { type: "Terminating", status: "True", reason, message };
 }

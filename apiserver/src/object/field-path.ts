@@ -1,14 +1,14 @@
-/** Paths such as `.metadata.labels`, made of the names of fields only. */
+/** Paths of field names, such as `.metadata.labels`. */
 import { type JsonObject, type JsonValue, isObject, memberOf, setMember } from "../json.js";
 
-/** Returns the value at a path. */
+/** Returns the value at a path; undefined if there is none. */
 export function valueAtPath(object: JsonObject, path: string): JsonValue | undefined {
   let value: JsonValue | undefined = object;
   for (const name of path.slice(1).split(".")) value = isObject(value) ? memberOf(value, name) : undefined;
   return value;
 }
 
-/** Sets the value at a path, in place; undefined removes it. */
+/** Sets the value at a path, in place. Missing parents are created; undefined removes the field. */
 export function setAtPath(object: JsonObject, path: string, value: JsonValue | undefined): void {
   const names = path.slice(1).split(".");
   const last = names.pop() as string;

@@ -1,4 +1,4 @@
-/** What every object has, whatever its type: kind, name, namespace and the rest of `metadata`. Texts are those of Kubernetes 1.36. */
+/** Metadata and identity of objects, independent of their type: kind, name, namespace, and `metadata`. Messages are those of Kubernetes 1.36. */
 import { forgetGivenEmpty, withoutEmptyLists } from "../builtin/normal-form.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { serverTime, timestampOf } from "../clock.js";
@@ -24,7 +24,7 @@ export function keyOf(object: { namespace: string | undefined; name: string }): 
   return object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
 }
 
-/** Returns the prefix of the keys in a namespace, or of all keys. */
+/** Returns the key prefix of a namespace; "" for all namespaces. */
 export function keyPrefixOf(namespace: string | undefined): string {
   return namespace === undefined ? "" : `${namespace}/`;
 }
@@ -34,23 +34,23 @@ export function apiVersionOf(type: { group: string; version: string }): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
 }
 
-/** Returns the group and the version in an `apiVersion`. */
+/** Splits an `apiVersion` into group and version. */
 export function parseApiVersion(apiVersion: string): { group: string; version: string } {
   const slash = apiVersion.indexOf("/");
   return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
 }
 
-/** Returns how most failures name an object: by its resource. */
+/** Returns the reference to an object in most errors, by resource. */
 export function resourceRefOf(type: ServedType, name: string): ResourceRef {
   return { resource: type.plural, group: type.group, name };
 }
 
-/** Returns how failed validation names an object: by its kind. Events of both groups are of the core. */
+/** Returns the reference to an object in validation errors, by kind. Events of both groups count as core. */
 export function kindRefOf({ kind, group }: ServedType, name: string): KindRef {
   return { kind, group: group === "events.k8s.io" ? "" : group, name };
 }
 
-// Where etcd keeps what has another name there; what came later than the first types is kept by group, too.
+// Resources whose storage prefix in etcd differs from their plural. Those of the extension API servers include their group.
 const STORED_AS: { readonly [plural: string]: string } = {
   replicationcontrollers: "controllers",
   endpoints: "services/endpoints",
@@ -61,7 +61,7 @@ const STORED_AS: { readonly [plural: string]: string } = {
   apiservices: "apiregistration.k8s.io/apiservices",
 };
 
-/** Gives the key of an object in etcd, which messages show; a dry run shows it without its first part. */
+/** Returns the etcd key of an object, which some errors contain. A dry run omits its prefix. */
 export function storageKeyOf(type: ServedType, key: string, { isDryRun }: { isDryRun: boolean }): string {
   const own = type.custom === undefined ? (STORED_AS[type.plural] ?? type.plural) : `${type.group}/${type.plural}`;
   return `${isDryRun ? "" : "/registry"}/${own}/${key}`;
@@ -73,18 +73,18 @@ const LABEL_TEXT =
   `alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${LABEL}')`;
 const labelPattern = new RegExp(`^${LABEL}$`);
 
-/** How a type restricts the names of its objects. */
+/** The rule for the names of a type. */
 export type NameRule = "subdomain" | "label" | "path-segment" | "namespace" | "address" | "long-name";
 
-/** Checks a name and returns what is wrong with it; the base of a generated name may end in a dash. */
+/** Validates a name and returns the problems. A generateName (`isPrefix`) may end in a dash. */
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
-  // Of a long name only what was generated is looked at, and it is counted in bytes.
+  // For long names, a generateName is not validated, and the message counts bytes.
   if (rule === "long-name")
     return isPrefix ? [] : subdomainProblems(name).map((problem) => problem.replace(/ characters$/, " bytes"));
   if (rule === "path-segment") return pathSegmentProblems(name, { isPrefix });
-  // As Kubernetes has it, one letter stands for the dash at the end of a prefix and for what is before the dash.
+  // As in Kubernetes (maskTrailingDash), a letter replaces the trailing dash of a prefix and the character before it.
   const tried = isPrefix ? name.replace(/.-$/s, "a") : name;
-  // Labels count bytes, names count characters.
+  // Unlike label values, names are limited in characters, not bytes.
   if (rule === "address") return exactAddressProblems(tried);
   if (rule === "subdomain") return subdomainProblems(tried);
   return checkLabel(tried);
@@ -98,7 +98,7 @@ function checkLabel(text: string): string[] {
   ];
 }
 
-/** Fails for the name of a path that no object can have. */
+/** Throws 400 if a name in a path is invalid. */
 export function checkPathName(name: string): void {
   const problems = pathSegmentProblems(name);
   if (problems.length > 0) throw badRequest(`Name parameter invalid: ${quote(name)}: ${problems.join(";")}`);
@@ -106,7 +106,7 @@ export function checkPathName(name: string): void {
 
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 
-/** Returns `metadata` of an object, which every object in the registry has. */
+/** Returns the `metadata` of an object, which every object in the registry has. */
 export function metadataOf(object: JsonObject): JsonObject {
   return object["metadata"] as JsonObject;
 }
@@ -116,17 +116,17 @@ export function finalizersOf(object: JsonObject): string[] {
   return (arrayAt(metadataOf(object), "finalizers") ?? []) as string[];
 }
 
-/** True once a deletion of the object has begun. */
+/** Reports whether an object is being deleted. */
 export function isTerminating(object: JsonObject): boolean {
   return typeof metadataOf(object)["deletionTimestamp"] === "string";
 }
 
-/** True for the finalizers that need no domain. */
+/** Reports whether a finalizer is a standard one, which needs no domain. */
 export function isStandardFinalizer(name: string): boolean {
   return STANDARD_FINALIZERS.has(name);
 }
 
-/** Checks the metadata of an object as it would be stored. */
+/** Validates the metadata of a new object before it is stored. */
 export function checkObjectMeta(type: ServedType, object: JsonObject): FieldError[] {
   return [...checkCommonMeta(type.strategy.nameRule, object), ...checkOwnFinalizers(type, finalizersOf(object))];
 }
@@ -151,7 +151,7 @@ function checkFinalizers(names: string[], path: string): FieldError[] {
   ];
 }
 
-// What Kubernetes checks of every object, and again of every update.
+// The fields that Kubernetes validates on every create and update.
 function checkWritable(metadata: JsonObject): FieldError[] {
   return [
     ...checkLabels(objectAt(metadata, "labels") ?? {}, "metadata.labels"),
@@ -162,8 +162,8 @@ function checkWritable(metadata: JsonObject): FieldError[] {
 }
 
 /**
- * Checks the metadata of an updated object. Kubernetes checks most of it for all types, and again with what the type checks; all of that is listed.
- * A subresource checks only what changes.
+ * Validates the metadata of an updated object. Kubernetes validates most of it for all types and again for the kind, and reports both. The update of
+ * a subresource validates only the change.
  */
 export function checkUpdatedMeta(
   type: ServedType,
@@ -176,11 +176,11 @@ export function checkUpdatedMeta(
     ...(part === "change" ? change : checkCommonMeta(nameRule, object)),
     ...checkOwnFinalizers(type, finalizersOf(object)),
   ]);
-  // That a name is right for its type is known, and what it was generated from is no longer looked at.
+  // The rule of the type was checked on creation; an update validates name and generateName as path segments only.
   return [...checkCommonMeta("path-segment", object), ...change, ...ofKind];
 }
 
-/** Checks the metadata of an object inside of another one, at `path`; its name may be any. */
+/** Validates the metadata of an object embedded in another one, at `path`. Its name must only be a valid path segment. */
 export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldError[] {
   const namespace = stringAt(metadata, "namespace") ?? "";
   const namesOf = (field: "name" | "generateName") =>
@@ -203,7 +203,7 @@ export function checkEmbeddedMeta(metadata: JsonObject, path: string): FieldErro
   ];
 }
 
-// What a write may not change about the metadata of an existing object.
+// Rejects changes of immutable metadata, and new finalizers on an object that is being deleted.
 function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError[] {
   const metadata = metadataOf(object);
   const before = metadataOf(live);
@@ -217,7 +217,7 @@ function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): FieldError
   return [...immutable, forbiddenError("metadata.finalizers", detail)];
 }
 
-/** Drops repeated owner references; returns the warning that the client gets. */
+/** Removes duplicate owner references, in place, and returns the warning for the client; undefined if there are none. */
 export function dropDuplicateOwners(metadata: JsonObject, { isPatch = false } = {}): string | undefined {
   const owners = arrayAt(metadata, "ownerReferences");
   if (owners === undefined || owners.length < 2) return undefined;
@@ -237,7 +237,7 @@ export function dropDuplicateOwners(metadata: JsonObject, { isPatch = false } = 
   );
 }
 
-/** Returns the warnings about finalizers that were added without a path. */
+/** Returns the warnings about new finalizers without a path. */
 export function finalizerWarnings(object: JsonObject, live?: JsonObject): string[] {
   const before = live === undefined ? [] : finalizersOf(live);
   return finalizersOf(object)
@@ -272,7 +272,7 @@ function checkOwnerReferences(owners: JsonValue[], path: string): FieldError[] {
 function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
   const apiVersion = stringAt(owner, "apiVersion") ?? "";
   const parts = apiVersion.split("/");
-  // What is no group and version has neither.
+  // An invalid apiVersion has neither group nor version.
   const [group, version] = parts.length > 2 ? ["", ""] : parts.length === 2 ? parts : ["", apiVersion];
   const empty = ["kind", "name", "uid"]
     .filter((field) => (memberOf(owner, field) ?? "") === "")
@@ -287,7 +287,7 @@ function checkOwnerReference(owner: JsonObject, path: string): FieldError[] {
   ];
 }
 
-// An owner as Go prints it: with its members in their order.
+// Formats an owner reference as Go prints it: with its fields in order.
 function goOwner({
   apiVersion = "",
   kind = "",
@@ -303,7 +303,7 @@ function goOwner({
   };
 }
 
-// The stricter rule of most built-in types.
+// Most built-in types additionally require finalizers to be standard or qualified.
 function checkOwnFinalizers(type: ServedType, finalizers: string[]): FieldError[] {
   if (!type.strategy.checksFinalizers) return [];
   return finalizers.flatMap((name, index) =>
@@ -323,7 +323,7 @@ function checkFinalizer(name: string, path: string): FieldError[] {
   return qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
 }
 
-/** Returns the present time as Kubernetes stores it: UTC in whole seconds. */
+/** Returns the current time as Kubernetes stores it: UTC, in seconds. */
 export function now(): string {
   return timestampOf(serverTime());
 }
@@ -334,18 +334,17 @@ const ORPHAN = "orphan";
 /** What happens to the dependents of a deleted object. */
 export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
 
-/** Returns everything that holds an object; a namespace is also held by the list in its spec. */
+/** Returns all finalizers of an object. A Namespace also has those in its spec. */
 export function holdersOf(type: ServedType, object: JsonObject): string[] {
   const ofNamespace = isNamespace(type) ? (arrayAt(objectAt(object, "spec"), "finalizers") ?? []) : [];
   return [...finalizersOf(object), ...(ofNamespace as string[])];
 }
 
-/** True for the type Namespace. */
 export function isNamespace(type: ServedType): boolean {
   return type.group === "" && type.plural === "namespaces";
 }
 
-/** Returns the finalizers of an object that is deleted with a policy; garbage collection acts on them. */
+/** Returns the finalizers of an object after a delete with a propagation policy. The garbage collector acts on them. */
 export function finalizersForDeletion(
   type: ServedType,
   object: JsonObject,
@@ -364,7 +363,7 @@ function finalizerOf(policy: PropagationPolicy): string | undefined {
   return { Foreground: FOREGROUND, Orphan: ORPHAN, Background: undefined }[policy];
 }
 
-/** Returns an object with its members in the order in which the server keeps them, and the kind and apiVersion of its type. */
+/** Returns a normalized object: its fields in the order of the server, with the kind and apiVersion of its type. */
 export function normalForm(type: ServedType, object: JsonObject): JsonObject {
   if (type.custom === undefined) forgetGivenEmpty(object);
   return {

@@ -1,4 +1,4 @@
-/** The scale subresource: one number of an object, seen as an object of its own. */
+/** The scale subresource: the replicas of an object as a Scale. */
 import { MAX_REPLICAS, type ScaleProblem, findScaleProblems } from "@gen-operator/schema";
 import type { ServedType } from "../builtin/served-type.js";
 import { type FieldError, invalidError } from "../errors/field-error.js";
@@ -11,7 +11,7 @@ import { metadataOf } from "./object-meta.js";
 
 const META_FIELDS = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
 
-/** Returns the Scale of an object; without a number of replicas only where that is no failure. */
+/** Returns the Scale of an object. Throws 500 if a custom resource has no replicas, unless `needsReplicas` is false. */
 export function scaleOf(
   type: ServedType,
   { object }: { object: JsonObject },
@@ -32,13 +32,13 @@ export function scaleOf(
     kind: "Scale",
     apiVersion: "autoscaling/v1",
     metadata,
-    // Zero is what a Scale without a number means, and how it is written.
+    // A Scale omits zero replicas.
     spec: replicas === undefined || replicas === 0 ? {} : { replicas },
     status: { replicas: valueAtPath(object, paths.statusReplicas) ?? 0, ...(selector === "" ? {} : { selector }) },
   };
 }
 
-/** Returns an object with the number of replicas that a Scale asks for. */
+/** Returns an object with the replicas of a Scale. */
 export function withScale(type: ServedType, object: JsonObject, scale: JsonObject): JsonObject {
   const scaled = clone(object);
   setAtPath(scaled, scalePathsOf(type).specReplicas, objectAt(scale, "spec")?.["replicas"] ?? 0);
@@ -72,14 +72,14 @@ function expressionText(expression: JsonObject): string {
   }
 }
 
-/** Where an object keeps what its Scale shows; paths such as `.spec.replicas`. */
+/** The paths of the Scale fields in an object, such as `.spec.replicas`. */
 interface ScalePaths {
   specReplicas: string;
   statusReplicas: string;
   labelSelector: string | undefined;
 }
 
-/** Returns the path of the number that a type's Scale writes. */
+/** Returns the paths of the Scale fields of a type. */
 export function scalePathsOf(type: ServedType): ScalePaths {
   const declared = objectAt(objectAt(type.custom?.version, "subresources"), "scale");
   return {
@@ -89,7 +89,7 @@ export function scalePathsOf(type: ServedType): ScalePaths {
   };
 }
 
-/** Checks the numbers and the selector that the Scale of a custom resource shows, on every write of the resource. */
+/** Validates the Scale fields of a custom resource, on every write of the resource. */
 export function checkScaleOf(type: ServedType, object: JsonObject, options: { ofStatus?: boolean } = {}): FieldError[] {
   if (!type.subresources.some(({ name }) => name === "scale")) return [];
   const { specReplicas, statusReplicas, labelSelector = "" } = scalePathsOf(type);

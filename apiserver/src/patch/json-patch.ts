@@ -1,4 +1,4 @@
-// The door of a JSON patch: what a body has to be, and what the client is told.
+// Parses and applies a JSON Patch, with the errors of Kubernetes.
 import { PatchFailure, type PatchOperation, applyJsonPatch as applyOperations } from "@gen-operator/schema";
 import { goTypeOf } from "../errors/go-format.js";
 import { badRequest, statusError, unappliablePatch } from "../errors/status-error.js";
@@ -7,7 +7,7 @@ import { type JsonValue, isObject, memberOf } from "../json.js";
 const MAX_OPERATIONS = 10_000;
 const MEMBERS = new Set(["op", "path", "from", "value"]);
 
-/** Applies a JSON patch to a copy of `object`; throws the Status that Kubernetes answers if it does not apply. */
+/** Applies a JSON Patch to a copy of `object`. Throws the error of Kubernetes if it is invalid or cannot be applied. */
 export function applyJsonPatch(object: JsonValue, patch: unknown): JsonValue {
   const operations = operationsOf(patch);
   if (operations.length > MAX_OPERATIONS) throw tooManyOperations(operations.length);
@@ -18,7 +18,7 @@ export function applyJsonPatch(object: JsonValue, patch: unknown): JsonValue {
   }
 }
 
-/** Names the members that no operation has, e.g. `[0].odd`, in document order. */
+/** Returns the unknown fields of operations, e.g. `[0].odd`, in document order. */
 export function unknownPatchMembers(patch: unknown): string[] {
   if (!Array.isArray(patch)) return [];
   return patch.flatMap((operation: unknown, index) =>

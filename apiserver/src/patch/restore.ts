@@ -1,5 +1,5 @@
-// What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
-// says it in other words than the JSON decoder and does not name the field.
+// Converts the result of a strategic merge patch, a tree of maps, back to the Go type of the kind, as Kubernetes does (FromUnstructured). The errors
+// are worded differently from those of the JSON decoder and do not name the field.
 import { base64Problem } from "../builtin/decode.js";
 import { goFieldOf } from "../builtin/go-types.js";
 import { type SchemaNode, schemaNode } from "../builtin/schema-node.js";
@@ -7,8 +7,8 @@ import { goTypeOf } from "../errors/go-format.js";
 import { type JsonObject, type JsonValue, isObject, sortedJson, stringAt } from "../json.js";
 
 /**
- * Says why an object does not fit the type of a named built-in schema; undefined if it does. Go takes an integer that is too large for its type without
- * its upper half, and sorts the members of raw JSON: what fits is changed so, in place.
+ * Returns the error if an object does not fit the type of a named built-in schema; undefined if it does. As in Go, integers that overflow int32 are
+ * truncated and the keys of raw JSON are sorted, in place.
  */
 export function restoreProblem(schemaName: string, object: JsonObject): string | undefined {
   return problemOf(schemaNode(schemaName), object);
@@ -63,7 +63,7 @@ function objectProblem(node: SchemaNode, value: JsonValue): string | undefined {
 
 const rawTypes = new Map<string, boolean>();
 
-/** True for a type that keeps raw JSON in some member besides its metadata. */
+/** Reports whether a type contains raw JSON outside of its metadata. */
 export function hasRaw(schemaName: string): boolean {
   let known = rawTypes.get(schemaName);
   if (known === undefined) rawTypes.set(schemaName, (known = reachesRaw(schemaNode(schemaName), new Set())));
@@ -99,7 +99,7 @@ function listProblem({ items }: SchemaNode, value: JsonValue, itemType: string |
   return undefined;
 }
 
-// Bytes come as text, or as a list of numbers.
+// Bytes are given as a string or as a list of numbers.
 function bytesProblem(value: JsonValue): string | undefined {
   if (typeof value === "string") {
     const problem = base64Problem(value);
@@ -117,7 +117,7 @@ function scalarProblem(node: SchemaNode, value: JsonValue, goType: string | unde
     return Number.isInteger(value) ? undefined : `cannot convert float64 to ${target}`;
   }
   if (goTypeOf(value) === (type === "boolean" ? "bool" : type)) return undefined;
-  // Go can convert an integer into text, so the refusal reads differently.
+  // Go can convert an integer to a string, so the error differs.
   const isConvertible = type === "string" && typeof value === "number" && Number.isInteger(value);
   return isConvertible ? `cannot convert int64 to ${goType ?? target}` : `unrecognized type: ${target}`;
 }

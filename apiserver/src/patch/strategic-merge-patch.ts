@@ -1,5 +1,5 @@
-// The server's half of strategic merge patch: applies a patch with its directives to a live object. Which lists merge, and by
-// which key, is said by the schema's x-kubernetes-patch-* extensions. Messages and quirks are those of Kubernetes 1.36.
+// Applies a strategic merge patch with its directives to a live object. The x-kubernetes-patch-* extensions of the schema determine which lists are
+// merged and by which key. Messages and quirks are those of Kubernetes 1.36.
 import { builtinSchemas, resolveSchema } from "../builtin/schemas.js";
 import { goFormat, goTypeOf, quote } from "../errors/go-format.js";
 import { badRequest, invalid, plainError } from "../errors/status-error.js";
@@ -30,13 +30,13 @@ export function applyStrategicMergePatch(schemaName: string, object: JsonObject,
   const merged = mergeMaps(object, patch, memberOf(builtinSchemas(), schemaName) as JsonObject);
   const problem = restoreProblem(schemaName, merged);
   if (problem === undefined) return merged;
-  // Kubernetes forgets here what the patch is for.
+  // As in Kubernetes, this error does not name the object.
   throw invalid({ kind: "", group: "", name: "" }, [
     { reason: "FieldValueInvalid", field: "patch", message: `Invalid value: ${quote(goFormat(patch))}: ${problem}` },
   ]);
 }
 
-// `schema` is absent where anything may stand.
+// `schema` is undefined below fields of any type.
 function mergeMaps(live: JsonObject, patch: JsonObject, schema: JsonObject | undefined): JsonObject {
   const directive = memberOf(patch, DIRECTIVE);
   if (directive !== undefined) return applyMapDirective(directive, patch);
@@ -59,7 +59,7 @@ function applyMapDirective(directive: JsonValue, patch: JsonObject): JsonObject 
   return clone(rest);
 }
 
-// $retainKeys must name every key that the patch sets; the keys it does not name are dropped.
+// $retainKeys must contain every key that the patch sets. Keys that it does not contain are dropped.
 function retainedKeys(live: JsonObject, patch: JsonObject): JsonObject {
   const retained = memberOf(patch, RETAIN_KEYS);
   if (retained === undefined) return clone(live);
@@ -169,7 +169,7 @@ function strategiesOf(node: JsonObject | undefined): string[] {
   return (stringAt(node, "x-kubernetes-patch-strategy") ?? "").split(",");
 }
 
-// What nothing live stands against is taken without its nulls, and without the maps that have a directive. Other directives count as members there.
+// A new value is taken from the patch without nulls and without maps that contain a $patch directive. Other directives count as fields there.
 function withoutDirectives(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (!isObject(value)) return value;
@@ -182,16 +182,16 @@ function withoutDirectives(value: JsonValue): JsonValue | undefined {
   return kept;
 }
 
-/** How a list of a schema is merged. */
+/** The merge strategy of a list. */
 interface ListMerge {
-  /** False if the patch's list takes the place of the live one. */
+  /** False if the list of the patch replaces the live list. */
   merges: boolean;
-  /** The member that tells items apart; undefined for lists of scalars. */
+  /** The field that identifies items; undefined for lists of scalars. */
   mergeKey: string | undefined;
   mergeItems: (live: JsonObject, patch: JsonObject) => JsonObject;
 }
 
-/** Merges the items of a patch into a live list: by key, or as a set of scalars. */
+/** Merges the items of a patch into a live list: by merge key, or as a set of scalars. */
 function mergeList(live: JsonValue[], patch: JsonValue[], merge: ListMerge): JsonValue[] {
   if (live.length === 0 && patch.length === 0) return [];
   const [first = null] = [...live, ...patch];
@@ -205,7 +205,7 @@ function mergeList(live: JsonValue[], patch: JsonValue[], merge: ListMerge): Jso
   }
   const { kept, items } = applyListDirectives(live as JsonObject[], patch as JsonObject[], mergeKey);
   const merged: JsonObject[] = clone(kept);
-  // Nothing can be ordered beside an item without a key.
+  // Ordering requires the merge key of every item.
   if (items.length > 0) for (const item of kept) keyOrThrow(item, mergeKey);
   for (const item of items) {
     const key = keyOrThrow(item, mergeKey);
@@ -243,15 +243,15 @@ function keyOrThrow(item: JsonObject, mergeKey: string): JsonValue {
 
 interface OrderedList {
   items: JsonValue[];
-  /** The order that the patch asks for: its own list or its $setElementOrder. */
+  /** The order of the patch: its own list or its $setElementOrder. */
   order: JsonValue[];
   live: JsonValue[];
   mergeKey: string | undefined;
 }
 
 /**
- * Orders a merged list: the items that the patch orders stand in that order, the others in live order. A live-only item comes
- * first only if the next ordered item is live too and stood behind it; so new items precede all live-only ones.
+ * Orders a merged list: items in the order list follow its order, all others the live order. A live-only item precedes the next ordered item only if
+ * that item is live too and came after it; new items therefore precede live-only ones.
  */
 function orderedBy({ items, order, live, mergeKey }: OrderedList): JsonValue[] {
   const rankIn = (list: JsonValue[], item: JsonValue) => list.findIndex((other) => isSame(other, item, mergeKey));
@@ -271,7 +271,7 @@ function isSame(a: JsonValue, b: JsonValue, mergeKey: string | undefined): boole
   return deepEqual(memberOf(a, mergeKey), memberOf(b, mergeKey));
 }
 
-/** Throws unless the items that a patch gives stand in its $setElementOrder, in the same order. */
+/** Throws unless the items of a patch are contained in its $setElementOrder, in the same order. */
 function checkOrderList(lists: { given: JsonValue[]; order: JsonValue[]; mergeKey: string | undefined }): void {
   const { given, order, mergeKey } = lists;
   const items = given.filter((item) => !isObject(item) || memberOf(item, "$patch") === undefined);

@@ -1,4 +1,4 @@
-// The subresource `token` of a ServiceAccount. https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
+// The token subresource of ServiceAccounts. https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
 import { parseWriteOptions } from "../../decode/options.js";
 import { type FieldError, invalidError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
@@ -16,7 +16,7 @@ const MOST_SECONDS = 2 ** 32;
 const KIND = { kind: "TokenRequest", group: "authentication.k8s.io" };
 const TOKEN_REQUEST = { ...KIND, version: "v1", schemaName: "io.k8s.api.authentication.v1.TokenRequest" };
 
-/** Answers a TokenRequest of a ServiceAccount. */
+/** Handles a TokenRequest of a ServiceAccount. */
 export async function createToken(on: ResourceRequest): Promise<Answer> {
   const render = renderContextOf(on);
   const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
@@ -28,7 +28,7 @@ export async function createToken(on: ResourceRequest): Promise<Answer> {
   return renderValue(render, 201, answerTokenRequest(on, request));
 }
 
-/** Returns a TokenRequest with what it leaves out; throws what it must not ask for. */
+/** Returns a TokenRequest with defaults. Throws if it is invalid or the ServiceAccount does not exist. */
 function completedTokenRequest({ resource, namespace = "", name }: ResourceRequest, request: JsonObject): JsonObject {
   const metadata = objectAt(request, "metadata");
   const given = stringAt(metadata, "name") ?? "";
@@ -51,7 +51,7 @@ function completedTokenRequest({ resource, namespace = "", name }: ResourceReque
   };
 }
 
-/** Answers a TokenRequest that is complete. */
+/** Issues the token of a validated TokenRequest. */
 function answerTokenRequest(on: ResourceRequest, request: JsonObject): JsonObject {
   const { namespace = "", name } = on;
   const spec = objectAt(request, "spec");
@@ -74,7 +74,7 @@ function checkSeconds(seconds: number): FieldError[] {
   return [invalidError(field, seconds, "may not specify a duration larger than 2^32 seconds")];
 }
 
-/** Returns the claims of what a token is bound to. */
+/** Returns the claims for the object that a token is bound to. */
 function boundTo(reference: JsonObject, { registry, namespace, name: account }: ResourceRequest): JsonObject {
   const [kind = "", name = "", apiVersion = ""] = ["kind", "name", "apiVersion"].map((key) => stringAt(reference, key));
   const bindable = apiVersion.includes("/") ? undefined : BINDABLE.find((one) => one.kind === kind);
