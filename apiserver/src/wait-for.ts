@@ -19,8 +19,8 @@ const LATE_MS = 1_000;
 const MAX_TEXT = 2_000;
 
 /**
- * Calls `check` until it returns a truthy value, and returns it. After the timeout it throws an Error with `description`, the last value or error,
- * and the result of `describe`. A check that does not return is abandoned after twice the timeout, but not earlier than a second after it.
+ * Calls `check` until it returns a truthy value, and returns that value. After the timeout it throws an Error with `description`, the last value or
+ * error, and the result of `describe`. A check that does not return is abandoned when the timeout has passed a second time, at least one second later.
  *
  * For tests: `description` names what the test waits for, so that the failure is clear.
  */

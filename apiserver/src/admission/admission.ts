@@ -30,7 +30,10 @@ export interface AdmittedWrite {
  * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
  */
 export interface Admission {
-  /** Returns a mutated copy of the object, decoded and defaulted, before validation; undefined if no copy was made. */
+  /**
+   * Mutates the object, which is decoded and defaulted, before it is validated. Plugins mutate it in place; policies and webhooks return a new object.
+   * Returns undefined if the object was at most mutated in place.
+   */
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined;
   /** Validates the object to be stored. */
   validate(write: AdmittedWrite): Promise<void> | undefined;

@@ -73,7 +73,7 @@ function operationOf(operation: JsonObject): JsonObject {
   };
 }
 
-// In the recorded document, discovery, the version, and custom resources consume the same content types that they produce.
+// As kube-apiserver publishes it, discovery, the version, and custom resources consume the content types that they produce.
 function consumesWithoutBody(operation: JsonObject, produces: string[]): string[] {
   const isBuiltinKind = Object.hasOwn(operation, "x-kubernetes-action") && !isDeepStrictEqual(produces, CUSTOM);
   if (isBuiltinKind) return [ANY];

@@ -20,7 +20,7 @@ export interface FaultRule extends FaultScope {
   delayMs?: number;
   /** Responds with this instead of handling the request. */
   answer?: FaultAnswer;
-  /** Responds with 403 as RBAC does. Open watches continue, as on a real API server. */
+  /** Responds with 403 as RBAC does, to requests for resources. Open watches continue, as on a real API server. */
   forbid?: boolean;
   /** Never responds. */
   hang?: boolean;
@@ -28,7 +28,7 @@ export interface FaultRule extends FaultScope {
   disconnect?: boolean;
   /** Handles the request, then breaks the connection without a response: the client cannot know whether a write took effect. */
   loseAnswer?: boolean;
-  /** Breaks the connection in the middle of the response. */
+  /** Breaks the connection in the middle of the response. Watches are not affected; see `cutWatches`. */
   cutAnswer?: boolean;
   /**
    * Serves stale data: lists with `resourceVersion=0` or a version not newer than this rule, and watches from `resourceVersion=0`, get the state at
@@ -66,9 +66,9 @@ export interface FaultControl {
   add(rule: FaultRule): ActiveFault;
   /** Removes all faults: rules, disturbed watches, rejected and replaced tokens, and the clock shift. */
   clear(): void;
-  /** Rejects every token with 401; `false` ends it. */
+  /** Rejects every request with 401, as if all credentials were invalid, unless a rule affects it; `false` ends it. */
   refuseTokens(refuse: boolean): void;
-  /** Accepts only this token, as if the previous one had expired. Open watches continue. */
+  /** Replaces the token of the administrator, as if the previous one had expired. Tokens of other users stay valid, and open watches continue. */
   replaceToken(token: string): void;
   /** Holds back the events of watches until the release, which then delivers all of them in order. */
   holdWatches(scope?: FaultScope): DisturbedWatches;
@@ -87,7 +87,7 @@ export interface FaultControl {
   endWatches(scope?: FaultScope): number;
   /** Ends watches with an ERROR event with code 410 (Expired). Returns the number of watches. */
   expireWatches(scope?: FaultScope): number;
-  /** Compacts the history of one kind or of all kinds: watches from any older resourceVersion get 410. */
+  /** Compacts the history of one kind or of all kinds: a watch from any resourceVersion that a client has seen, even the latest, gets 410. */
   compact(of?: { kind?: string }): void;
   /** Shifts the clock of the server, for new objects, managedFields, tokens, and responses. 0 ends the shift. */
   shiftClock(aheadMs: number): void;
@@ -116,7 +116,7 @@ export class FaultRules {
     return this.#aheadMs;
   }
 
-  /** The token that replaces the original one, if any. */
+  /** The token that replaces that of the administrator, if any. */
   get token(): string | undefined {
     return this.#token;
   }

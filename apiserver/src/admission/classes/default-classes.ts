@@ -10,7 +10,7 @@ interface Defaulted {
   readonly mark: string;
   /** Field of the spec that names the class. */
   readonly field: string;
-  /** Deprecated annotation that names the class; it replaces the field. */
+  /** Deprecated annotation that names the class. An object that has it gets no default. */
   readonly annotation: string;
 }
 
