@@ -21,7 +21,7 @@ export interface ParsedBody {
 
 const MAX_QUOTED_BYTES = 30;
 
-/** Parses a request body with an object. Protobuf is supported for built-in kinds only. */
+/** Parses a request body with an object. Protobuf is supported for built-in kinds other than CustomResourceDefinition and APIService. */
 export function parseObjectBody(body: Buffer, contentType: string | undefined): ParsedBody {
   const mediaType = mediaTypeOf(contentType);
   if (mediaType === "" || mediaType === "application/json") return parseJson(body);

@@ -35,7 +35,7 @@ const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined
   "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": (fields) => jsonOf(fields),
 };
 
-/** Parses a body; undefined if the kind is not built in. Throws a BodySyntaxError if the envelope or a message is malformed. */
+/** Parses a body; undefined if there is no message for its kind. Throws a BodySyntaxError if the envelope or a message is malformed. */
 export function parseProtobuf(body: Buffer): JsonObject | undefined {
   try {
     return parseEnvelope(body);
@@ -187,7 +187,7 @@ function messageOf(name: string): Message | undefined {
   return Object.hasOwn(memoisedMessages, name) ? memoisedMessages[name] : undefined;
 }
 
-/** Returns the message name of a kind; undefined if the kind is not built in. */
+/** Returns the message name of a kind; undefined for custom resources, CustomResourceDefinitions, and APIServices. */
 function messageNameOf(apiVersion: string, kind: string): string | undefined {
   // Clients send DeleteOptions in the group version of the object to delete.
   if (kind === "DeleteOptions") return DELETE_OPTIONS;
