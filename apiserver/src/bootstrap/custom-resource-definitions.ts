@@ -31,7 +31,7 @@ class DefinitionController {
   readonly #definitions: ServedResource;
   /** The CRDs that are served, in their last relevant state. */
   readonly #served = new Map<string, JsonObject>();
-  /** By CRD that waits for the deletion of its custom resources: ends the subscription to their store. */
+  /** Functions that unsubscribe from the store of custom resources, by CRD that waits for their deletion. */
   readonly #waiting = new Map<string, () => void>();
 
   constructor(registry: Registry) {

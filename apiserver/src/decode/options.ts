@@ -356,7 +356,7 @@ function portOf(text: string): number {
   throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${quote(text)}: ${problem}`);
 }
 
-/** Parses a boolean query parameter: every value is true except `0` and `false` in any case (apimachinery, Convert_Slice_string_To_bool). */
+/** Parses a boolean query parameter: any value is true except `0` and, ignoring case, `false` (apimachinery, Convert_Slice_string_To_bool). */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }

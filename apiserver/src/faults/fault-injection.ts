@@ -48,7 +48,7 @@ export interface FaultAnswer {
   contentType?: string;
 }
 
-/** A rule that was added. */
+/** An active rule, as returned by `add`. */
 export interface ActiveFault {
   /** Number of requests that it has affected. */
   readonly hits: number;

@@ -8,7 +8,7 @@ const LONGEST = 10 * 1024;
 export class Annotations {
   readonly #values = new Map<string, Set<string>>();
 
-  /** Evaluates the audit annotations of a policy. Returns the errors, or none if the failurePolicy is Ignore. */
+  /** Evaluates the audit annotations of a policy and returns the errors. Evaluation errors are ignored if the failurePolicy is Ignore. */
   add({ annotations, failurePolicy }: ValidatingPolicy, expressions: RequestExpressions): string[] {
     return annotations.flatMap(({ key, expression }) => {
       const result = expressions.evaluate(expression);
