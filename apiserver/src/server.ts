@@ -378,8 +378,8 @@ function record(
   });
 }
 
-// A write returns a resourceVersion newer than the revision before the request. A write that removes the last finalizer of an object is the exception:
-// it returns the previous version.
+// A write returns a resourceVersion newer than the revision before the request. The exception is a write that removes the last finalizer: it
+// returns the previous version.
 function isOlder(answer: Answer | StreamAnswer, revision: number): boolean {
   if (answer.kind !== "answer") return false;
   const body = String(answer.body);
