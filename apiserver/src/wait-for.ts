@@ -20,7 +20,7 @@ const MAX_TEXT = 2_000;
 
 /**
  * Calls `check` until it returns a truthy value, and returns that value. After the timeout it throws an Error with `description`, the last value or
- * error, and the result of `describe`. A check that does not return is abandoned when the timeout has passed a second time, at least one second later.
+ * error, and the result of `describe`. A check that does not return is abandoned after a second timeout of the same length, but at least one second.
  *
  * For tests: `description` names what the test waits for, so that the failure is clear.
  */

@@ -31,8 +31,8 @@ export interface AdmittedWrite {
  */
 export interface Admission {
   /**
-   * Mutates the object, which is decoded and defaulted, before it is validated. Plugins mutate it in place; policies and webhooks return a new object.
-   * Returns undefined if the object was at most mutated in place.
+   * Mutates the decoded and defaulted object before it is validated. Plugins mutate it in place; policies and webhooks return a new object. Returns
+   * undefined if the object was at most mutated in place.
    */
   mutate(write: AdmittedWrite): Promise<JsonObject> | undefined;
   /** Validates the object to be stored. */
