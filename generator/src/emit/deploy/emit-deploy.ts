@@ -231,10 +231,10 @@ const COPIES: readonly {
 ];
 
 const INTRO = [
-  "Only the operator may add, change or remove labels and annotations of gen-operator.dev/ on the kinds that it reads and writes, but for the",
-  "annotation gen-operator.dev/paused, which is yours. Without this policy, whoever may write such an object could pass it off as one that",
-  "the operator made for somebody else's resource. Whoever has all rights (cluster-admin, system:masters) is exempt. To exempt somebody else,",
-  "such as a backup tool that restores objects with their labels, bind it to the ClusterRole below by a ClusterRoleBinding.",
+  "Only the operator may add, change or remove labels and annotations of gen-operator.dev/ on the kinds that it reads and writes, except for the",
+  "annotation gen-operator.dev/paused. Without this policy, any client that may write such an object could pass it off as one that the operator",
+  "created for another primary. Clients with all permissions (cluster-admin, system:masters) are exempt. To exempt another client, such as a",
+  "backup tool that restores objects with their labels, bind it to the ClusterRole below by a ClusterRoleBinding.",
 ];
 
 /** Emits the policy for the operator's own cluster. */
