@@ -22,9 +22,9 @@ const TOO_OLD_TOKEN =
   "returned and now may show up in the list.";
 
 /**
- * Prepares a list of objects, as they are or as they were at the revision that the options name.
+ * Prepares a list of the current objects, or of those at the revision that the options name.
  *
- * What can be said against the options is said at once; the returned function reads the objects, and may throw a PendingConversion.
+ * Invalid options throw immediately. The returned function reads the objects and may throw a PendingConversion.
  */
 export function prepareList(
   resource: ServedResource,
@@ -51,7 +51,7 @@ function readPage(
   const matching = selection.isFiltered
     ? rest.filter((stored) => selection.matches(resource.read(stored).object))
     : rest;
-  // A list "from any revision" is answered from a cache that knows no pages.
+  // kube-apiserver answers resourceVersion=0 from its watch cache, which ignores the limit.
   const limit = options.resourceVersion === "0" && token === undefined ? 0 : options.limit;
   const result = pageOf(matching, { limit, revision, selection, last: rest.at(-1) });
   resource.require(result.items);
@@ -64,7 +64,7 @@ function revisionOf(resource: ServedResource, options: ListOptions, token: Conti
   const requested = Number(options.resourceVersion || "0");
   if (requested > current) throw tooLargeResourceVersion(String(requested), String(current));
   const { resourceVersionMatch: match, limit } = options;
-  // A page of a version is a page of exactly that version, unless it is said not to be.
+  // With a limit and a resourceVersion, the default of resourceVersionMatch is Exact.
   return match === "Exact" || (match === "" && limit > 0 && requested > 0) ? requested : current;
 }
 
@@ -83,7 +83,7 @@ function objectsAt(
   throw failure;
 }
 
-/** Returns the objects that may be selected, in order, without looking at their labels and fields. */
+/** Returns the candidates in key order; labels and fields are not evaluated. */
 export function presentObjects(resource: ServedResource, selection: Selection): StoredObject[] {
   if (selection.key === undefined) return resource.store.list(selection.prefix);
   const only = resource.store.get(selection.key);
@@ -94,11 +94,11 @@ interface Page {
   limit: number;
   revision: number;
   selection: Selection;
-  /** The last object of all, selected or not. */
+  /** The last candidate in key order, whether it matches the selectors or not. */
   last: StoredObject | undefined;
 }
 
-// A page that is full may be followed by another one even if nothing else is selected: nobody has looked.
+// A full page gets a continue token even if no later object matches, as in kube-apiserver, which does not look ahead.
 function pageOf(matching: StoredObject[], { limit, revision, selection, last }: Page): ListResult {
   const items = limit > 0 ? matching.slice(0, limit) : matching;
   if (limit <= 0 || matching.length < limit || items.at(-1) === last)
@@ -108,7 +108,7 @@ function pageOf(matching: StoredObject[], { limit, revision, selection, last }: 
     revision,
     items,
     continueToken: writeContinueToken({ revision, lastKey }),
-    // With selectors the server would have to look at everything to know.
+    // With selectors, the count would require a scan of the remaining objects; kube-apiserver omits it, too.
     remainingItemCount: selection.isFiltered ? undefined : matching.length - limit,
   };
 }
@@ -118,11 +118,11 @@ function firstFrom(objects: StoredObject[], key: string): number {
   return index < 0 ? objects.length : index;
 }
 
-/** Where the next page of a list starts, and at which revision. */
+/** The start of the next page of a list, and the revision of the list. */
 interface ContinueToken {
-  /** A negative revision means the present one. */
+  /** A negative revision stands for the current one. */
   revision: number;
-  /** The first key that may be on the page, below the listed prefix. */
+  /** The first key of the next page, relative to the prefix of the list. */
   startKey: string;
 }
 
@@ -133,13 +133,13 @@ const MEMBERS = {
   start: { json: "string", go: "string" },
 };
 
-/** Writes a token for the page after `lastKey`, a key below the listed prefix. */
+/** Encodes a continue token for the page after `lastKey`, a key relative to the prefix of the list. */
 export function writeContinueToken(token: { revision: number; lastKey: string }): string {
   const content = { v: VERSION, rv: token.revision, start: `/${token.lastKey}\u0000` };
   return Buffer.from(JSON.stringify(content)).toString("base64url");
 }
 
-/** Reads a token that a client sent. */
+/** Decodes and validates a continue token; throws a StatusError if it is invalid. */
 export function readContinueToken(text: string): ContinueToken {
   const content = parseToken(text);
   if (content["v"] !== VERSION) {
@@ -154,14 +154,14 @@ export function readContinueToken(text: string): ContinueToken {
 
 function parseToken(text: string): JsonObject {
   const offset = text.search(/[^A-Za-z0-9_-]/);
-  // One character of four is too little for a byte.
+  // A remainder of one base64 character does not encode a byte.
   const isCut = text.length % 4 === 1;
   if (offset >= 0 || isCut)
     throw invalidToken(`illegal base64 data at input byte ${offset >= 0 ? offset : text.length - 1}`);
   const decoded = Buffer.from(text, "base64url");
   const unreadable = jsonSyntaxError(decoded);
   if (unreadable !== "") throw invalidToken(unreadable);
-  // null is a token without members.
+  // Go decodes null into the zero value.
   const content = (JSON.parse(decoded.toString()) as JsonValue) ?? {};
   if (!isObject(content))
     throw invalidToken(`json: cannot unmarshal ${goTypeOf(content)} into Go value of type storage.continueToken`);

@@ -18,14 +18,14 @@ import {
 import { keyOf, keyPrefixOf, metadataOf } from "../object/object-meta.js";
 import type { ServedResource } from "../registry/registry.js";
 
-/** What a field selector asks for. */
+/** A parsed field selector. */
 interface FieldSelector {
   matches: (object: JsonObject) => boolean;
-  /** The name that the selector demands, if it is one. */
+  /** The required metadata.name, if the selector sets one. */
   name?: string;
 }
 
-/** Reads a label selector; throws a 400 with Kubernetes' words if it cannot be read. */
+/** Parses a label selector; throws a 400 with the message of kube-apiserver if it is invalid. */
 export function parseLabelSelector(text: string): (labels: Record<string, string>) => boolean {
   try {
     const requirements = parseRequirements(text);
@@ -59,7 +59,7 @@ function meetsRequirement(labels: Record<string, string>, { key, operator, value
   }
 }
 
-/** Fails with a 400 for selectors that cannot be read, whatever the fields that they name. */
+/** Throws a 400 if a selector has a syntax error; the names of fields are not checked. */
 export function checkSelectorSyntax({ labelSelector, fieldSelector }: Selectors): void {
   parseLabelSelector(labelSelector);
   termsOf(fieldSelector).forEach((term) => parseTerm(fieldSelector, term));
@@ -71,7 +71,7 @@ interface FieldTerm {
   value: string;
 }
 
-/** Reads a field selector for objects of `type`; throws a 400 if it cannot be read or names a field without index. */
+/** Parses a field selector for objects of `type`; throws a 400 if it is invalid or a field is not selectable. */
 export function parseFieldSelector(text: string, type: ServedType): FieldSelector {
   const terms = termsOf(text).map((term) => parseTerm(text, term));
   const selectable = selectableFieldsOf(type);
@@ -88,7 +88,7 @@ export function parseFieldSelector(text: string, type: ServedType): FieldSelecto
   };
 }
 
-// Commas separate terms unless a backslash stands before them.
+// A backslash escapes a comma.
 function termsOf(text: string): string[] {
   return (text.match(/(?:\\[^]|[^,\\]|\\$)+/g) ?? []) as string[];
 }
@@ -120,19 +120,19 @@ function unescaped(value: string): string {
   return result;
 }
 
-/** The objects that a list, a watch or a deletecollection is about. */
+/** The objects that a list, watch, or deletecollection request selects. */
 export interface Selection {
-  /** The prefix that all their keys have. */
+  /** The common prefix of the keys. */
   prefix: string;
-  /** The key of the only object that can be selected, if there is one. */
+  /** The key of the object if at most one can be selected. */
   key?: string;
-  /** True when labels or fields narrow the selection. */
+  /** True if a label or field selector applies. */
   isFiltered: boolean;
-  /** True for selected objects among those below the prefix. */
+  /** Evaluates the selectors for an object below the prefix. */
   matches(object: JsonObject): boolean;
 }
 
-/** Returns the selection that a namespace and two selectors describe. */
+/** Builds the selection of a namespace, a label selector, and a field selector. */
 export function parseSelection(
   resource: ServedResource,
   options: { namespace: string | undefined; labelSelector: string; fieldSelector: string },
@@ -155,17 +155,17 @@ function labelsOf(object: JsonObject): Record<string, string> {
   return (objectAt(metadataOf(object), "labels") ?? {}) as Record<string, string>;
 }
 
-// The grammar of label selectors as Kubernetes' own parser reads it, with its tokens, its leniency and its messages.
+// The parser of label selectors follows k8s.io/apimachinery/pkg/labels: its tokens, leniency, and error messages.
 
-/** One condition of a selector; `exists` and `!` have no values. */
+/** A requirement of a label selector; `exists` and `!` have no values. */
 interface LabelRequirement {
   key: string;
   operator: "in" | "notin" | "=" | "==" | "!=" | ">" | "<" | "exists" | "!";
-  /** Sorted, without repetition. */
+  /** Sorted, without duplicates. */
   values: string[];
 }
 
-/** Says that a selector cannot be read; the message is Kubernetes'. */
+/** Syntax error of a label selector, with the message of apimachinery. */
 class SelectorSyntaxError extends Error {
   override readonly name = "SelectorSyntaxError";
 }
@@ -178,7 +178,7 @@ interface Token {
 const OPERATORS = ["in", "notin", "=", "==", "!=", ">", "<"] as const;
 const TOKEN = /\s*(?:(==|!=|[=!(),<>])|([^\s=!(),<>]+))/y;
 
-/** Reads a selector into its requirements, which all have to hold. */
+/** Parses a label selector into its requirements, all of which must be met. */
 function parseRequirements(text: string): LabelRequirement[] {
   const tokens = new TokenReader(tokensOf(text));
   const requirements: LabelRequirement[] = [];
@@ -206,7 +206,7 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-/** Hands out tokens; where no operator can stand, `in` and `notin` are ordinary words. */
+/** Reads tokens one by one; `in` and `notin` are identifiers where no operator is expected. */
 class TokenReader {
   private readonly tokens: Token[];
   private position = 0;
@@ -277,7 +277,7 @@ function parseValueSet(tokens: TokenReader): string[] {
   return values;
 }
 
-// Stands before a word or comma; stops before the closing parenthesis. Missing words count as the empty value.
+// Starts at a value or comma and stops before the closing parenthesis. A missing value counts as the empty string.
 function parseValueList(tokens: TokenReader): string[] {
   const values: string[] = [];
   for (;;) {
@@ -328,7 +328,7 @@ function rejectProblems(problems: string[], errorOf: (detail: string) => FieldEr
   if (problems.length > 0) throw new SelectorSyntaxError(fieldErrorText(errorOf(problems.join("; "))));
 }
 
-/** Reads a decimal integer of 64 bits; undefined if the text is none. */
+/** Parses a decimal 64-bit integer; undefined if the string is not one. */
 function parseInt64(text: string): bigint | undefined {
   if (!/^[+-]?\d+$/.test(text)) return undefined;
   const value = BigInt(text.replace(/^\+/, ""));
@@ -339,31 +339,31 @@ function fail(token: Token, expectation: string): never {
   throw new SelectorSyntaxError(`found '${token.text}'${expectation}`);
 }
 
-/** Reads a selectable field of an object as text. */
+/** Returns the value of a selectable field as a string. */
 type FieldReader = (object: JsonObject) => string;
 
-/** The fields that a type's objects can be selected by, and what the server says about all others. */
+/** The selectable fields of a type, and the error message for other fields. */
 interface SelectableFields {
   fields: ReadonlyMap<string, FieldReader>;
   unsupported: (field: string) => string;
 }
 
 interface FieldLabels {
-  /** Paths whose absent values read as "". */
+  /** Paths whose default is "". */
   text?: string[];
-  /** Paths whose absent values read as "false" or "0". */
+  /** Paths whose default is "false" or "0". */
   zero?: Record<string, string>;
-  /** Fields that are no path of their own. */
+  /** Fields that do not map to a single path. */
   computed?: Record<string, FieldReader>;
-  /** Whether objects have no metadata.namespace to select by. */
+  /** True if metadata.namespace is not selectable, as for cluster-scoped kinds. */
   hasNoNamespace?: boolean;
-  /** What is said of any other field, unless that is what most types say. */
+  /** Error message for other fields, if it differs from the common one. */
   unsupported?: (field: string) => string;
 }
 
 const REFERENCE_FIELDS = ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
 
-// Types that declare field labels; all others know metadata.name and metadata.namespace only. Recorded from 1.36.
+// Types with registered field labels; all others support only metadata.name and metadata.namespace. Recorded from Kubernetes 1.36.
 const FIELD_LABELS: Record<string, FieldLabels> = {
   pods: {
     text: [
@@ -376,7 +376,7 @@ const FIELD_LABELS: Record<string, FieldLabels> = {
       "status.nominatedNodeName",
     ],
     zero: { "spec.hostNetwork": "false" },
-    // The node has an old name, too.
+    // `spec.host` is the legacy name of spec.nodeName.
     computed: { "status.podIPs": (object) => podIpsOf(object), "spec.host": pathReader("spec.nodeName", "") },
   },
   events: {
@@ -406,7 +406,7 @@ const FIELD_LABELS: Record<string, FieldLabels> = {
   "certificatesigningrequests.certificates.k8s.io": { text: ["spec.signerName"], hasNoNamespace: true },
 };
 
-/** Gives the selectable fields of a type. */
+/** Returns the selectable fields of a type. */
 function selectableFieldsOf(type: ServedType): SelectableFields {
   const labels = type.custom === undefined ? FIELD_LABELS[resourceNameOf(type)] : customLabels(type);
   const fields = new Map<string, FieldReader>([["metadata.name", pathReader("metadata.name", "")]]);

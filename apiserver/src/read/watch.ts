@@ -1,9 +1,9 @@
 /**
  * Watches.
  *
- * A watch sees the writes after its start, in order, without a gap: the state or the history is read and the subscription is made
- * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
- * deleted for this watch. A line is encoded once for all watches that show it in the same form.
+ * A watch delivers all writes after its start, in order and without gaps: the initial state or the history is read and the subscription is made
+ * without yielding to the event loop. Selectors are evaluated before and after each write, so an object that stops matching is reported as DELETED.
+ * Each event is encoded once and shared by all watches of the same format.
  */
 import { zeroObjectOf } from "../builtin/schema-node.js";
 import type { ServedType } from "../builtin/served-type.js";
@@ -18,13 +18,12 @@ import type { StoreEvent, StoredObject } from "../storage/store.js";
 import { presentObjects } from "./list.js";
 import { type Selection, parseSelection } from "./selectors.js";
 
-/** How the events of a watch are written. */
+/** Encodes the events of a watch. */
 export interface EventWriter {
   write(type: "ADDED" | "MODIFIED" | "DELETED", object: StoredObject): Buffer;
   writeBookmark(revision: number, options: { endsInitialEvents: boolean }): Buffer;
 }
 
-/** What a watch looks at. */
 interface WatchRequest {
   resource: ServedResource;
   namespace: string | undefined;
@@ -38,7 +37,7 @@ const MIN_TIMEOUT_SECONDS = 1_800;
 const FUTURE_WAIT_MS = 3_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Prepares a watch; the returned function starts it on a connection and returns what stops it. */
+/** Validates and prepares a watch. The returned function starts it on a connection and returns a function that stops it. */
 export function prepareWatch(request: WatchRequest): (sink: StreamSink) => () => void {
   const { resource, namespace, options } = request;
   const selection = parseSelection(resource, { ...options, namespace });
@@ -54,9 +53,9 @@ class Watch {
   readonly #sink: StreamSink;
   readonly #timers: NodeJS.Timeout[] = [];
   #unsubscribe: (() => void) | undefined;
-  /** The newest revision that the client knows. */
+  /** The newest revision that the client has received. */
   #sent = 0;
-  /** The latest event that waits for the form of its object; those after it wait for it. */
+  /** The latest event that is waiting for the conversion of its object; later events queue behind it. */
   #telling: Promise<void> | undefined;
   #isStopped = false;
 
@@ -83,7 +82,7 @@ class Watch {
     this.#armTimers();
   }
 
-  // Runs at once, or again when the forms are known that it needs.
+  // Runs immediately, or again once pending conversions have finished.
   #whenKnown(run: () => void): void {
     const waited = settled(() => {
       if (!this.#isStopped) run();
@@ -127,12 +126,12 @@ class Watch {
       return;
     }
     for (const event of missed) this.#next(event);
-    // The latest of them may be told again, when they are durable.
+    // The latest of them may be delivered again when they become durable.
     this.#follow(Math.max(revision, store.revision));
   }
 
-  // Events up to the revision were sent with the initial state or from the history. They are filtered here and not in #tell, because an event
-  // from the history that waits for its conversion is sent after the watch has subscribed.
+  // Events up to the revision were sent with the initial state or from the history. They are filtered here and not in #tell, because an event from
+  // the history that waits for its conversion is sent after the watch has subscribed.
   #follow(revision: number): void {
     this.#sent = Math.max(this.#sent, revision);
     this.#unsubscribe = this.#resource.store.subscribe({
@@ -154,7 +153,7 @@ class Watch {
     this.#telling = telling;
   }
 
-  // An event is lost, so the client has to start again.
+  // An event was lost, so end the watch and make the client relist.
   #break(): void {
     if (this.#isStopped) return;
     this.#stop();
@@ -197,7 +196,7 @@ class Watch {
   }
 
   #armTimers(): void {
-    // Real servers spread the end of their watches, so that clients do not come back all at once.
+    // kube-apiserver randomizes the timeout, so that clients do not reconnect at the same time.
     const seconds = this.#options.timeoutSeconds ?? MIN_TIMEOUT_SECONDS * (1 + Math.random());
     this.#after(seconds * 1000, () => this.#sink.end());
     if (!this.#options.allowsBookmarks) return;
@@ -207,7 +206,7 @@ class Watch {
     if (seconds * 1000 > BEFORE_END_MS) this.#after(seconds * 1000 - BEFORE_END_MS, () => this.#sendBookmark());
   }
 
-  // Only news are worth a bookmark: a quiet server sends none.
+  // Sends a bookmark only if the revision has advanced.
   #sendBookmark(): void {
     const { shownRevision: revision } = this.#resource.store;
     if (revision <= this.#sent || this.#unsubscribe === undefined || this.#telling !== undefined) return;
@@ -229,7 +228,7 @@ class Watch {
 const INITIAL_EVENTS_END = { "k8s.io/initial-events-end": "true" };
 const writers = new WeakMap<ServedResource, EventWriter>();
 
-/** Returns the writer of plain JSON events, which all watches of a resource share. */
+/** Returns the encoder of JSON events, which all watches of a resource share. */
 export function jsonEventWriter(resource: ServedResource): EventWriter {
   let writer = writers.get(resource);
   if (writer === undefined) writers.set(resource, (writer = createEventWriter(resource)));
@@ -237,7 +236,7 @@ export function jsonEventWriter(resource: ServedResource): EventWriter {
 }
 
 function createEventWriter(resource: ServedResource): EventWriter {
-  // Every watch writes an event before the next event comes, so remembering one line is enough.
+  // All watches write an event before the next one arrives, so caching one line is enough.
   let last: { type: string; object: StoredObject; line: Buffer } | undefined;
   return {
     write(type, object) {
@@ -250,12 +249,12 @@ function createEventWriter(resource: ServedResource): EventWriter {
   };
 }
 
-/** Builds one line of a watch. */
+/** Encodes one line of a watch response. */
 export function eventLine(type: string, object: unknown): Buffer {
   return Buffer.from(`${JSON.stringify({ type, object })}\n`);
 }
 
-// Inside kube-apiserver the number of their Pods is no pointer.
+// kube-apiserver's internal type has an int here instead of a pointer, so a bookmark contains `replicas: 0`.
 const COUNTED_KINDS = new Set(["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"]);
 
 function emptyObjectOf({ schemaName, kind }: ServedType): JsonObject {
@@ -263,7 +262,7 @@ function emptyObjectOf({ schemaName, kind }: ServedType): JsonObject {
   return COUNTED_KINDS.has(kind) ? { ...zero, spec: { replicas: 0, ...objectAt(zero, "spec") } } : zero;
 }
 
-/** Builds the object of a bookmark, which has a revision and else what Go shows of an object without members. */
+/** Builds the object of a bookmark: the resourceVersion and the zero values that Go encodes for an empty object. */
 export function bookmarkOf(
   { type }: ServedResource,
   revision: number,
@@ -278,12 +277,12 @@ export function bookmarkOf(
   };
 }
 
-/** Where a stream writes its lines. */
+/** Receives the lines of a streaming response. */
 export interface StreamSink {
-  /** Queues lines that are made only when the client is ready to take them, such as the initial state of a watch. */
+  /** Queues lines that are generated only when the client can receive them, such as the initial state of a watch. */
   sendLazily(lines: Iterable<Buffer>): void;
-  /** Queues one line; a client that is too far behind is disconnected. */
+  /** Queues one line; disconnects a client that falls too far behind. */
   send(line: Buffer): void;
-  /** Ends the answer properly after everything that is queued. */
+  /** Ends the response after all queued lines. */
   end(): void;
 }

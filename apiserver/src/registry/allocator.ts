@@ -2,23 +2,23 @@ import { NODE_PORTS, type Ranges } from "../strategies/core/service-allocation.j
 import { type JsonObject, arrayAt, isObject, objectAt } from "../json.js";
 import type { ResourceStore } from "../storage/store.js";
 
-/** Gives out addresses and ports that no other Service has. */
+/** Allocates cluster IPs and node ports that no other Service uses. */
 export interface Allocator {
   allocateClusterIP(): string;
   allocateNodePort(): number;
-  /** What a Service may ask for. */
+  /** The ranges that a Service may request a cluster IP or node port from. */
   readonly ranges: Ranges;
 }
 
-// The first address is that of the Service "kubernetes", and the last is no host.
+// The first address belongs to the Service `kubernetes`; the last is the broadcast address.
 const CIDR = "10.0.0.0/16";
 const ADDRESSES = 0xffff - 1;
 const PORTS = NODE_PORTS.last - NODE_PORTS.first + 1;
-// As in Kubernetes, the lowest are given out last: they are for Services that ask for one.
+// As in Kubernetes, the lower band is reserved for static assignment and is allocated dynamically last.
 const KEPT = { addresses: 0x100, ports: 86 };
 const HOST = /^10\.0\.\d{1,3}\.\d{1,3}$/;
 
-/** Creates an allocator that counts upwards, past what a Service has already, and then starts again. */
+/** Creates an allocator that counts upwards, skips addresses and ports in use, and wraps around. */
 export function createAllocator(services: ResourceStore): Allocator {
   const taken = new Map<string | number, number>();
   const count = (object: JsonObject | undefined, by: 1 | -1): void => {

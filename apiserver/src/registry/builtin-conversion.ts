@@ -7,12 +7,12 @@ import { type JsonObject, type JsonValue, arrayAt, clone, isObject, objectAt, se
 import { metadataOf, normalForm } from "../object/object-meta.js";
 import type { Conversion, TypeRules } from "./registry.js";
 
-/** Returns under which name the objects of a type are stored; a few types are two views of one storage. */
+/** Returns the resource name that objects of a type are stored under; core and events.k8s.io Events share one storage. */
 export function storageNameOf(type: ServedType): string {
   return type.group === "events.k8s.io" ? "events" : resourceNameOf(type);
 }
 
-/** Returns how a built-in type that is not stored as it is served is converted. */
+/** Returns the conversion of a built-in type whose stored form differs from the served version; undefined for other types. */
 export function builtinConversion(type: ServedType): Conversion | undefined {
   if (type.group === "events.k8s.io") {
     return {
@@ -34,7 +34,7 @@ const EVENT_TO_CORE: Record<string, string> = {
 };
 const EVENT_FROM_CORE = Object.fromEntries(Object.entries(EVENT_TO_CORE).map(([event, core]) => [core, event]));
 
-// The old form shows these even when they are empty.
+// events.k8s.io/v1 Events have no such fields when they are empty, but core Events do.
 function withoutEmptyReporter(event: JsonObject): JsonObject {
   for (const key of ["reportingController", "reportingInstance"]) if (event[key] === "") delete event[key];
   return event;
@@ -46,14 +46,14 @@ function renamed(object: JsonObject, names: Record<string, string>): JsonObject 
   return result;
 }
 
-// A HorizontalPodAutoscaler is stored as autoscaling/v2. Version 1 has a field for the utilisation of the processor alone: annotations hold
-// the rest, in the form that Kubernetes gives them.
+// A HorizontalPodAutoscaler is stored as autoscaling/v2. autoscaling/v1 has a field for the CPU utilization only; the other metrics are kept in
+// annotations, encoded as kube-apiserver does.
 
 const PREFIX = "autoscaling.alpha.kubernetes.io/";
 const HELD = ["metrics", "behavior", "scale-down-tolerance", "scale-up-tolerance", "current-metrics", "conditions"];
 const DEFAULT_UTILIZATION = 80;
 
-/** Returns how a version of the HorizontalPodAutoscaler is converted to what is stored, and back. */
+/** Returns the conversion between a version of HorizontalPodAutoscaler and the stored form. */
 function scalerConversion(type: ServedType): Conversion {
   if (type.version !== "v1") return { toStored: withoutHeld, fromStored: (object) => object };
   return {
@@ -62,7 +62,7 @@ function scalerConversion(type: ServedType): Conversion {
   };
 }
 
-/** Returns the rules of version 1: what is checked, and what is missing, is that of the form that is stored. */
+/** Adapts the rules for autoscaling/v1: objects are defaulted and validated in the stored form. */
 export function scalerRules(rules: TypeRules): TypeRules {
   return {
     ...rules,
@@ -79,7 +79,7 @@ export function scalerRules(rules: TypeRules): TypeRules {
 function storedForm(type: ServedType, object: JsonObject): JsonObject {
   const form = clone(scalerToV2(object));
   if (type.schemaName !== undefined) normalise(type.schemaName, form);
-  // The status is written with these even where there is nothing to say.
+  // These fields of the status are encoded even if they are unset.
   form["status"] = { desiredReplicas: 0, currentMetrics: null, ...objectAt(form, "status") };
   return normalForm(type, form);
 }
@@ -94,7 +94,7 @@ function withoutHeld(object: JsonObject): JsonObject {
   return withAnnotations(object, {});
 }
 
-/** Replaces what annotations hold of the other version. */
+/** Replaces the annotations that hold fields of autoscaling/v2. */
 function withAnnotations(object: JsonObject, held: Record<string, JsonValue>): JsonObject {
   const { annotations, ...metadata } = metadataOf(object);
   const given = isObject(annotations) ? Object.entries(annotations) : [];
@@ -206,7 +206,7 @@ function conditionInOrder({ type, status, lastTransitionTime = null, reason, mes
   };
 }
 
-// Kubernetes writes the struct of its own, whose fields have no names in JSON.
+// Kubernetes encodes its internal struct here, whose fields have no JSON tags.
 function behaviorToV1(behavior: JsonObject): JsonObject {
   const rulesOf = (key: string): JsonValue => {
     const rules = objectAt(behavior, key);
@@ -239,9 +239,9 @@ function withSmallKeys(value: JsonValue): JsonValue {
   );
 }
 
-// The metrics of autoscalers in autoscaling/v1, where they stand in annotations, and in autoscaling/v2.
+// Metrics in the annotations of autoscaling/v1 and in the fields of autoscaling/v2.
 
-/** A source of metrics: where version 1 has what version 2 has, in the order in which version 1 is written. */
+/** A metric source: the fields of v1 and their paths in v2, in the order in which v1 is encoded. */
 interface Source {
   readonly key: string;
   readonly fields: readonly Field[];
@@ -249,9 +249,9 @@ interface Source {
 
 interface Field {
   readonly one: string;
-  /** The path in version 2. */
+  /** The path in v2. */
   readonly two: readonly [string, ...string[]];
-  /** What version 1 has where version 2 has nothing; absent for a field that may be missing. */
+  /** The value in v1 if v2 has none; absent for optional fields. */
   readonly empty?: JsonValue;
 }
 
@@ -311,22 +311,22 @@ const STATUSES: readonly Source[] = [
   },
 ];
 
-/** Writes a metric as version 1 does. */
+/** Converts a metric spec to v1. */
 function metricToV1(metric: JsonObject): JsonObject {
   return sourceToV1(metric, SOURCES);
 }
 
-/** Writes what a metric is at as version 1 does. */
+/** Converts a metric status to v1. */
 function statusToV1(status: JsonObject): JsonObject {
   return sourceToV1(status, STATUSES);
 }
 
-/** Reads what a metric is at from version 1. */
+/** Converts a metric status from v1. */
 function statusFromV1(status: JsonObject): JsonObject {
   return fromV1(status, STATUSES);
 }
 
-/** Reads a metric from version 1, which does not say what type its target is of. */
+/** Converts a metric spec from v1, which does not contain the type of the target. */
 function metricFromV1(metric: JsonObject): JsonObject {
   const read = fromV1(metric, SOURCES);
   for (const { key } of SOURCES) {
@@ -344,7 +344,7 @@ function typeOf(key: string, goal: JsonObject): string {
   return key === "external" && goal["value"] !== undefined ? "Value" : "AverageValue";
 }
 
-// Version 1 cannot leave it out.
+// This field is required in v1, so "0" stands for an absent value.
 function withoutEmptyValue(key: string, goal: JsonObject): JsonObject {
   const { value, ...rest } = goal;
   return key === "object" && value === "0" && goal["averageValue"] !== undefined ? rest : goal;

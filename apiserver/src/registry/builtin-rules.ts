@@ -17,11 +17,11 @@ import { strategyOf } from "../strategies/table.js";
 import type { Allocator } from "./allocator.js";
 import type { TypeRules } from "./registry.js";
 
-/** Returns the rules of a built-in kind: those of its strategy. */
+/** Returns the rules of a built-in kind, which delegate to its strategy. */
 export function builtinRules(type: ServedType, allocatorOf: () => Allocator): TypeRules {
   const strategy = strategyOf(type);
   const allocates = strategy.allocatesAddresses === true;
-  // Kubernetes gives a Service its addresses before it looks at the rest.
+  // Kubernetes allocates the cluster IPs of a Service before it validates the other fields.
   const allocation = (service: JsonObject, live: JsonObject | undefined, isDryRun: boolean) => ({
     ...allocatorOf(),
     checkAsked(spec: JsonObject) {
@@ -44,7 +44,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
       throw badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`);
     },
     fillDefaults(object, live) {
-      // Normalising drops what is empty, but an empty list of managers is an order to forget them.
+      // Normalization drops empty lists, but an empty managedFields list resets field management.
       const forgetsManagers = arrayAt(objectAt(object, "metadata"), "managedFields")?.length === 0;
       defaultBuiltin(type, object, live === undefined ? {} : { old: live });
       if (forgetsManagers) metadataOf(object)["managedFields"] = [];
@@ -57,7 +57,7 @@ export function builtinRules(type: ServedType, allocatorOf: () => Allocator): Ty
           defaultBuiltin(type, object, { ...allocation(object, live, isDryRun), old: live });
         return undefined;
       }
-      // The status was taken off the new object, and what its type shows anyway is missing.
+      // The status was reset on create, so set the status fields that the type always encodes.
       if (strategy.defaultsOfNew !== true && type.strategy.resetOnMain.length === 0) return undefined;
       const allocator = allocates ? allocation(object, undefined, isDryRun) : {};
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });

@@ -3,15 +3,15 @@ import { type JsonObject, clone, deepEqual } from "../json.js";
 import { apiVersionOf } from "../object/object-meta.js";
 import type { Conversion, TypeRules, WebhookForms } from "./registry.js";
 
-/** Asks the webhook of a definition for objects, which are in other versions, in one version. Throws a StatusError if it has none to give. */
+/** Calls the conversion webhook of a CRD to convert objects to `apiVersion`. Throws a StatusError if the webhook fails or the response is invalid. */
 export type AskWebhook = (
   definition: JsonObject,
   request: { objects: readonly JsonObject[]; apiVersion: string },
 ) => Promise<JsonObject[]>;
 
 /**
- * Returns how a version of a custom resource is read from its storage: through the schema, as it is now, of the version that an object
- * is stored in. Defaults come by that schema alone; unknown fields go by it and by that of the version that is asked for.
+ * Returns the conversion between a version of a custom resource and its stored form. Objects are read through the current schema of the version that
+ * they are stored in: only that schema sets defaults; unknown fields are pruned by it and by the schema of the requested version.
  */
 export function customConversion(
   type: ServedType,
@@ -71,7 +71,7 @@ function isByWebhook(definition: JsonObject): boolean {
   return conversion?.strategy === "Webhook" && versions.length > 1;
 }
 
-// What is kept on disk has no version, and neither has what webhooks are shown of it.
+// Stored objects have no resourceVersion, and conversion webhooks do not receive one.
 function withoutResourceVersion(object: JsonObject): JsonObject {
   const { resourceVersion: _, ...metadata } = object["metadata"] as JsonObject;
   return { ...object, metadata };

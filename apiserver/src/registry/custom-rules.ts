@@ -28,7 +28,7 @@ import type { TypeRules } from "./registry.js";
 export function customRules(type: ServedType): TypeRules {
   const schema = type.custom?.schema ?? {};
   let mergeType: TypeRules["mergeType"] | undefined;
-  // What an update left as it was, and what a rule that is broken warns of.
+  // Errors that ratcheting tolerated because the update did not change the value; the failing rules become warnings.
   const forgiven = new WeakMap<JsonObject, readonly string[]>();
   const withRules = (
     object: JsonObject,
@@ -73,7 +73,7 @@ export function customRules(type: ServedType): TypeRules {
   };
 }
 
-/** Validates a custom resource against its schema; with `old`, what an update leaves as it was is not held against it. */
+/** Validates a custom resource against its schema. With `old`, errors in unchanged values are tolerated (ratcheting). */
 export function validateCustomResource(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
   const { errors } = validateSchema(withoutMetadata(schema), { path: "", value: object, old });
   return [
@@ -84,9 +84,9 @@ export function validateCustomResource(schema: StructuralSchema, object: JsonObj
 }
 
 /**
- * Validates a write through /status: the status by its schema, lists in the whole object.
+ * Validates a write to the status subresource: the schema of status, and list uniqueness in the whole object.
  *
- * Texts name paths below status, fields the whole path, as Kubernetes has it.
+ * As in Kubernetes, messages contain the path relative to status, while the `field` of an error is the full path.
  */
 export function validateStatus(schema: StructuralSchema, object: JsonObject, old?: JsonObject): FieldError[] {
   const statusSchema = memberSchema(schema, "status");
@@ -104,18 +104,18 @@ function belowStatus(error: FieldError): FieldError {
 
 function checkRepeated(schema: StructuralSchema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const repeated = checkUniqueItems(schema, object);
-  // An object that already had duplicates may keep them.
+  // Duplicates in the old object are tolerated.
   const isForgiven = repeated.length > 0 && old !== undefined && checkUniqueItems(schema, old).length > 0;
   return isForgiven ? [] : repeated;
 }
 
-// The schema of metadata constrains at most name and generateName; ObjectMeta itself is checked elsewhere.
+// A CRD can only restrict metadata.name and metadata.generateName; ObjectMeta is validated elsewhere.
 function withoutMetadata(schema: StructuralSchema): StructuralSchema {
   const { metadata, ...rest } = propertiesOf(schema);
   return isObject(metadata) && metadata["properties"] === undefined ? { ...schema, properties: rest } : schema;
 }
 
-/** Checks that sets hold no value twice and keyed lists no key. */
+/** Reports duplicate values in sets and duplicate keys in keyed lists. */
 function checkUniqueItems(schema: StructuralSchema, value: JsonValue, path = ""): FieldError[] {
   if (Array.isArray(value)) {
     const items = itemSchema(schema);
@@ -133,7 +133,7 @@ function repeatedItems(schema: StructuralSchema, items: JsonValue[], path: strin
   const listType = schema["x-kubernetes-list-type"];
   if (listType !== "set" && listType !== "map") return [];
   const odd = listType === "map" ? items.findIndex((item) => item !== null && !isObject(item)) : -1;
-  // Only the first item that is not an object is reported.
+  // As in Kubernetes, only the first item that is not an object is reported.
   if (odd >= 0)
     return [
       invalidError(`${path}[${odd}]`, items[odd] as JsonValue, "must be an object for an array of list-type map"),
@@ -145,7 +145,7 @@ function repeatedItems(schema: StructuralSchema, items: JsonValue[], path: strin
     const identity = canonicalJson(isObject(item) && listType === "map" ? keysOf(schema, item) : item);
     const count = (counts.get(identity) ?? 0) + 1;
     counts.set(identity, count);
-    // However often a value is repeated, it is reported once.
+    // Report each duplicate value once.
     if (count === 2) errors.push(duplicateError(`${path}[${index}]`, JSON.parse(identity) as JsonValue));
   });
   return errors;
@@ -163,10 +163,10 @@ function keysOf(schema: StructuralSchema, item: JsonObject): JsonObject {
 
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/** What the metadata of embedded resources may be. */
+/** Validation of the metadata of embedded resources. */
 export const METADATA_RULES: MetadataRules = { misfitOf: misfitOfMetadata, check: checkEmbeddedMeta };
 
-/** Returns why metadata cannot be decoded. */
+/** Returns the decoding error of metadata, or undefined. */
 function misfitOfMetadata(metadata: JsonValue): string | undefined {
   if (!isObject(metadata)) return `json: cannot unmarshal ${goTypeOf(metadata)} into Go value of type v1.ObjectMeta`;
   return decodeBuiltin({ schemaName: OBJECT_META }, metadata).error;

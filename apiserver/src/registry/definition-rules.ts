@@ -13,12 +13,12 @@ import { type JsonObject, type JsonValue, arrayAt, isObject, objectAt, stringAt 
 import { METADATA_RULES } from "./custom-rules.js";
 import type { TypeRules } from "./registry.js";
 
-/** Returns the rules of CustomResourceDefinitions, given what they have in common with other built-in kinds. */
+/** Returns the rules of CustomResourceDefinitions, on top of the common rules of built-in kinds. */
 export function definitionRules(common: TypeRules): TypeRules {
   return {
     ...common,
     fillDefaults(object, live) {
-      // Normalising drops it, but an empty list is refused in other words than none.
+      // Normalization drops the empty list, but the error message for an empty list differs from the one for an absent list.
       const hasNoVersion = arrayAt(objectAt(object, "spec"), "versions")?.length === 0;
       common.fillDefaults(object, live);
       const spec = objectAt(object, "spec");
@@ -38,9 +38,9 @@ export function definitionRules(common: TypeRules): TypeRules {
   };
 }
 
-// What the server does with a CustomResourceDefinition itself: defaults, validation, and the acceptance of its names.
+// Built-in behavior of CustomResourceDefinition: defaults, validation, and warnings.
 
-/** Sets the defaults of a CRD: names, conversion, and the versions that are stored if its status names none. */
+/** Sets the defaults of a CRD: names, conversion, and status.storedVersions if it is empty. */
 export function defaultCrd(crd: JsonObject): void {
   const spec = objectAt(crd, "spec");
   if (spec === undefined) return;
@@ -50,7 +50,7 @@ export function defaultCrd(crd: JsonObject): void {
     status["storedVersions"] = storedVersionsOf(spec, {});
 }
 
-/** Completes the status of a CRD; the storage version is one of those that are stored, unless the status alone is written. */
+/** Completes the status of a CRD. The storage version is added to storedVersions, unless the write is to the status subresource. */
 export function completeStatus(crd: JsonObject, { isStatusWrite }: { isStatusWrite: boolean }): void {
   const status = objectAt(crd, "status") ?? {};
   crd["status"] = {
@@ -62,7 +62,7 @@ export function completeStatus(crd: JsonObject, { isStatusWrite }: { isStatusWri
   };
 }
 
-/** Lists what is wrong with a CRD; with `old`, also what may not change. */
+/** Validates a CRD; with `old`, also checks immutable fields. */
 export function validateCrd(crd: JsonObject, old?: JsonObject): FieldError[] {
   const spec = objectAt(crd, "spec") ?? {};
   return [
@@ -73,7 +73,7 @@ export function validateCrd(crd: JsonObject, old?: JsonObject): FieldError[] {
   ];
 }
 
-/** Lists what is wrong with the status of a CRD. */
+/** Validates the status of a CRD. */
 function validateCrdStatus(crd: JsonObject): FieldError[] {
   return checkNames(objectAt(objectAt(crd, "status"), "acceptedNames") ?? {}, "status.acceptedNames");
 }
@@ -86,7 +86,7 @@ function storedVersionsOf(spec: JsonObject, status: JsonObject): JsonObject[stri
   return all.length === 0 ? null : all;
 }
 
-/** Lists the warnings that a CRD causes: new formats that nothing checks, rules that this server cannot evaluate. */
+/** Returns the warnings for a CRD: unrecognized formats that are new, and validation rules that this server cannot evaluate. */
 export function crdWarnings(crd: JsonObject, live?: JsonObject): string[] {
   const known = live === undefined ? new Set<string>() : formatsOf(live);
   const formats = [...formatsOf(crd)].filter((format) => !known.has(format));

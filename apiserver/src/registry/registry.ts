@@ -16,7 +16,7 @@ import { type AskWebhook, customConversion } from "./custom-conversion.js";
 import { customRules } from "./custom-rules.js";
 import { definitionRules } from "./definition-rules.js";
 
-/** Everything that is served: the types, by the paths under which they are found, and their objects. */
+/** The served resources by path, and their storage. */
 export class Registry {
   readonly store: Store;
   readonly #resources = new Map<string, ServedResource>();
@@ -25,44 +25,44 @@ export class Registry {
   readonly #ask: AskWebhook | undefined;
   #types: ServedType[] | undefined;
 
-  /** `ask` calls the webhooks of definitions; without it all versions have the same form. */
+  /** `ask` calls the conversion webhooks of CRDs; without it, all versions of a custom resource have the same form. */
   constructor(options: { historyLimit?: number | undefined; ask?: AskWebhook } = {}) {
     this.store = new Store(options);
     this.#ask = options.ask;
     let made: Allocator | undefined;
-    // Made when the first Service needs it, so that it sees those of an earlier run.
+    // Created on first use, so that it sees the Services that were loaded from the data folder.
     const allocator = (): Allocator => (made ??= createAllocator(this.store.resource("services")));
     const types = builtinTypes();
     this.#builtinGroups = new Set(types.map(({ group }) => group));
     for (const type of types) this.#add(this.#builtinResource(type, allocator));
   }
 
-  /** The objects of the type Namespace, on which the life of all others depends. */
+  /** The storage of Namespaces, needed by every write to a namespaced resource. */
   get namespaces(): ResourceStore {
     return this.store.resource("namespaces");
   }
 
-  /** Every served type, built-in ones first. */
+  /** All served types, built-in ones first. */
   get types(): ServedType[] {
     return (this.#types ??= [...this.#resources.values()].map(({ type }) => type));
   }
 
-  /** Every served resource. */
+  /** All served resources. */
   get resources(): Iterable<ServedResource> {
     return this.#resources.values();
   }
 
-  /** Finds what a path names. */
+  /** Returns the resource at a path, or undefined. */
   find(path: { group: string; version: string; plural: string }): ServedResource | undefined {
     return this.#resources.get(pathOf(path));
   }
 
-  /** True for groups that Kubernetes itself brings; they answer unknown resources differently. */
+  /** True for built-in API groups; they respond to unknown resources differently. */
   isBuiltinGroup(group: string): boolean {
     return this.#builtinGroups.has(group);
   }
 
-  /** Serves exactly these types for a CustomResourceDefinition; an empty list stops serving it. */
+  /** Replaces the served types of a CustomResourceDefinition; an empty list stops serving it. */
   serveCustomTypes(crdName: string, types: ServedType[]): void {
     for (const path of this.#customPaths.get(crdName) ?? []) this.#resources.delete(path);
     this.#customPaths.set(crdName, types.map(pathOf));
@@ -89,7 +89,7 @@ export class Registry {
   }
 
   #customResource(type: ServedType): ServedResource {
-    // A watch cannot resume from before its type existed.
+    // A watch cannot resume from a revision before its type existed.
     const store = this.store.resource(resourceNameOf(type), { compacted: this.store.revision });
     const rules = customRules(type);
     return new ServedResource({
@@ -111,26 +111,26 @@ function pathOf({ group, version, plural }: { group: string; version: string; pl
   return `${group}/${version}/${plural}`;
 }
 
-/** Between the form in which a resource is stored and the form of one of its versions. */
+/** Converts between the stored form of a resource and one of its versions. */
 export interface Conversion {
   toStored(object: JsonObject): JsonObject;
-  /** Returns the stored object itself where the forms are the same. */
+  /** Returns the stored object itself if the forms are equal. */
   fromStored(object: JsonObject): JsonObject;
-  /** Who is asked for the forms of other versions. */
+  /** Converts by webhook, if the CRD configures one. */
   webhook?: WebhookForms;
 }
 
-/** The forms of a custom resource that a webhook knows. */
+/** Conversion of a custom resource by its webhook. */
 export interface WebhookForms {
-  /** The version that objects are stored in from now on. */
+  /** The apiVersion that new writes are stored in. */
   readonly storedVersion: string;
-  /** Asks for stored objects in the version of the resource. */
+  /** Converts stored objects to the version of the resource. */
   fromStored(objects: readonly JsonObject[]): Promise<JsonObject[]>;
-  /** Asks for an object in any version. */
+  /** Converts an object to any version. */
   into(apiVersion: string, object: JsonObject): Promise<JsonObject>;
 }
 
-/** One version of a resource as requests reach it: the type, its rules and the objects. */
+/** One version of a resource: its type, rules, and objects. */
 export class ServedResource {
   readonly type: ServedType;
   readonly store: ResourceStore;
@@ -145,10 +145,10 @@ export class ServedResource {
   constructor(options: {
     type: ServedType;
     store: ResourceStore;
-    /** Makes the rules on first use: most types of a server are never used. */
+    /** Called on first use: most types of a server are never used. */
     rules: () => TypeRules;
     conversion?: Conversion;
-    /** Returns the definition of a custom type as it is stored. */
+    /** Returns the stored CRD of a custom type. */
     definition?: () => StoredObject | undefined;
   }) {
     this.type = options.type;
@@ -163,18 +163,18 @@ export class ServedResource {
     return (this.#rules ??= this.#rulesOf());
   }
 
-  /** The integers of defaults that their values have rounded, where they are in objects. */
+  /** 64-bit integers in the defaults of the CRD that lose precision as JavaScript numbers. */
   get integersOfDefaults(): LongIntegers | undefined {
     const integers = this.#definitionOf()?.integers;
     return integers === undefined ? undefined : integersOfDefaults(integers);
   }
 
-  /** Whether forms of objects have to be asked for: what needs them throws a PendingConversion then. */
+  /** True if objects may have to be converted by a webhook; methods that need a missing form throw a PendingConversion. */
   get asksWebhook(): boolean {
     return this.#conversion?.webhook !== undefined;
   }
 
-  /** Returns an object in this version; equal forms are shared, so that their JSON is made once. */
+  /** Returns an object in this version. Results are cached, so that each form is encoded as JSON once. */
   read(stored: StoredObject): StoredObject {
     if (this.#conversion === undefined) return stored;
     let view = this.#views.get(stored);
@@ -188,19 +188,19 @@ export class ServedResource {
     return view;
   }
 
-  /** Makes sure that objects can be read, so that all are asked for at once. */
+  /** Ensures that the objects can be read; throws one PendingConversion for all that are missing. */
   require(objects: readonly StoredObject[]): void {
     if (!this.asksWebhook) return;
     const missing = objects.filter((stored) => !this.#views.has(stored) && this.#isAskedFor(stored));
     if (missing.length > 0) throw this.#pending(missing);
   }
 
-  /** Asks for the form of an object, even if it is known; undefined if nobody has to be asked. */
+  /** Converts an object again, even if its form is cached; undefined if no webhook is needed. */
   refresh(stored: StoredObject): Promise<void> | undefined {
     return this.#isAskedFor(stored) ? this.#load([stored]) : undefined;
   }
 
-  /** Returns an object of this version in another version of the same resource. */
+  /** Converts an object of this version to another version of the same resource. */
   formIn(other: ServedResource, object: JsonObject): JsonObject {
     if (other === this) return object;
     const webhook = this.#conversion?.webhook;
@@ -209,7 +209,7 @@ export class ServedResource {
       : formBy(webhook, { object, apiVersion: apiVersionOf(other.type) });
   }
 
-  /** Returns the stored form of an object of this version. */
+  /** Converts an object of this version to its stored form. */
   storedForm(object: JsonObject): JsonObject {
     const webhook = this.#conversion?.webhook;
     if (webhook === undefined || webhook.storedVersion === apiVersionOf(this.type))
@@ -252,15 +252,15 @@ export class ServedResource {
     return integers === undefined ? [] : [integers];
   }
 
-  /** Returns an object of this version as JSON text. */
+  /** Returns an object in this version as JSON. */
   jsonOf(stored: StoredObject): string {
     return this.read(stored).json;
   }
 
-  /** Returns an object as it stands in a list, where only custom resources repeat their kind and apiVersion. */
+  /** Returns the JSON of an object as a list item; only items of custom resources contain kind and apiVersion. */
   itemJsonOf(stored: StoredObject): string {
     const json = this.jsonOf(stored);
-    // Objects begin with these two members, see `normalForm`.
+    // These two fields are encoded first, see `normalForm`.
     return this.type.custom === undefined ? `{${json.slice(this.#typeMetaLength)}` : json;
   }
 }
@@ -270,34 +270,34 @@ function formBy(webhook: WebhookForms, to: { object: JsonObject; apiVersion: str
   return knownFormOrThrow(`${apiVersion} ${JSON.stringify(object)}`, () => webhook.into(apiVersion, object));
 }
 
-/** What a kind demands of its objects; built-in kinds and custom resources implement it differently. */
+/** Decoding, defaulting, and validation of a kind; implemented for built-in kinds and for custom resources. */
 export interface TypeRules {
-  /** What server-side apply knows about the fields. */
+  /** The schema of server-side apply: list types, keys, and atomic fields. */
   readonly mergeType: MergeType;
   /**
-   * Brings an object into the shape of the kind, in place; returns the paths of fields that are not in it.
+   * Decodes an object into the schema of the kind, in place; returns the paths of unknown fields.
    *
-   * In what an apply made, nulls stay: they stand for what its manager emptied, and the schema may not allow them.
+   * `keepsNulls` preserves nulls in the result of an apply: they stand for values that the manager emptied, and the schema may not allow them.
    */
   decode(object: JsonObject, options?: { keepsNulls: boolean }): string[];
-  /** Fills in what the client left out, in place; `live` is what the object replaces. */
+  /** Sets defaults, in place; `live` is the object that is replaced. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
-  /** Sets what only the server decides, in place, right before the object is checked and stored; returns what to warn of even if it is refused. */
+  /** Sets the fields that the server owns, in place, before validation; returns warnings that are sent even if the write is rejected. */
   finish(
     object: JsonObject,
     live: JsonObject | undefined,
     write: { subresource: string; isDryRun: boolean },
   ): readonly string[] | undefined;
-  /** Sets, in place, what reading a written object from the store sets, or leaves out. */
+  /** Applies, in place, what decoding the object from storage changes. */
   reread?(object: JsonObject): void;
-  /** Checks an object outside its metadata; `live` is what it replaces, and `ofMetadata` what is wrong with its metadata. */
+  /** Validates an object except its metadata. `live` is the object that is replaced; `ofMetadata` contains the errors of its metadata. */
   validate(object: JsonObject, live?: JsonObject, ofMetadata?: readonly FieldError[]): FieldError[];
-  /** Checks an object that was written through a subresource that changes a part of it; `undefined` is as `validate`. */
+  /** Validates a write to a subresource that changes a part of the object; returns undefined to use `validate`. */
   validatePart?(object: JsonObject, live: JsonObject, subresource: string): FieldError[] | undefined;
-  /** Checks an object that was written through /status. */
+  /** Validates a write to the status subresource. */
   validateStatus(object: JsonObject, live: JsonObject): FieldError[];
-  /** What an update left as it was though it breaks a rule: told even if the update fails. */
+  /** Messages for invalid values that the update did not change; sent as warnings even if the update fails. */
   forgiven?(object: JsonObject): readonly string[];
-  /** Returns the warnings that a write of this object causes. */
+  /** Returns the warnings for a write. */
   warnings(object: JsonObject, live?: JsonObject, subresource?: string): string[];
 }

@@ -14,12 +14,12 @@ const KIND = "certificatesigningrequests.certificates.k8s.io";
 const MINUTE_MS = 60_000;
 const BACKDATE_MS = 5 * MINUTE_MS;
 const MIN_LIFE_MS = 10 * MINUTE_MS;
-/** Certificates that live shorter are not backdated at their end. */
+/** Certificates with a shorter lifetime get no backdated end. */
 const SHORT_LIFE_MS = 8 * 60 * MINUTE_MS;
 /** Default of kube-controller-manager's --cluster-signing-duration. */
 const MAX_LIFE_MS = 365 * 24 * 60 * MINUTE_MS;
 
-/** Signs the requests for certificates that are approved and name a signer of Kubernetes; without an authority none. */
+/** Signs approved CertificateSigningRequests for the signers of kube-controller-manager; without an authority, signs nothing. */
 export function createSigning(): Controller<CertificateSigningRequest> {
   return {
     kind: KIND,
@@ -45,7 +45,7 @@ export function createSigning(): Controller<CertificateSigningRequest> {
   };
 }
 
-// kube-controller-manager retries without end if a request cannot be parsed.
+// kube-controller-manager retries indefinitely if a request cannot be parsed.
 function readRequest(request: string): SigningRequest | undefined {
   try {
     return parseSigningRequest(Buffer.from(request, "base64").toString("latin1"));
@@ -65,15 +65,15 @@ function sign(
   return signCertificate(authority, { ...asked, usages, notBefore: new Date(now.getTime() - BACKDATE_MS), notAfter });
 }
 
-// Who signs which requests for certificates, as kube-controller-manager does.
+// The signers of kube-controller-manager and their requirements.
 
 const NODE_GROUP = "system:nodes";
 const NODE_PREFIX = "system:node:";
 
-/** Says why a signer refuses a certificate that was made for these usages; undefined if it does not. */
+/** Returns why a signer rejects a request with these usages; undefined if it signs it. */
 type Objection = (certificate: X509Certificate, usages: readonly string[]) => string | undefined;
 
-/** The signers of Kubernetes that sign what is approved, by name. */
+/** The built-in signers, by signerName. */
 const SIGNERS: Readonly<Record<string, Objection>> = {
   "kubernetes.io/kube-apiserver-client": (_, usages) => {
     const odd = usages.find((usage) => !["digital signature", "key encipherment", "client auth"].includes(usage));
@@ -100,7 +100,7 @@ const SIGNERS: Readonly<Record<string, Objection>> = {
       (name.startsWith(NODE_PREFIX) ? undefined : "subject common name does not begin with system:node:")
     );
   },
-  // Requests of earlier versions, which the API does not take any more.
+  // Signer of certificates.k8s.io/v1beta1, which v1 does not accept.
   "kubernetes.io/legacy-unknown": () => undefined,
 };
 
@@ -113,14 +113,14 @@ function isNodeGroup(groups: readonly string[]): boolean {
   return groups.length === 1 && groups[0] === NODE_GROUP;
 }
 
-/** Lists the kinds of other names of a subject, as messages name them. */
+/** Lists the types of subject alternative names, as in error messages. */
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
   const words: Readonly<Record<string, string>> = { DNS: "DNS", "IP Address": "IP", email: "Email", URI: "URI" };
   const kinds = subjectAltName.split(", ").map((name) => words[name.slice(0, name.indexOf(":"))] ?? "");
   return ["DNS", "Email", "IP", "URI"].filter((kind) => kinds.includes(kind));
 }
 
-// RSA keys also encipher others.
+// Only RSA keys need "key encipherment", so it is optional.
 function objectionTo(usages: readonly string[], needed: string): string | undefined {
   const required = ["digital signature", "key encipherment", needed];
   const isExact = usages.every((usage) => required.includes(usage));

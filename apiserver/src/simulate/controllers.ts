@@ -1,4 +1,4 @@
-// The controllers by their names, each with what it needs.
+// The controllers and the objects that they are created from.
 import { createSigning } from "./certificates.js";
 import { createEventExpiry } from "./event-expiry.js";
 import type { Controller } from "./feed/controller.js";
@@ -20,7 +20,7 @@ import { createDeployments } from "./workloads/deployments.js";
 import { createReplicaSets } from "./workloads/replica-sets.js";
 import { createStatefulSets } from "./workloads/stateful-sets.js";
 
-/** A controller of the objects of one kind. */
+/** A controller of one kind. */
 export type KindController =
   | "pods"
   | "deployments"
@@ -41,10 +41,10 @@ export type KindController =
   | "policy-types"
   | "events";
 
-/** A controller that can be simulated. */
+/** Name of a controller that the server can simulate. */
 export type SimulatedController = KindController | "garbage-collection" | "namespaces";
 
-// Each controller has its own object type, so the table cannot name one.
+// The controllers have different object types, which the type of the table cannot express.
 const CONTROLLERS: Record<KindController, () => unknown[]> = {
   pods: () => [createPods(), createNodes()],
   deployments: () => [createDeployments()],
@@ -73,7 +73,7 @@ export const simulatedControllers: readonly SimulatedController[] = [
   ...(Object.keys(CONTROLLERS) as KindController[]),
 ];
 
-/** Makes the controllers of these names. */
+/** Creates the controllers with these names. */
 export function controllersNamed(names: readonly SimulatedController[]): Controller[] {
   const kinds = names.filter((name): name is KindController => name in CONTROLLERS);
   return kinds.flatMap((name) => CONTROLLERS[name]() as Controller[]);

@@ -7,7 +7,7 @@ interface Event extends KubernetesObject {
   series?: { lastObservedTime?: string };
 }
 
-/** The time that kube-apiserver keeps Events. */
+/** Default of kube-apiserver's --event-ttl. */
 const TIME_TO_LIVE_MS = 3_600_000;
 
 /** Deletes Events an hour after their last occurrence. */

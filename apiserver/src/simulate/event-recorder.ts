@@ -1,25 +1,24 @@
-// Writes Events as client-go's recorders do: one after the other, beside the work that they tell of, and a failure stops nobody.
+// Records Events as the event recorder of client-go does: sequentially, asynchronously, and ignoring failures.
 import { type ApiClient, isNotFound } from "./feed/api-client.js";
 import type { Manager } from "./feed/cluster.js";
 import { type KubernetesObject, type ResourceKind, apiVersionOf } from "./feed/kubernetes-object.js";
 import { timestamp } from "./pods/pod.js";
 
-/** What is told of an object. */
+/** The content of an Event. */
 export interface EventDetail {
   reason: string;
   message: string;
   /** Default: Normal */
   type?: "Normal" | "Warning";
-  /** The part of the object: `spec.containers{web}`. */
+  /** Path of the part of the object that the Event is about, such as `spec.containers{web}`. */
   fieldPath?: string;
-  /** Who tells it. Default: the controller of the object's kind */
+  /** The reporting component. Default: the controller of the kind of the object */
   by?: Teller;
 }
 
-/** Who tells Events beside the controllers: the kubelet of a Node, the scheduler with what it was doing, or somebody by name. */
+/** A reporting component other than the controllers: the kubelet of a Node, the scheduler with its action, or a component by name. */
 type Teller = { kubelet: string } | { action: "Binding" | "Scheduling" } | { component: string };
 
-/** Tells Events. */
 export interface EventRecorder {
   record(kind: ResourceKind, object: KubernetesObject, detail: EventDetail): void;
 }
@@ -35,7 +34,7 @@ const COMPONENTS: Record<string, string> = {
   PodDisruptionBudget: "controllermanager",
   PersistentVolumeClaim: "persistentvolume-controller",
 };
-/** Creates a recorder that writes until the signal is aborted. */
+/** Creates a recorder that records until the signal is aborted. */
 export function createEventRecorder(
   client: ApiClient,
   { signal, now: timeOf }: { signal: AbortSignal; now: () => Date },
@@ -83,7 +82,7 @@ function eventOf(
 ) {
   const { name, namespace, uid, resourceVersion } = metadata;
   return {
-    // An object without a namespace is told of in `default`.
+    // Events of cluster-scoped objects are in namespace `default`.
     metadata: { namespace: namespace ?? "default" },
     involvedObject: {
       ...{ apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, resourceVersion },
@@ -108,7 +107,7 @@ function sourceOf({ kind }: ResourceKind, by: Teller | undefined) {
   return { source: { component }, reportingComponent: component, reportingInstance: "" };
 }
 
-/** The scheduler tells in the newer form of Events, which counts in a series. */
+/** The scheduler uses events.k8s.io Events, which count repetitions in a series. */
 function timesOf(now: Date, count: number, by: Teller | undefined) {
   const micro = now.toISOString().replace("Z", "000Z");
   if (by !== undefined && "action" in by)
@@ -124,25 +123,25 @@ function managerOf(by: Teller | undefined): Manager {
 
 let names = 0n;
 
-/** The name of an Event ends with its time in nanoseconds, of which a Date has the milliseconds. */
+/** The name of an Event ends with its time in nanoseconds; a Date has milliseconds only, so a counter supplies the rest. */
 function nameOf({ metadata }: KubernetesObject, now: Date): string {
   names = (names + 1n) % 1_000_000n;
   return `${metadata.name}.${(BigInt(now.getTime()) * 1_000_000n + names).toString(16)}`;
 }
 
-// What becomes of an occurrence that is told as an Event, after the recorder of client-go 0.36: the same one is counted, many of one reason
-// are combined, and an object that is told of too often is left alone for a while.
+// Correlates Events as the EventCorrelator of client-go 0.36 does: repeated Events are counted, similar ones are aggregated, and the spam filter
+// limits the rate per object.
 
-/** An occurrence; the texts identify who tells it of what. */
+/** An Event before correlation; the strings identify its source and object. */
 interface Occurrence {
-  /** The component that reports, and the object that the Event is about. */
+  /** The reporting component and the involved object. */
   subject: string;
   type: string;
   reason: string;
   message: string;
 }
 
-/** What is written of it: which Event, how often it has happened, and in which words; a count of 1 is a new Event. */
+/** The Event to write. A count of 1 creates it; otherwise the existing Event is updated. */
 interface Correlated {
   name: string;
   count: number;
@@ -156,13 +155,13 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 const CACHE_LIMIT = 4_096;
 
-/** Remembers what was told. */
+/** Keeps the state of aggregation, counting, and rate limiting. */
 export class EventCorrelator {
   readonly #similar = new Map<string, { messages: Set<string>; last: number }>();
   readonly #told = new Map<string, { name: string; count: number }>();
   readonly #allowances = new Map<string, { left: number; at: number }>();
 
-  /** Returns what to write, under `name` if the Event is a new one; undefined if the object exceeds its rate limit. */
+  /** Returns the Event to write, with `name` if it is new; undefined if the object exceeds its rate limit. */
   correlate(occurrence: Occurrence, { nowMs, name }: { nowMs: number; name: string }): Correlated | undefined {
     const { subject, type, reason, message } = occurrence;
     const group = [subject, type, reason].join("\n");
@@ -195,7 +194,7 @@ export class EventCorrelator {
   }
 }
 
-// The entry that was not used for longest goes first.
+// Evicts the least recently used entry.
 function remember<Value>(cache: Map<string, Value>, key: string, value: Value): void {
   cache.delete(key);
   cache.set(key, value);

@@ -1,13 +1,11 @@
-// Deletes what its owners left behind, as the garbage collector of kube-controller-manager 1.36 does: background, foreground and
-// orphan propagation. Driven by watches; what is deleted is what was judged (preconditions), and an owner counts as absent only
-// after the server has said so.
+// Garbage collection as in kube-controller-manager 1.36: background, foreground, and orphan propagation. Driven by watches. Deletions have
+// preconditions, so that only the evaluated version is deleted, and an owner counts as absent only after a read from the server.
 import type { EventRecorder } from "./event-recorder.js";
 import { type ApiClient, isNotFound } from "./feed/api-client.js";
 import type { ClusterFeed, ClusterListener } from "./feed/cluster-feed.js";
 import { KeyedQueue } from "./feed/controller.js";
 import { type KubernetesObject, type OwnerReference, type ResourceKind, pathOf } from "./feed/kubernetes-object.js";
 
-/** A running garbage collector. */
 interface GarbageCollection extends ClusterListener {
   start(feed: ClusterFeed): void;
   close(): void;
@@ -15,12 +13,12 @@ interface GarbageCollection extends ClusterListener {
 
 const CONCURRENCY = 8;
 /**
- * An owner that waits for its dependents is looked at after this time: watches of different kinds are not ordered among
- * each other, so news of a dependent that was created before may still be under way.
+ * Delay before an owner in foreground deletion is evaluated. Watches of different kinds are not ordered relative to each other, so the event of an
+ * earlier dependent may still be in flight.
  */
 const SETTLE_MS = 50;
 
-/** Creates a garbage collector that starts to act with `start`. */
+/** Creates a garbage collector, which acts after `start`. */
 export function createGarbageCollection(
   client: ApiClient,
   { onError, recorder }: { onError: (error: unknown, key: string) => void; recorder: EventRecorder | undefined },
@@ -62,7 +60,7 @@ export function createGarbageCollection(
     const states: { uid: string; state: ReferenceState }[] = [];
     for (const reference of owned.object.metadata.ownerReferences ?? []) {
       const state = await stateOf(reference, owned, feed);
-      // Nothing is deleted on the strength of a reference that cannot be understood.
+      // Never delete an object with a reference that cannot be resolved.
       if (state === undefined) return;
       states.push({ uid: reference.uid, state });
     }
@@ -75,7 +73,7 @@ export function createGarbageCollection(
       return patchOwnerReferences(owned, (references) => references.filter(isKept));
     }
     if (verdict.propagationPolicy === "Foreground" && dependents.some(({ object }) => isForeground(object))) {
-      // A circle of owners would wait for itself for ever, so this object no longer holds up its own owners.
+      // Owners in a cycle would block each other forever, so unblock the owners of this object.
       await patchOwnerReferences(owned, (references) =>
         references.map((reference) => ({ ...reference, blockOwnerDeletion: false })),
       );
@@ -122,7 +120,7 @@ export function createGarbageCollection(
     }
   };
 
-  /** Changes the object as it is now; a change that comes between makes the attempt fail, and it is made again. */
+  /** Patches the live object; a concurrent change is a conflict, and the attempt is retried. */
   const patchMetadata = async (
     { kind, object }: OwnedObject,
     change: (live: KubernetesObject) => Partial<KubernetesObject["metadata"]> | undefined,
@@ -156,7 +154,7 @@ export function createGarbageCollection(
     await ignoreNotFound(client.request({ method: "DELETE", path: pathOf(kind, object.metadata), body }));
   };
 
-  /** Tells of an owner that exists, but in another namespace: the dependent is about to go, as if there were no owner. */
+  /** Records an Event for an owner reference to another namespace: the dependent is deleted as if the owner did not exist. */
   const recordStranger = (owner: OwnedObject, { kind, object }: OwnedObject): void => {
     const { uid, namespace = "" } = object.metadata;
     const reference = object.metadata.ownerReferences?.find((one) => one.uid === owner.object.metadata.uid);
@@ -180,7 +178,7 @@ export function createGarbageCollection(
     for (const dependent of graph.dependentsOf(owned.object.metadata.uid)) recordStranger(owned, dependent);
   };
 
-  /** The owners that may be waiting for this object. */
+  /** Enqueues the owners that may be waiting for this object. */
   const addWaitingOwners = (object: KubernetesObject | undefined): void => {
     for (const { uid } of object?.metadata.ownerReferences ?? []) {
       const owner = graph.get(uid);
@@ -229,49 +227,49 @@ async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
   }
 }
 
-// Who owns whom, as far as the watches have told. Pure bookkeeping and decisions; garbage-collection.ts acts on them.
+// Owner graph, built from watch events. Only data and decisions, no I/O.
 
-/** An object with the kind under which it can be reached. */
+/** An object and its kind. */
 export interface OwnedObject {
   kind: ResourceKind;
   object: KubernetesObject;
 }
 
-/** What an owner reference means for the object that holds it. */
+/** State of an owner reference. */
 export type ReferenceState =
   /** The owner exists. */
   | "solid"
-  /** The owner exists no longer, or never did under that name. */
+  /** The owner was deleted, or never existed with this name and UID. */
   | "dangling"
-  /** The owner waits for its dependents to go first. */
+  /** The owner is in foreground deletion. */
   | "waiting";
 
-/** What is to be done with an object, given the states of its owner references. */
+/** What to do with an object, given the states of its owner references. */
 type Verdict =
   | { kind: "keep"; withoutOwners: string[] }
   | { kind: "delete"; propagationPolicy: "Background" | "Foreground" | "Orphan" };
 
-/** The finalizer with which an owner waits until its dependents have been released. */
+/** Finalizer of an owner until its dependents have been orphaned. */
 const ORPHAN = "orphan";
-/** The finalizer with which an owner waits until its dependents are gone. */
+/** Finalizer of an owner until its dependents have been deleted. */
 const FOREGROUND = "foregroundDeletion";
 
-/** Is this object being deleted, and waiting for its dependents to go first? */
+/** True for an object in foreground deletion. */
 function isForeground({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata, FOREGROUND);
 }
 
-/** Is this object being deleted, and waiting for its dependents to be released? */
+/** True for an object that is being deleted with orphan propagation. */
 function isOrphaning({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata, ORPHAN);
 }
 
-/** The reference of `dependent` to the owner of that uid. */
+/** Returns the owner reference with this UID. */
 function referenceTo(ownerUid: string, { object }: OwnedObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find(({ uid }) => uid === ownerUid);
 }
 
-/** Does `reference`, which `dependent` holds, really name `owner`? A namespaced owner counts in its own namespace only. */
+/** Reports whether `reference` of `dependent` identifies `owner`. A namespaced owner must be in the same namespace. */
 export function names(reference: OwnerReference, owner: OwnedObject, dependent: OwnedObject): boolean {
   const { metadata } = owner.object;
   return (
@@ -283,7 +281,7 @@ export function names(reference: OwnerReference, owner: OwnedObject, dependent: 
   );
 }
 
-/** Decides what becomes of an object that is not being deleted yet. */
+/** Decides whether to keep or delete an object that is not being deleted yet. */
 export function judge(
   { object }: OwnedObject,
   states: { uid: string; state: ReferenceState }[],
@@ -292,7 +290,7 @@ export function judge(
   const uidsOf = (...wanted: ReferenceState[]) =>
     states.filter(({ state }) => wanted.includes(state)).map(({ uid }) => uid);
   if (uidsOf("solid").length > 0) return { kind: "keep", withoutOwners: uidsOf("dangling", "waiting") };
-  // Chains are undone from their ends.
+  // In a chain of foreground deletions, the last dependent is deleted first.
   if (uidsOf("waiting").length > 0 && hasDependents) return { kind: "delete", propagationPolicy: "Foreground" };
   return { kind: "delete", propagationPolicy: policyOf(object) };
 }
@@ -310,7 +308,7 @@ function groupOf(apiVersion: string): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
-/** An index of objects by uid and by the uids of their owners. */
+/** Index of objects by UID and by the UIDs of their owners. */
 export class OwnerGraph {
   readonly #objects = new Map<string, OwnedObject>();
   readonly #dependents = new Map<string, Set<string>>();
@@ -323,7 +321,7 @@ export class OwnerGraph {
     return this.#objects.keys();
   }
 
-  /** Adds or replaces an object; what was known of it before. */
+  /** Adds or replaces an object; returns the previous one. */
   set(owned: OwnedObject): OwnedObject | undefined {
     const before = this.delete(owned.object.metadata.uid);
     this.#objects.set(owned.object.metadata.uid, owned);
@@ -335,7 +333,7 @@ export class OwnerGraph {
     return before;
   }
 
-  /** Forgets an object; what was known of it. Its dependents still name it. */
+  /** Removes and returns an object. Its dependents still refer to it. */
   delete(uid: string): OwnedObject | undefined {
     const before = this.#objects.get(uid);
     if (before === undefined) return undefined;
@@ -348,7 +346,7 @@ export class OwnerGraph {
     return before;
   }
 
-  /** The objects that name an owner, whether or not they may. */
+  /** Returns the objects that refer to an owner, valid or not. */
   dependentsOf(ownerUid: string): OwnedObject[] {
     const uids = this.#dependents.get(ownerUid) ?? [];
     return [...uids].flatMap((uid) => this.#objects.get(uid) ?? []);

@@ -1,16 +1,16 @@
-// What every namespace has: the ServiceAccount `default`, and the authority of the server for those who run in it.
+// The default contents of every namespace: ServiceAccount `default`, and ConfigMap `kube-root-ca.crt` with the CA of the server.
 import type { Controller } from "./feed/controller.js";
 import { type KubernetesObject, isSame } from "./feed/kubernetes-object.js";
 
 const ACCOUNTS = "serviceaccounts.";
 const CONFIG_MAPS = "configmaps.";
-/** The ConfigMap of each namespace with the authority of the server. */
+/** ConfigMap with the CA certificate of the server, in every namespace. */
 export const ROOT_CA = "kube-root-ca.crt";
 const DESCRIPTION =
   "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service " +
   "IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/** Makes the controller that creates these objects, and creates them again when they are gone. */
+/** Creates the controller that creates these objects and recreates them after a deletion. */
 export function createNamespaceContents(): Controller {
   const ofNamespace = (name: string) => (object: KubernetesObject) =>
     object.metadata.name === name ? [object.metadata.namespace ?? ""] : [];
@@ -23,7 +23,7 @@ export function createNamespaceContents(): Controller {
       if (cluster.get(ACCOUNTS, `${namespace}/default`) === undefined) {
         await cluster.create(ACCOUNTS, { metadata: { name: "default", namespace } });
       }
-      // Pods mount it, whatever it says.
+      // The token volume of Pods mounts the ConfigMap, even if it contains no certificate.
       const data = { "ca.crt": ca ?? "" };
       const present = cluster.get<KubernetesObject & { data?: object }>(CONFIG_MAPS, `${namespace}/${ROOT_CA}`);
       if (present === undefined) {

@@ -1,4 +1,4 @@
-// Empties namespaces that are being deleted and lets them go, as the namespace controller of kube-controller-manager 1.36 does.
+// Deletes the contents of terminating namespaces and finalizes them, as the namespace controller of kube-controller-manager 1.36 does.
 import { type ApiClient, isNotFound } from "./feed/api-client.js";
 import type { ClusterFeed, ClusterListener } from "./feed/cluster-feed.js";
 import { KeyedQueue } from "./feed/controller.js";
@@ -9,7 +9,6 @@ interface Namespace extends KubernetesObject {
   status?: { phase?: string; conditions?: Condition[] };
 }
 
-/** A running namespace controller. */
 interface NamespaceDeletion extends ClusterListener {
   start(feed: ClusterFeed): void;
   close(): void;
@@ -18,11 +17,11 @@ interface NamespaceDeletion extends ClusterListener {
 const CONCURRENCY = 2;
 const FINALIZER = "kubernetes";
 const FINALIZER_QUERY = "?fieldManager=kube-controller-manager";
-/** How often a namespace is looked at that something holds; the end of an object in it makes us look at once. */
+/** Retry interval for a namespace with remaining objects; a deletion in it triggers a retry immediately. */
 const RETRY_MS = 1_000;
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/** Creates a namespace controller that starts to act with `start`. */
+/** Creates a namespace controller, which acts after `start`. */
 export function createNamespaceDeletion(
   client: ApiClient,
   { onError, now }: { onError: (error: unknown, key: string) => void; now: () => Date },
@@ -52,7 +51,7 @@ export function createNamespaceDeletion(
   };
   const queue = new KeyedQueue({ work, concurrency: CONCURRENCY, onError });
 
-  /** Deletes the objects of one kind; those that are still there afterwards. */
+  /** Deletes the objects of one kind; returns those that remain. */
   const emptyNamespace = async (kind: ResourceKind, namespace: string): Promise<RemainingContent[]> => {
     const before = await listOf(kind, namespace);
     if (before.length === 0) return [];
@@ -70,11 +69,11 @@ export function createNamespaceDeletion(
   const listOf = async (kind: ResourceKind, namespace: string): Promise<KubernetesObject[]> => {
     const path = pathOf(kind, { namespace });
     try {
-      // The metadata of no objects is null (Kubernetes 1.36).
+      // Kubernetes 1.36 encodes an empty PartialObjectMetadataList with `items: null`.
       type List = { items: KubernetesObject[] | null };
       return (await client.request<List>({ method: "GET", path, accept: METADATA_LIST })).items ?? [];
     } catch (error) {
-      // The kind may have gone with its definition.
+      // The kind may have been removed with its CRD.
       ignoreNotFound(error);
       return [];
     }
@@ -113,7 +112,7 @@ function ignoreNotFound(error: unknown): void {
   if (!isNotFound(error)) throw error;
 }
 
-/** A condition in the status of a namespace. */
+/** Condition of a Namespace. */
 interface Condition {
   type: string;
   status: "True" | "False";
@@ -122,13 +121,13 @@ interface Condition {
   message: string;
 }
 
-/** Objects of one kind that are still in a namespace after they were deleted. */
+/** Objects of one kind that remain after the deletion, for example because of finalizers. */
 interface RemainingContent {
   kind: ResourceKind;
   objects: KubernetesObject[];
 }
 
-/** The conditions of a namespace that is being deleted, in the words of Kubernetes 1.36. */
+/** Conditions of a terminating namespace, as in Kubernetes 1.36. */
 function deletionConditions(before: Condition[], remaining: RemainingContent[], now: Date): Condition[] {
   const conditions = [
     passed("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
@@ -176,7 +175,7 @@ function finalizersCondition(remaining: RemainingContent[]): TimelessCondition {
   return { type, status: "True", reason: "SomeFinalizersRemain", message };
 }
 
-/** `deployments.apps`; kinds of the core group end with a full stop, as the real controller writes them. */
+/** `deployments.apps`; the core group leaves a trailing dot, as in kube-controller-manager. */
 function resourceOf({ plural, group }: ResourceKind): string {
   return `${plural}.${group}`;
 }

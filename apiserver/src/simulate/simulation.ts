@@ -1,5 +1,5 @@
-// What a cluster does beside its API server, as far as an operator notices: garbage collection, the end of namespaces, workloads
-// and their Pods, services, volumes. Separate controllers over HTTP, so they run beside the embedded server and beside a real one.
+// Simulates the cluster around an API server as far as operators observe it: garbage collection, namespace deletion, workloads and their Pods,
+// Services, and volumes. The controllers use the HTTP API, so they also work with a real API server.
 import { setMaxListeners } from "node:events";
 import { machineTime } from "../clock.js";
 import { checkNames, hintOf } from "../did-you-mean.js";
@@ -16,34 +16,34 @@ import { registerNode } from "./pods/node.js";
 import { writeServerEndpoints } from "./services/kubernetes-service.js";
 import { createDefaultClass } from "./volumes.js";
 
-/** Which controllers run, and how. */
+/** Options of startSimulation. */
 export interface SimulationOptions {
-  /** The controllers that run. Default: all. */
+  /** Controllers to run. Default: all */
   only?: readonly SimulatedController[];
-  /** Controllers that do not run. */
+  /** Controllers not to run. */
   except?: readonly SimulatedController[];
-  /** The time from the start of a Pod until it is ready, in milliseconds. Default: 200 */
+  /** Milliseconds from the start of a Pod until it is ready. Default: 200 */
   delayMs?: number;
-  /** Signs the certificates that are requested and approved: an authority that the server trusts, in PEM. Without it nobody signs. */
+  /** CA that signs approved CertificateSigningRequests, in PEM; the server must trust it. Without it, no certificates are signed. */
   authority?: KeyedCertificate;
-  /** The time by which schedules, deadlines and times to live go. Default: the clock of the machine */
+  /** Clock for schedules, deadlines, and TTLs. Default: the system clock */
   now?: () => Date;
-  /** Lets the process end although the controllers run. Default: false */
+  /** Does not keep the process alive. Default: false */
   unref?: boolean;
-  /** Learns of attempts that failed and will be made again; conflicts are part of normal work. */
+  /** Called for failed attempts, which are retried; not called for conflicts. */
   onError?: (error: unknown, key: string) => void;
 }
 
-/** Controllers that run until they are closed. */
+/** Running controllers. */
 export interface Simulation extends AsyncDisposable {
-  /** Looks at all that waits for a time: `now` has made a step. */
+  /** Requeues everything that waits for a time, after `now` has jumped. */
   clockChanged(): void;
   close(): Promise<void>;
 }
 
 const DEFAULT_DELAY_MS = 200;
 
-/** Starts the controllers; resolves once they have seen all that exists. */
+/** Starts the controllers; resolves once their caches are synced. */
 export async function startSimulation(connection: Connection, options: SimulationOptions = {}): Promise<Simulation> {
   const { delayMs = DEFAULT_DELAY_MS, authority, onError = () => {}, now = machineTime, unref = false } = options;
   checkSimulationOptions(options);
@@ -51,7 +51,7 @@ export async function startSimulation(connection: Connection, options: Simulatio
   const client = createApiClient(connection, { unref });
   const stop = new AbortController();
   const { signal } = stop;
-  // Every watch listens to it.
+  // Every watch adds an abort listener, so disable the warning about too many listeners.
   setMaxListeners(0, signal);
   const recorder = names.includes("events") ? createEventRecorder(client, { signal, now }) : undefined;
   const clusterControllers = [
@@ -90,7 +90,7 @@ const OPTIONS: Record<keyof SimulationOptions, true> = {
   ...{ now: true, unref: true, onError: true },
 };
 
-/** Throws an Error for options and names of controllers that do not exist. */
+/** Throws an Error for unknown options or controller names. */
 export function checkSimulationOptions(options: SimulationOptions): void {
   checkNames(options, { known: Object.keys(OPTIONS), what: "option of simulate" });
   namesOf(options);
@@ -98,7 +98,7 @@ export function checkSimulationOptions(options: SimulationOptions): void {
 
 type ClusterController = ReturnType<typeof createGarbageCollection> | ReturnType<typeof createNamespaceDeletion>;
 
-/** Starts what looks at all kinds. */
+/** Starts the controllers that watch all kinds. */
 async function startAll(
   client: ApiClient,
   { listeners, ...options }: Omit<ClusterFeedOptions, "listeners"> & { listeners: ClusterController[] },
@@ -108,7 +108,7 @@ async function startAll(
   for (const listener of listeners) listener.start(feed);
 }
 
-/** Starts what looks at kinds that it knows. */
+/** Starts the controllers that watch a fixed set of kinds. */
 async function startKinds(
   client: ApiClient,
   options: {

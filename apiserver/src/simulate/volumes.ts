@@ -1,4 +1,4 @@
-// Binds claims to volumes that fit, or to new ones of their class, and lets claims go that no Pod uses.
+// Binds PersistentVolumeClaims to matching volumes, provisions volumes, and removes the protection finalizer of unused claims.
 import type { EventDetail } from "./event-recorder.js";
 import type { Cluster } from "./feed/cluster.js";
 import type { Controller, ControllerContext } from "./feed/controller.js";
@@ -13,9 +13,9 @@ const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
 const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
-/** Makes the controller of claims. */
+/** Creates the controller of PersistentVolumeClaims. */
 export function createClaims(): Controller<Claim> {
-  /** What a claim waits for, as far as it was told. */
+  /** Message of the last recorded Event, by claim. */
   const told = new Map<string, string>();
   const waiting = (_: unknown, cluster: Cluster) => keysOf(cluster.list<Claim>(CLAIMS));
   return {
@@ -51,7 +51,7 @@ function usersOf({ metadata }: Claim, cluster: Cluster): Pod[] {
   );
 }
 
-/** A claim stays as long as a Pod uses it. */
+/** Removes the protection finalizer once no unfinished, scheduled Pod uses the claim. */
 async function letClaimGo(claim: Claim, cluster: Cluster): Promise<void> {
   const finalizers = claim.metadata.finalizers ?? [];
   if (!finalizers.includes(CLAIM_PROTECTION)) return;
@@ -60,7 +60,7 @@ async function letClaimGo(claim: Claim, cluster: Cluster): Promise<void> {
   await cluster.update(CLAIMS, { ...claim, metadata });
 }
 
-/** A claim that names no class gets the default one. */
+/** Sets the default StorageClass on a claim without a class. */
 async function setClass(claim: Claim, cluster: Cluster): Promise<Claim> {
   if (claim.spec.storageClassName !== undefined || claim.spec.volumeName !== undefined) return claim;
   const classes = cluster.list<StorageClass>(CLASSES);
@@ -93,7 +93,7 @@ async function bind(claim: Claim, cluster: Cluster, told: Map<string, string>): 
   await keepBound(next, cluster);
 }
 
-/** Tells what a claim waits for, once: every volume that comes is a reason to look at it again. */
+/** Records why a claim is pending, once per message: every new volume triggers a reconcile. */
 function recordWaiting(claim: Claim, told: Map<string, string>, cluster: Cluster): void {
   const { namespace, name } = claim.metadata;
   const key = `${namespace}/${name}`;
@@ -119,7 +119,7 @@ function waitingOf({ spec }: Claim, cluster: Cluster): EventDetail | undefined {
   return { reason: "WaitForFirstConsumer", message: "waiting for first consumer to be created before binding" };
 }
 
-/** What a claim that was bound says of its volume. */
+/** Updates the status of a bound claim from its volume. */
 async function keepBound(claim: Claim, cluster: Cluster): Promise<void> {
   const volume = cluster.get<Volume>(VOLUMES, claim.spec.volumeName ?? "");
   if (volume === undefined || !isFor(volume, claim))
@@ -140,7 +140,7 @@ function isFor({ spec }: Volume, { metadata }: Claim): boolean {
   return isNamed && (claimRef.uid === undefined || claimRef.uid === metadata.uid);
 }
 
-/** The volume that a claim names, that is kept for it, or the smallest that fits. */
+/** Returns the volume that the claim names, the one that is reserved for it, or the smallest that matches. */
 function chosenVolume(claim: Claim, cluster: Cluster): Volume | undefined {
   const { spec } = claim;
   if (spec.volumeName !== undefined) return cluster.get<Volume>(VOLUMES, spec.volumeName);
@@ -163,7 +163,7 @@ function fits(volume: Volume, { spec }: Claim): boolean {
   );
 }
 
-/** Makes a volume for a claim, if its class has a provisioner, and not before a Pod uses it where the class says so. */
+/** Provisions a volume if the class has a provisioner; with WaitForFirstConsumer, not before a scheduled Pod uses the claim. */
 async function provision(claim: Claim, cluster: Cluster): Promise<Volume | undefined> {
   const { metadata, spec } = claim;
   const type = cluster.get<StorageClass>(CLASSES, spec.storageClassName ?? "");
@@ -208,7 +208,7 @@ async function bindVolume(claim: Claim, volume: Volume, cluster: Cluster): Promi
   });
 }
 
-/** What the simulation offers claims that name no class. */
+/** Creates the default StorageClass of the simulation, unless a class exists. */
 export async function createDefaultClass({ cluster }: ControllerContext): Promise<void> {
   if (cluster.list(CLASSES).length > 0) return;
   await cluster.create(CLASSES, {
@@ -219,11 +219,11 @@ export async function createDefaultClass({ cluster }: ControllerContext): Promis
   });
 }
 
-// Tells volumes which state they are in, and deletes those whose claim is gone where their policy says so.
+// Maintains the phase of PersistentVolumes and deletes released ones if their reclaim policy is Delete.
 
 const VOLUME_PROTECTION = "kubernetes.io/pv-protection";
 
-/** Makes the controller of volumes. */
+/** Creates the controller of PersistentVolumes. */
 export function createVolumes(): Controller<Volume> {
   return {
     kind: VOLUMES,
@@ -269,7 +269,6 @@ async function letVolumeGo(volume: Volume, phase: string, cluster: Cluster): Pro
   await cluster.update(VOLUMES, { ...volume, metadata });
 }
 
-/** A PersistentVolumeClaim. */
 interface Claim extends KubernetesObject {
   spec: {
     accessModes?: string[];
@@ -284,7 +283,6 @@ interface Claim extends KubernetesObject {
   status?: { phase?: string; accessModes?: string[]; capacity?: { storage?: string } };
 }
 
-/** A PersistentVolume. */
 interface Volume extends KubernetesObject {
   spec: {
     accessModes?: string[];
@@ -305,18 +303,14 @@ interface Volume extends KubernetesObject {
   status?: { phase?: string; message?: string; lastPhaseTransitionTime?: string };
 }
 
-/** A StorageClass. */
 interface StorageClass extends KubernetesObject {
   provisioner: string;
   reclaimPolicy?: string;
   volumeBindingMode?: string;
 }
 
-/** PersistentVolumeClaims, by plural and group. */
 const CLAIMS = "persistentvolumeclaims.";
-/** PersistentVolumes, by plural and group. */
 const VOLUMES = "persistentvolumes.";
-/** StorageClasses, by plural and group. */
 const CLASSES = "storageclasses.storage.k8s.io";
 
 const UNITS: Record<string, number> = {
@@ -324,7 +318,7 @@ const UNITS: Record<string, number> = {
   ...{ k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 },
 };
 
-/** A quantity of bytes as a number. */
+/** Converts a quantity to bytes. */
 function bytesOf(quantity = "0"): number {
   const [, number = "0", unit = ""] = /^([\d.]+(?:e\d+)?)([A-Za-z]*)$/.exec(quantity) ?? [];
   return Number(number) * (UNITS[unit] ?? 1);

@@ -1,4 +1,4 @@
-// The entrance to server-side apply: turns a write into an object with the managedFields that it leaves.
+// Entry point of server-side apply: computes the object and its managedFields after a write.
 import { quote } from "../errors/go-format.js";
 import { type StatusError, applyConflict, badRequest, plainError } from "../errors/status-error.js";
 import {
@@ -25,26 +25,26 @@ import {
   updateOwned,
 } from "./updater.js";
 
-/** A write and who does it. */
+/** A write and its field manager. */
 export interface ManagedWrite {
-  /** The stored object; undefined if the write creates it. */
+  /** The stored object; undefined for a create. */
   live: JsonObject | undefined;
   manager: string;
   apiVersion: string;
-  /** "" for the main endpoint. */
+  /** "" for the main resource. */
   subresource: string;
   mergeType: MergeType;
-  /** Fields that the endpoint does not write, e.g. `FieldSet.of(".status")`. */
+  /** Fields that the endpoint ignores, such as `FieldSet.of(".status")`. */
   resetFields: FieldSet;
-  /** Whether it does not write them in the terms of other versions either. Default: false. */
+  /** Ignores them also for managers that use other versions. Default: false */
   resetsAllVersions?: boolean | undefined;
-  /** RFC 3339, seconds. */
+  /** Current time in RFC 3339, in seconds. */
   now: string;
-  /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
+  /** Returns the merge type of another version; undefined if it is not served. Default: all versions have the same schema */
   mergeTypeOf?: ((apiVersion: string) => MergeType | undefined) | undefined;
-  /** Gives a value in the terms of another version; throws an UnfitVersion if that fails. Without it all versions are alike. */
+  /** Converts a value to another version; throws an UnfitVersion on failure. Default: all versions have the same form */
   convert?: ((value: JsonObject, apiVersion: string) => JsonObject) | undefined;
-  /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
+  /** The zero value of a new object of the kind, whose fields get no owner. Default: {} */
   zero?: JsonObject | undefined;
 }
 
@@ -52,11 +52,11 @@ export interface ManagedWrite {
 interface ManagedApply extends ManagedWrite {
   config: JsonObject;
   force: boolean;
-  /** Completes the merged object, which it may change: defaults and conversions of the kind. */
+  /** Finishes the merged object, possibly in place: defaulting and conversions. */
   finish: (merged: JsonObject) => JsonObject;
 }
 
-/** Any other create or update. */
+/** A create or update that is not an apply. */
 interface ManagedUpdate extends ManagedWrite {
   object: JsonObject;
 }
@@ -64,7 +64,7 @@ interface ManagedUpdate extends ManagedWrite {
 const SELF = "current-operation";
 const BEFORE_FIRST_APPLY = "before-first-apply";
 
-// What a server sets, and what merely names the object, has no owner; labels and the like do.
+// Fields set by the server, and fields that identify the object, are never owned; labels and annotations are.
 const NEVER_OWNED = FieldSet.of(
   ".apiVersion",
   ".kind",
@@ -73,7 +73,7 @@ const NEVER_OWNED = FieldSet.of(
   ...["clusterName", "generation", "managedFields", "resourceVersion"].map((name) => `.metadata.${name}`),
 );
 
-/** Applies a configuration: gives the merged object with its managedFields. Throws the StatusError of what is wrong. */
+/** Applies a configuration; returns the merged object with its managedFields. Throws a StatusError if the configuration is invalid or conflicts. */
 export function applyManaged(write: ManagedApply): JsonObject {
   const { config, live, manager, now } = write;
   const given = objectAt(config, "metadata")?.["managedFields"];
@@ -93,24 +93,24 @@ export function applyManaged(write: ManagedApply): JsonObject {
   return withManagedFields(object, { owners: stripped(outcome.owners, before.owners), times });
 }
 
-/** Records a create or update: gives the object with its managedFields. A list that the request edited is believed. */
+/** Tracks a create or update; returns the object with its managedFields. If the request contains managedFields, they replace the stored ones. */
 export function updateManaged(write: ManagedUpdate): JsonObject {
   const { live, object, now } = write;
   const bare = withoutManagedFields(object);
   const before = stateBeforeUpdate(write);
-  // What was never tracked stays so until somebody applies.
+  // Without managedFields, updates are not tracked until the first apply.
   if (live !== undefined && before.owners.size === 0) return bare;
   const liveBare = withoutManagedFields(live ?? write.zero);
-  // A write is never refused for its managedFields: they are forgotten.
+  // A write is never rejected because of its managedFields; they are dropped instead.
   if (!fitsType(write, bare) || !fitsType(write, liveBare)) return bare;
   const recorded = recordUpdateIfFit(write, { before, liveBare, object: bare, manager: write.manager, now });
   return recorded === undefined ? bare : withManagedFields(bare, capUpdaters(recorded));
 }
 
 /**
- * Gives `object` with the old times in managedFields if nothing but those times has changed.
+ * Restores the old times in managedFields if nothing else has changed.
  *
- * A write that changes nothing must not become one because a second has passed.
+ * Otherwise a no-op would be stored as a change because of the new time.
  */
 export function restoreUnchangedTimes(live: JsonObject, object: JsonObject): JsonObject {
   const before = objectAt(live, "metadata")?.["managedFields"];
@@ -141,7 +141,7 @@ function applyOrUnfit(owned: OwnedWrite, config: JsonObject, options: { force: b
   }
 }
 
-/** Fails for what is applied but does not fit its type. */
+/** Throws if an applied configuration does not match its schema. */
 export function checkApplied(mergeType: MergeType, config: JsonObject): void {
   const errors = checkValue(mergeType, config, { allowsDuplicates: false });
   if (errors.length > 0) throw plainError(`failed to create typed patch object ${objectText(config, errors)}`);
@@ -177,7 +177,7 @@ function stateBeforeApply(write: ManagedApply, liveBare: JsonObject): ManagedSta
   if (live === undefined) return UNMANAGED;
   const decoded = decodeManagedFields(objectAt(live, "metadata")?.["managedFields"]) ?? UNMANAGED;
   if (decoded.owners.size > 0) return decoded;
-  // Everything that is there without an owner must not silently become the applier's.
+  // The applier must not become the owner of existing fields that have no owner.
   const update = { before: UNMANAGED, liveBare: write.zero ?? {}, object: liveBare, manager: BEFORE_FIRST_APPLY, now };
   return capUpdaters(recordUpdate(write, update));
 }
@@ -189,7 +189,7 @@ function stateBeforeUpdate({ live, object, subresource }: ManagedUpdate): Manage
   const given = objectAt(object, "metadata")?.["managedFields"];
   if (isReset(given)) return UNMANAGED;
   const givenState = decodeManagedFields(given);
-  // A client that does not know managedFields must not delete them.
+  // A client that does not send managedFields must not remove them.
   return givenState === undefined || givenState.owners.size === 0 ? liveState : givenState;
 }
 
@@ -217,7 +217,7 @@ interface Recording {
 }
 
 function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, now }: Recording): ManagedState {
-  // The write is recorded under a name of its own, for only what it changes itself is to be added to the manager's entry.
+  // The update is tracked under a temporary manager, so that only the fields that it changes are added to the manager's entry.
   const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: SELF });
   const owners = new Map(stripped(updateOwned(owned, object), before.owners));
   const times = new Map(before.times);
@@ -227,7 +227,7 @@ function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, 
     const previous = owners.get(identity);
     owners.delete(SELF);
     owners.set(identity, previous === undefined ? changed : { ...changed, set: changed.set.union(previous.set) });
-    // The scale endpoint records owners without a time.
+    // As in Kubernetes, entries of the scale subresource have no time.
     if (write.subresource !== "scale") times.set(identity, now);
   }
   return { owners, times };
@@ -252,7 +252,7 @@ function fitsType({ mergeType }: ManagedWrite, object: JsonObject): boolean {
   return checkValue(mergeType, object, { allowsDuplicates: true }).length === 0;
 }
 
-// Keeping an old set lets everything that is remembered about it be used again.
+// Reuse an unchanged set, so that its cached encoding stays valid.
 function stripped(owners: Owners, before: Owners): Owners {
   const result = new Map<string, NonNullable<ReturnType<Owners["get"]>>>();
   for (const [identity, owned] of owners) {
@@ -288,16 +288,16 @@ function withoutVersion(object: JsonObject): JsonObject {
   return { ...object, metadata };
 }
 
-// kubectl used to apply on the client and keep what it applied in an annotation. When its server-side apply meets such an object,
-// what the annotation covers counts as kubectl's own, and the annotation is kept in step.
+// Client-side apply stores the applied configuration in an annotation. When `kubectl apply --server-side` meets such an object, the fields in the
+// annotation count as kubectl's own, and the annotation is updated.
 
-/** The only manager for which any of this counts. */
+/** The only manager that this applies to. */
 const KUBECTL = "kubectl";
 
 const ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
-/** Takes the fields that last-applied covers out of conflicts; those are kubectl's to change. */
+/** Removes conflicts on the fields in the last-applied annotation, which kubectl may change. */
 function withoutLastApplied(
   conflicts: readonly OwnerConflict[],
   { live, apiVersion, type }: { live: JsonObject; apiVersion: string; type: MergeType },
@@ -309,7 +309,7 @@ function withoutLastApplied(
     .filter(({ fields }) => !fields.isEmpty);
 }
 
-/** Writes the applied configuration into the annotation, if the object has it; removes it if it gets too large. */
+/** Updates the last-applied annotation if the object has it; removes it if the annotations become too large. */
 function syncLastApplied(object: JsonObject, config: JsonObject): void {
   const annotations = objectAt(objectAt(object, "metadata"), "annotations");
   if (annotations === undefined || !stringAt(annotations, ANNOTATION)) return;
@@ -352,7 +352,7 @@ function bytesOf(value: JsonValue): number {
   return typeof value === "string" ? Buffer.byteLength(value) : 0;
 }
 
-/** Builds the 409 of an apply that would change fields of other managers. */
+/** Builds the 409 Status of an apply that conflicts with other managers. */
 function applyConflictOf(conflicts: readonly OwnerConflict[]): StatusError {
   const sorted = [...conflicts].sort((a, b) => compareText(a.manager, b.manager));
   const groups = sorted.map(({ manager, fields }) => ({ manager: managerText(manager), paths: fields.paths() }));
@@ -376,28 +376,28 @@ function managerText(identity: string): string {
   return `${quote(manager)}${on}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }
 
-// metadata.managedFields as owners and back.
+// Decoding and encoding of metadata.managedFields.
 
-/** The owners of an object and when each of them last changed something. */
+/** The owners of an object, and the times of their last change. */
 interface ManagedState {
   readonly owners: Owners;
-  /** RFC 3339 by identity; a manager may have none. */
+  /** RFC 3339, by identity; a manager may have none. */
   readonly times: ReadonlyMap<string, string>;
 }
 
-/** What tells managers apart. */
+/** The identity of an entry in managedFields. */
 interface ManagerIdentity {
   readonly manager: string;
   readonly operation: "Apply" | "Update";
-  /** Only part of the identity of an Update. */
+  /** Ignored for Apply. */
   readonly apiVersion: string;
   readonly subresource: string;
 }
 
-/** The state of an object that nobody manages. */
+/** State of an object without managedFields. */
 const UNMANAGED: ManagedState = { owners: new Map(), times: new Map() };
 
-/** Gives the text by which a manager is known; an applier is one whatever version it speaks. */
+/** Encodes the identity of a manager; the version of an applier is not part of it. */
 function identityOf({ manager, operation, apiVersion, subresource }: ManagerIdentity): string {
   return JSON.stringify({
     manager: manager === "" ? undefined : manager,
@@ -407,14 +407,14 @@ function identityOf({ manager, operation, apiVersion, subresource }: ManagerIden
   });
 }
 
-/** Reads an identity back; the apiVersion of an applier is "". */
+/** Decodes an identity; the apiVersion of an applier is "". */
 function parseIdentity(identity: string): ManagerIdentity {
   const parsed = JSON.parse(identity) as Partial<ManagerIdentity>;
   const { manager = "", operation = "Update", apiVersion = "", subresource = "" } = parsed;
   return { manager, operation, apiVersion, subresource };
 }
 
-/** Reads metadata.managedFields; gives undefined if any entry of it cannot be read, for then none counts. */
+/** Decodes metadata.managedFields; undefined if any entry is invalid, as Kubernetes then ignores all of them. */
 function decodeManagedFields(managedFields: JsonValue | undefined): ManagedState | undefined {
   if (managedFields === undefined || managedFields === null) return UNMANAGED;
   if (!Array.isArray(managedFields)) return undefined;
@@ -429,14 +429,14 @@ function decodeManagedFields(managedFields: JsonValue | undefined): ManagedState
   return { owners, times };
 }
 
-/** Writes metadata.managedFields, sorted: appliers first, then by time, manager, version and subresource. */
+/** Encodes metadata.managedFields, sorted by operation (Apply first), time, manager, version, and subresource. */
 function encodeManagedFields({ owners, times }: ManagedState): JsonObject[] {
   return [...owners]
     .map(([identity, owned]) => encodeEntry({ identity: parseIdentity(identity), owned, time: times.get(identity) }))
     .sort(compareEncoded);
 }
 
-/** Compares two entries of metadata.managedFields by their place in it. */
+/** Orders two entries of metadata.managedFields. */
 function compareEncoded(a: JsonObject, b: JsonObject): number {
   const textOf = (entry: JsonObject, key: string): string => stringAt(entry, key) ?? "";
   return (
@@ -446,7 +446,7 @@ function compareEncoded(a: JsonObject, b: JsonObject): number {
   );
 }
 
-/** Tells RFC 3339 times apart by the second; no time is the first. */
+/** Converts an RFC 3339 time to seconds; an absent or invalid time is 0. */
 function secondsOf(time: string | undefined): number {
   const milliseconds = time === undefined ? 0 : Date.parse(time);
   return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000);
@@ -482,7 +482,7 @@ function decodeEntry(entry: JsonValue): { identity: string; owned: OwnedFields; 
     const owned = { set, apiVersion, isApplied: operation === "Apply" };
     return typeof time === "string" ? { identity, owned, time } : { identity, owned };
   } catch {
-    // Whatever is wrong inside fieldsV1, the entry is unreadable.
+    // Any error in fieldsV1 makes the entry invalid.
     return undefined;
   }
 }
@@ -490,7 +490,7 @@ function decodeEntry(entry: JsonValue): { identity: string; owned: OwnedFields; 
 const MAX_UPDATERS = 10;
 const BUCKET = "ancient-changes";
 
-/** Merges the oldest updaters of a version into one when there are too many; appliers are never merged. */
+/** Merges the oldest updaters of a version if there are more than ten; appliers are never merged. */
 function capUpdaters(state: ManagedState): ManagedState {
   const owners = new Map(state.owners);
   const times = new Map(state.times);
@@ -535,10 +535,10 @@ function mergeInto({ owners, times, bucket }: Merging, identities: readonly stri
   if (time !== undefined) times.set(bucket, time);
 }
 
-// What a write of a Scale does to the managers of its object. Kubernetes shows them to the Scale as managers of a Scale: who updated the number in
-// the object's version is then another one, who keeps the number alone and has no time.
+// Managed fields of writes to the scale subresource. Kubernetes maps them to managers of a Scale: an updater of the replicas in the object's version
+// is split into a separate entry that owns only the replicas and has no time.
 
-/** Returns managedFields as they are after a write of the number at `path`, e.g. `.spec.replicas`. */
+/** Returns managedFields after a write of the replicas at `path`, such as `.spec.replicas`, to the scale subresource. */
 export function throughScale(managedFields: JsonValue[], path: string): JsonValue[] {
   const number = FieldSet.of(path);
   return managedFields

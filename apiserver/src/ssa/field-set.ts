@@ -1,5 +1,5 @@
-// A set of field paths, kept as a tree. A path in the set is a member; that `.a.b` is a member says nothing about `.a`.
-// Sets never change once built and share subtrees; an empty subtree is always FieldSet.empty.
+// A set of field paths, stored as a tree. A path in the set is a member; membership of `.a.b` does not imply membership of `.a`. Sets are immutable
+// and share subtrees; an empty subtree is always FieldSet.empty.
 import { formatValue } from "../errors/field-error.js";
 import { quote } from "../errors/go-format.js";
 import {
@@ -12,16 +12,15 @@ import {
   sortedPairs,
 } from "../json.js";
 
-/** What a set says about one step: whether the path that ends there is a member, and what is below it. */
+/** A path element in a set: whether the path that ends here is a member, and the set of paths below. */
 export interface FieldEntry {
   readonly isMember: boolean;
   readonly below: FieldSet;
 }
 
-/** An immutable set of field paths. */
 export class FieldSet {
   static readonly empty: FieldSet = new FieldSet(new Map());
-  /** The entry of a path that is a member and has nothing below it. */
+  /** A member without paths below it. */
   static readonly leaf: FieldEntry = { isMember: true, below: FieldSet.empty };
 
   readonly entries: ReadonlyMap<PathElement, FieldEntry>;
@@ -30,24 +29,22 @@ export class FieldSet {
     this.entries = entries;
   }
 
-  /** Builds a set of plain field paths such as `.metadata.labels`. */
+  /** Builds a set of field paths such as `.metadata.labels`. */
   static of(...paths: string[]): FieldSet {
     const builder = new FieldSetBuilder();
     for (const path of paths) builder.insert(path.split(".").slice(1).map(fieldElement));
     return builder.build();
   }
 
-  /** Builds a set from the entries of its first steps, none of which may be empty. */
+  /** Builds a set from its top-level entries, none of which may be empty. */
   static from(entries: ReadonlyMap<PathElement, FieldEntry>): FieldSet {
     return entries.size === 0 ? FieldSet.empty : new FieldSet(entries);
   }
 
-  /** True if no path is a member. */
   get isEmpty(): boolean {
     return this.entries.size === 0;
   }
 
-  /** True if the path is a member. */
   has(path: readonly PathElement[]): boolean {
     let entry: FieldEntry | undefined;
     let set: FieldSet = FieldSet.empty;
@@ -58,7 +55,7 @@ export class FieldSet {
     return entry?.isMember ?? false;
   }
 
-  /** Gives the paths that are in this set or in the other. */
+  /** Returns the union of both sets. */
   union(other: FieldSet): FieldSet {
     if (this === other || other.isEmpty) return this;
     if (this.isEmpty) return other;
@@ -74,7 +71,7 @@ export class FieldSet {
     return new FieldSet(entries);
   }
 
-  /** Gives the paths that are in both sets. */
+  /** Returns the intersection of both sets. */
   intersection(other: FieldSet): FieldSet {
     if (this === other) return this;
     const entries = new Map<PathElement, FieldEntry>();
@@ -88,7 +85,7 @@ export class FieldSet {
     return FieldSet.from(entries);
   }
 
-  /** Gives the paths of this set that are not in the other; paths below a removed one stay. */
+  /** Returns the paths that are not in the other set; children of removed paths are kept. */
   difference(other: FieldSet): FieldSet {
     return this.without(other, (ours, theirs) => ({
       isMember: ours.isMember && !theirs.isMember,
@@ -96,7 +93,7 @@ export class FieldSet {
     }));
   }
 
-  /** Gives the paths of this set that are neither in the other nor below one of its members. */
+  /** Returns the paths that are neither in the other set nor below one of its members. */
   differenceWithBelow(other: FieldSet): FieldSet {
     return this.without(other, (ours, theirs) => ({
       isMember: ours.isMember && !theirs.isMember,
@@ -104,7 +101,6 @@ export class FieldSet {
     }));
   }
 
-  /** True if both sets have the same members. */
   equals(other: FieldSet): boolean {
     if (this === other) return true;
     if (this.entries.size !== other.entries.size) return false;
@@ -115,13 +111,13 @@ export class FieldSet {
     return true;
   }
 
-  /** Lists the steps in Kubernetes' order. */
+  /** Returns the top-level path elements in the order of structured-merge-diff. */
   sortedElements(): PathElement[] {
     const elements = [...this.entries.keys()];
     return elements.length > 1 ? elements.sort(comparePathElements) : elements;
   }
 
-  /** Lists the members as text such as `.spec.ports[port=80].name`; at each level members come before what is below them. */
+  /** Formats the members like `.spec.ports[port=80].name`; at each level, members precede the paths below them. */
   paths(prefix = ""): string[] {
     const elements = this.sortedElements();
     const members = elements.filter((element) => this.entries.get(element)?.isMember);
@@ -149,11 +145,11 @@ export class FieldSet {
   }
 }
 
-/** Collects paths into a set. */
+/** Builds a set from paths. */
 export class FieldSetBuilder {
   readonly #root = new Map<PathElement, GrowingEntry>();
 
-  /** Makes the path a member; the empty path is ignored, it is no field. */
+  /** Adds a path; the empty path is ignored. */
   insert(path: readonly PathElement[]): void {
     let level = this.#root;
     path.forEach((element, index) => {
@@ -164,7 +160,7 @@ export class FieldSetBuilder {
     });
   }
 
-  /** Gives the set of what was inserted so far. */
+  /** Returns the set of all paths added so far. */
   build(): FieldSet {
     return setOf(this.#root);
   }
@@ -181,31 +177,31 @@ function setOf(level: Map<PathElement, GrowingEntry>): FieldSet {
   return FieldSet.from(entries);
 }
 
-// A path element is kept in its FieldsV1 spelling, made canonical, so that equal elements are equal strings:
-// `f:<name>`, `k:<json of the key fields>`, `v:<json>`, `i:<index>`.
+// A path element is stored in its canonical FieldsV1 encoding, so that equal elements are equal strings: `f:<name>`, `k:<JSON of the key fields>`,
+// `v:<JSON>`, `i:<index>`.
 
-/** One step of a field path, in canonical FieldsV1 spelling. */
+/** A path element in canonical FieldsV1 encoding. */
 export type PathElement = string;
 
-/** The step to a struct field or map key. */
+/** Returns the path element of a struct field or map key. */
 export function fieldElement(name: string): PathElement {
   return `f:${name}`;
 }
 
-/** The step to an item of a keyed list; `keys` holds the key fields that the item has. */
+/** Returns the path element of an item of a keyed list; `keys` contains the key fields that the item sets. */
 export function keyElement(keys: JsonObject): PathElement {
   return `k:${canonicalJson(keys)}`;
 }
 
-/** The step to an item of a set. */
+/** Returns the path element of an item of a set. */
 export function valueElement(value: JsonValue): PathElement {
   return `v:${canonicalJson(value)}`;
 }
 
 /**
- * Makes a FieldsV1 key canonical.
+ * Parses a FieldsV1 key into its canonical form.
  *
- * Gives undefined for an unknown prefix, which readers skip; throws if the rest does not fit the prefix.
+ * Returns undefined for an unknown prefix, which is skipped; throws if the rest is invalid.
  */
 function parsePathElement(text: string): PathElement | undefined {
   if (text.length < 2 || text[1] !== ":") throw new Error(`unable to parse path element ${quote(text)}`);
@@ -229,7 +225,7 @@ function parsePathElement(text: string): PathElement | undefined {
   }
 }
 
-/** Writes a step as it appears in messages: `.name`, `[port=80,protocol="TCP"]`, `[="value"]`, `[3]`. */
+/** Formats a path element for messages: `.name`, `[port=80,protocol="TCP"]`, `[="value"]`, `[3]`. */
 export function pathElementText(element: PathElement): string {
   const rest = element.slice(2);
   switch (element[0]) {
@@ -246,7 +242,7 @@ export function pathElementText(element: PathElement): string {
   }
 }
 
-// The members of a map stand side by side.
+// As in structured-merge-diff, the fields of a map are printed without separators.
 function valueText(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(valueText).join(",")}]`;
   if (!isObject(value)) return formatValue(value);
@@ -255,7 +251,7 @@ function valueText(value: JsonValue): string {
     .join("");
 }
 
-/** Orders steps as Kubernetes writes them: fields, keys, values, indices. */
+/** Orders path elements as structured-merge-diff does: fields, keys, values, indices. */
 function comparePathElements(a: PathElement, b: PathElement): number {
   if (a === b) return 0;
   if (a[0] !== b[0]) return "fkvi".indexOf(a[0] as string) - "fkvi".indexOf(b[0] as string);
@@ -283,7 +279,7 @@ export function compareValues(a: JsonValue, b: JsonValue): number {
   return compareKeys(sortedPairs(a), sortedPairs(b as JsonObject));
 }
 
-// The same few elements are compared again and again.
+// Sorting compares the same elements repeatedly, so cache the parsed keys.
 const PARSED_KEYS_LIMIT = 4096;
 const parsedKeys = new Map<PathElement, MemberPair[]>();
 
@@ -321,15 +317,15 @@ function valueRank(value: JsonValue): number {
   return { number: 0, string: 1, boolean: 2, object: 4 }[typeof value as "number" | "string" | "boolean" | "object"];
 }
 
-// FieldsV1, the JSON form of a field set: `{"f:spec":{"f:replicas":{}}}`. A member without paths below is `{}`, one with paths
-// below has the member ".".
+// FieldsV1, the JSON encoding of a field set: `{"f:spec":{"f:replicas":{}}}`. A member without paths below is `{}`; a member with paths below
+// contains ".".
 
-// Objects keep their managedFields from write to write, so the same texts come back again and again.
+// managedFields rarely change between writes, so the same encodings are decoded repeatedly.
 const DECODED_LIMIT = 4096;
 const decoded = new Map<string, FieldSet>();
 const encoded = new WeakMap<FieldSet, JsonObject>();
 
-/** Reads a field set; throws if it is not FieldsV1. */
+/** Decodes a field set; throws if it is not valid FieldsV1. */
 export function decodeFieldsV1(fields: JsonObject): FieldSet {
   const text = JSON.stringify(fields);
   const known = decoded.get(text);
@@ -340,7 +336,7 @@ export function decodeFieldsV1(fields: JsonObject): FieldSet {
   return set;
 }
 
-/** Writes a field set with its members in Kubernetes' order; the object is shared with other callers and not to be changed. */
+/** Encodes a field set with its members in the order of Kubernetes. The result is cached and must not be modified. */
 export function encodeFieldsV1(set: FieldSet): JsonObject {
   let fields = encoded.get(set);
   if (fields === undefined) {
@@ -370,6 +366,6 @@ function decodeEntry(value: JsonValue | undefined): FieldEntry {
     const element = parsePathElement(name);
     if (element !== undefined) entries.set(element, decodeEntry(value[name]));
   }
-  // What holds only unknown steps counts as what is left of it: the path itself.
+  // An entry that contains only unknown path elements is treated as a leaf.
   return { isMember: isMember || entries.size === 0, below: FieldSet.from(entries) };
 }

@@ -1,4 +1,4 @@
-// What the metadata of a custom resource looks like; CRD schemas never spell it out. Facts of meta/v1 in Kubernetes 1.36.
+// Schema of ObjectMeta for custom resources, which CRD schemas do not contain. From meta/v1 of Kubernetes 1.36.
 import { type JsonObject, type JsonValue, isObject, memberOf } from "../json.js";
 import { fieldElement } from "./field-set.js";
 import {
@@ -12,7 +12,6 @@ import {
   untypedAtomicType,
 } from "./typed-value.js";
 
-/** The name of the ObjectMeta schema. */
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 const text: JsonObject = { type: "string" };
@@ -46,7 +45,7 @@ const managedFieldsEntry: JsonObject = {
   },
 };
 
-/** The schemas to which the metadata of custom resources refers, by name. */
+/** The schemas that the metadata of custom resources refers to, by name. */
 const objectMetaSchemas: Record<string, unknown> = {
   [OBJECT_META]: {
     type: "object",
@@ -75,7 +74,7 @@ const objectMetaSchemas: Record<string, unknown> = {
   },
 };
 
-// Compiles schemas into merge types: the OpenAPI v3 schemas of built-in kinds and the structural schemas of CRDs.
+// Compiles OpenAPI v3 schemas of built-in kinds and structural schemas of CRDs into merge types.
 
 const REF_PREFIX = "#/components/schemas/";
 const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -84,14 +83,14 @@ const RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 interface Compilation {
   readonly schemas: Record<string, unknown>;
   readonly named: Map<string, MergeType>;
-  /** True below x-kubernetes-preserve-unknown-fields, which everything inline inherits. */
+  /** True below x-kubernetes-preserve-unknown-fields, which inline schemas inherit. */
   readonly preserves: boolean;
 }
 
 const compilations = new WeakMap<Record<string, unknown>, Compilation>();
 const customResourceTypes = new WeakMap<object, MergeType>();
 
-/** Gives the merge type of a named OpenAPI v3 schema, e.g. "io.k8s.api.apps.v1.Deployment". */
+/** Returns the merge type of a named OpenAPI v3 schema, such as "io.k8s.api.apps.v1.Deployment". */
 export function mergeTypeOfBuiltin(schemas: Record<string, unknown>, name: string): MergeType {
   let compilation = compilations.get(schemas);
   if (compilation === undefined) {
@@ -101,7 +100,7 @@ export function mergeTypeOfBuiltin(schemas: Record<string, unknown>, name: strin
   return namedType(compilation, name);
 }
 
-/** Gives the merge type of a custom resource from its structural schema; apiVersion, kind and metadata are added. */
+/** Returns the merge type of a custom resource; apiVersion, kind, and metadata are added to its schema. */
 export function mergeTypeOfCustomResource(openAPIV3Schema: unknown): MergeType {
   if (!isObject(openAPIV3Schema)) return mergeTypeOfCustomResource(NO_SCHEMA);
   let type = customResourceTypes.get(openAPIV3Schema);
@@ -143,7 +142,7 @@ function typeOf(compilation: Compilation, schema: JsonValue | undefined): MergeT
     : withMapType(namedType(compilation, name), mapRelationship(schema));
 }
 
-// OpenAPI v3 cannot say anything beside a $ref, so one with siblings is wrapped into an allOf of one.
+// In OpenAPI v3.0, a $ref cannot have siblings, so it is wrapped in an allOf with one item if there are any.
 function refOf(schema: JsonObject): string | undefined {
   const { $ref: direct, allOf } = schema;
   const wrapped = Array.isArray(allOf) && allOf.length === 1 && isObject(allOf[0]) ? allOf[0]["$ref"] : undefined;
@@ -176,7 +175,7 @@ function inlineType(outer: Compilation, schema: JsonObject): MergeType {
   }
 }
 
-// A string with a format (date-time, int-or-string, quantity …) may come as a number; "byte" is base64 and never does.
+// A string with a format (date-time, int-or-string, quantity, …) may be encoded as a number; "byte" is base64 and is always a string.
 function stringKind(format: JsonValue | undefined): ScalarKind {
   return format === undefined || format === "" || format === "byte" ? "string" : "untyped";
 }
@@ -230,7 +229,7 @@ function listShape(compilation: Compilation, schema: JsonObject): ListShape {
   }
 }
 
-// Older types only carry the facts of strategic merge patches.
+// Some older types have only the extensions for strategic merge patches.
 function patchListShape(schema: JsonObject, item: LazyType): ListShape {
   const strategy = schema["x-kubernetes-patch-strategy"];
   const key = schema["x-kubernetes-patch-merge-key"];

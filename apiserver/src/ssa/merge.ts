@@ -13,9 +13,9 @@ import {
 } from "./typed-value.js";
 
 /**
- * Merges a configuration into a live value; the configuration wins.
+ * Merges a configuration into a live value; the configuration takes precedence.
  *
- * The result shares what only one side has. It is undefined where a container would end up without anything.
+ * Unchanged subtrees are shared with the input. Returns undefined for a container that would become empty.
  */
 export function mergeValues(
   type: MergeType,
@@ -31,7 +31,7 @@ export function mergeValues(
       const list = type.list as ListShape;
       const before = Array.isArray(live) ? live : [];
       const wanted = Array.isArray(config) ? config : [];
-      // Two empty ones are a leaf, which keeps the difference between null and empty.
+      // If both are empty, the configured value is kept, which preserves the difference between null and empty.
       if (list.isAtomic || (before.length === 0 && wanted.length === 0)) return config;
       const mergeItem = (old: JsonValue | undefined, item: JsonValue): JsonValue | undefined =>
         mergeValues(list.item(), old, item);
@@ -59,22 +59,22 @@ function mergeMembers(map: MapShape, live: JsonObject, config: JsonObject): Json
   return Object.keys(merged).length === 0 ? undefined : merged;
 }
 
-// The order of a merged list is part of the API: it decides what people and controllers see after an apply.
+// The order of a merged list is part of the API, as it is visible in the stored object.
 
-/** A set or keyed list as it is and as it is wanted. */
+/** Input of a list merge. */
 interface ListMerge {
   readonly list: ListShape;
   readonly live: readonly JsonValue[];
-  /** Holds no element twice. */
+  /** Contains no duplicates. */
   readonly config: readonly JsonValue[];
-  /** Merges an item of the configuration into its live twin. */
+  /** Merges an item of the configuration with the live item of the same key. */
   readonly mergeItem: (live: JsonValue | undefined, config: JsonValue) => JsonValue | undefined;
 }
 
 /**
  * Merges two lists.
  *
- * Shared and new items come in the configuration's order; items that only live has keep their place before the next shared one.
+ * Shared and new items are in the order of the configuration; items that only the live list has keep their position before the next shared item.
  */
 function mergeItems({ list, live, config, mergeItem }: ListMerge): JsonValue[] {
   const liveElements = live.map((item, index) => elementOfItem(list, item, index));
@@ -108,7 +108,7 @@ function mergeItems({ list, live, config, mergeItem }: ListMerge): JsonValue[] {
         next++;
         continue;
       }
-      // A shared item whose turn has not come: the configuration decides where it goes.
+      // The configuration determines the position of a shared item, so skip it until it is reached there.
       if (configured.has(ours) && next < shared.length && shared[next] !== ours) {
         left++;
         continue;
@@ -130,7 +130,7 @@ function mergeItems({ list, live, config, mergeItem }: ListMerge): JsonValue[] {
   return merged;
 }
 
-/** Maps elements to items; an element that occurs twice has no item, so that nothing is merged into either. */
+/** Maps path elements to items; duplicates map to undefined, so that nothing is merged into them. */
 function uniqueItems(
   elements: readonly PathElement[],
   items: readonly JsonValue[],
@@ -141,9 +141,9 @@ function uniqueItems(
 }
 
 /**
- * Removes the members of a set, with all below them, from a value.
+ * Removes the members of a set and everything below them from a value.
  *
- * A container of which nothing is left becomes null where it stands; it is gone only if it is a member itself.
+ * A container that becomes empty is replaced by null, unless it is a member itself.
  */
 export function removeFields(type: MergeType, value: JsonValue, fields: FieldSet): JsonValue {
   if (fields.isEmpty) return value;
@@ -157,7 +157,7 @@ export function removeFields(type: MergeType, value: JsonValue, fields: FieldSet
   }
 }
 
-/** Makes every declared field that a set only passes through a member too; map keys and list items stay as they are. */
+/** Adds every declared field on the path to a member; map keys and list items are not added. */
 export function withNamedFields(type: MergeType, fields: FieldSet): FieldSet {
   if (fields.isEmpty) return fields;
   const entries = new Map<PathElement, FieldEntry>();
@@ -208,9 +208,9 @@ function removeMembers(map: MapShape, value: JsonValue, fields: FieldSet): JsonV
 }
 
 /**
- * Merges what a mutating policy constructs into an object, without owners.
+ * Merges an ApplyConfiguration of a MutatingAdmissionPolicy into an object, without tracking owners.
  *
- * Throws an Error in the words of kube-apiserver if the configuration does not fit, or would replace a list or a map as a whole.
+ * Throws an Error with the message of kube-apiserver if the configuration does not match the schema or would replace an atomic list or map.
  */
 export function mergeConfiguration(type: MergeType, live: JsonObject, given: JsonObject): JsonObject {
   const config: JsonObject = { ...given, apiVersion: live["apiVersion"] ?? "", kind: live["kind"] ?? "" };
@@ -228,11 +228,11 @@ export function mergeConfiguration(type: MergeType, live: JsonObject, given: Jso
   return isObject(merged) ? merged : live;
 }
 
-/** Lists the paths of the atomic lists and maps in a value, each as `.path[0]`. */
+/** Lists the paths of atomic lists and maps in a value, such as `.path[0]`. */
 function findAtomics(type: MergeType, value: JsonValue, path = ""): string[] {
   if (isObject(value) && type.map !== undefined) {
     const { fields, isAtomic } = type.map;
-    // Only members that a schema names are looked into.
+    // Only declared fields are searched.
     const inner = Object.entries(value).flatMap(([name, member]) => {
       const field = fields.get(name);
       return field === undefined ? [] : findAtomics(field.type(), member, path + pathElementText(fieldElement(name)));

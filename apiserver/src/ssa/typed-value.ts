@@ -1,4 +1,5 @@
-// Values and the types by which they merge: checks, field sets, comparisons. Texts are those of Kubernetes, Go's way of printing values included.
+// Typed values of structured-merge-diff: validation, field sets, and comparison. Error messages are those of Kubernetes, with values formatted as in
+// Go.
 import { quote } from "../errors/go-format.js";
 import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf } from "../json.js";
 import {
@@ -12,34 +13,34 @@ import {
   valueElement,
 } from "./field-set.js";
 
-/** How the values of a schema merge; a type may allow several shapes, of which the value at hand picks one. */
+/** How values of a schema are merged. A type may allow several shapes; the value determines which one applies. */
 export interface MergeType {
   readonly scalar?: ScalarKind;
   readonly list?: ListShape;
   readonly map?: MapShape;
-  /** True where nothing is declared and the shape follows from the value. */
+  /** True for undeclared values, whose shape is deduced from the value. */
   readonly isDeduced?: boolean;
 }
 
-/** What a scalar may hold. */
+/** Allowed values of a scalar. */
 export type ScalarKind = "string" | "numeric" | "boolean" | "untyped";
 
-/** A type that is compiled on first use, because types refer to themselves. */
+/** A type that is compiled on first use, because schemas can be recursive. */
 export type LazyType = () => MergeType;
 
-/** A list: replaced as a whole, or merged item by item. */
+/** A list: atomic, or merged item by item. */
 export interface ListShape {
   readonly isAtomic: boolean;
-  /** Names of the fields that identify an item; empty in an atomic list and in a set, where the value does. */
+  /** Fields that identify an item; empty for atomic lists and sets. */
   readonly keys: readonly string[];
   readonly item: LazyType;
 }
 
-/** A struct or map: replaced as a whole, or merged field by field. */
+/** A struct or map: atomic, or merged field by field. */
 export interface MapShape {
   readonly isAtomic: boolean;
   readonly fields: ReadonlyMap<string, StructField>;
-  /** The type of members that no field declares; absent if there may be none. */
+  /** Type of undeclared members; absent if there can be none. */
   readonly rest?: LazyType;
 }
 
@@ -47,16 +48,16 @@ export interface MapShape {
 export interface StructField {
   readonly element: PathElement;
   readonly type: LazyType;
-  /** The schema's default; it only completes the keys of list items. */
+  /** Default in the schema; only used to complete the keys of list items. */
   readonly default?: JsonValue;
 }
 
-/** The shape that is in use; "any" is a null or absent value of a type with several shapes. */
+/** The shape of a value; "any" for a null or absent value of a type with several shapes. */
 type Shape = "map" | "list" | "scalar" | "any";
 
 const deducedLazy: LazyType = () => deducedType;
 
-/** The type of undeclared values: scalars as they come, lists atomic, maps merged key by key. */
+/** Type of undeclared values: scalars of any kind, atomic lists, and maps merged by key. */
 export const deducedType: MergeType = {
   scalar: "untyped",
   list: { isAtomic: true, keys: [], item: deducedLazy },
@@ -64,19 +65,19 @@ export const deducedType: MergeType = {
   isDeduced: true,
 };
 
-/** The type of values that are always replaced as a whole. */
+/** Type of untyped values that are always atomic. */
 export const untypedAtomicType: MergeType = {
   scalar: "untyped",
   list: { isAtomic: true, keys: [], item: () => untypedAtomicType },
   map: { isAtomic: true, fields: new Map(), rest: () => untypedAtomicType },
 };
 
-/** Gives the type of a member; undeclared members of a closed struct count as deduced. */
+/** Returns the type of a member; undeclared members of a struct are deduced. */
 export function memberType(map: MapShape, name: string): MergeType {
   return map.fields.get(name)?.type() ?? map.rest?.() ?? deducedType;
 }
 
-/** Picks the shape of `type` that fits the value. */
+/** Returns the shape of `type` that matches the value. */
 export function shapeFor(type: MergeType, value: JsonValue | undefined): Shape {
   const fitting = shapeOfValue(value);
   if (fitting !== undefined && type[fitting] !== undefined) return fitting;
@@ -84,7 +85,7 @@ export function shapeFor(type: MergeType, value: JsonValue | undefined): Shape {
   return shapes.length === 1 ? (shapes[0] as Shape) : "any";
 }
 
-/** Replaces "any" by the shape that Kubernetes prefers: map, then scalar, then list. */
+/** Resolves "any" as structured-merge-diff does: map, then scalar, then list. */
 export function definiteShape(type: MergeType, shape: Shape): "map" | "list" | "scalar" {
   if (shape !== "any") return shape;
   return type.map !== undefined ? "map" : type.scalar !== undefined ? "scalar" : "list";
@@ -96,21 +97,21 @@ function shapeOfValue(value: JsonValue | undefined): "map" | "list" | "scalar" |
   return Array.isArray(value) ? "list" : "map";
 }
 
-/** Lists what does not fit, each as `.path: message`; `allowsDuplicates` for objects that are already stored. */
+/** Validates a value; returns errors as `.path: message`. `allowsDuplicates` is set for stored objects. */
 export function checkValue(type: MergeType, value: JsonValue, options: { allowsDuplicates: boolean }): string[] {
   const errors: string[] = [];
   checkAt({ type, parent: undefined, element: "", errors, allowsDuplicates: options.allowsDuplicates }, value);
   return errors;
 }
 
-/** Joins what checkValue found, the way Kubernetes does. */
+/** Joins errors of checkValue as Kubernetes does. */
 export function typedErrorText(errors: readonly string[]): string {
   return errors.length === 1 ? (errors[0] as string) : `errors:\n${errors.map((error) => `  ${error}`).join("\n")}`;
 }
 
 interface Check {
   readonly type: MergeType;
-  /** Where the value is: paths are only spelled out for errors. */
+  /** Parent of the value; the path is only built for errors. */
   readonly parent: Check | undefined;
   readonly element: PathElement;
   readonly errors: string[];
@@ -126,7 +127,7 @@ function pathOf({ parent, element }: Check): string {
 }
 
 function checkAt(check: Check, value: JsonValue): void {
-  // null fits every type.
+  // null is valid for every type.
   if (value === null) return;
   const { type } = check;
   switch (definiteShape(type, shapeFor(type, value))) {
@@ -187,7 +188,7 @@ function checkMap(check: Check, map: MapShape, object: JsonObject): void {
   }
 }
 
-/** Spares the bookkeeping for what is certainly right. */
+/** Fast path for values that cannot be invalid. */
 function isTrivial(type: MergeType, value: JsonValue): boolean {
   if (value === null || type.isDeduced === true) return true;
   if (typeof value === "object") return false;
@@ -230,10 +231,10 @@ function goSyntax(value: JsonValue): string {
 const NOTHING: FieldEntry = { isMember: false, below: FieldSet.empty };
 
 /**
- * Lists the fields that an object sets, as an apply of it owns them.
+ * Returns the fields that an object sets, which an apply of it owns.
  *
- * Scalars and atomic values are members; structs are not; map keys and list items are, beside what is below them. A null or an
- * empty map is a member, an empty merging list is not.
+ * Scalars and atomic values are members, structs are not; map keys and list items are members in addition to the paths below them. A null or an empty
+ * map is a member, an empty list that merges is not.
  */
 export function fieldSetOf(type: MergeType, value: JsonValue): FieldSet {
   return entryOf(type, value).below;
@@ -276,7 +277,7 @@ function entryOfItems(list: ListShape, items: JsonValue[]): FieldEntry {
   const entries = new Map<PathElement, FieldEntry>();
   items.forEach((item, index) => {
     const element = elementOfItem(list, item, index);
-    // Only stored objects can hold an element twice; then nothing below it has an owner.
+    // Only stored objects can contain duplicates; fields below them are not tracked.
     const below = entries.has(element) ? FieldSet.empty : entryOf(itemType, item).below;
     entries.set(element, below.isEmpty ? FieldSet.leaf : { isMember: true, below });
   });
@@ -287,7 +288,7 @@ function isEmptyMap(value: JsonValue): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/** What differs between two versions of an object. */
+/** Differences between two versions of an object. */
 export interface Comparison {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
@@ -297,8 +298,8 @@ export interface Comparison {
 /**
  * Compares two versions of an object field by field.
  *
- * Leaves are scalars, atomic values and containers that are empty on both sides. A container that only one side has counts
- * itself and what is in it. The order of items matters in atomic lists only.
+ * Leaves are scalars, atomic values, and containers that are empty on both sides. A container that only one side has is reported together with its
+ * contents. The order of items matters in atomic lists only.
  */
 export function compareValuesOf(type: MergeType, before: JsonValue, after: JsonValue): Comparison {
   const walk: Walk = {
@@ -311,7 +312,7 @@ export function compareValuesOf(type: MergeType, before: JsonValue, after: JsonV
   return { removed: walk.removed.build(), modified: walk.modified.build(), added: walk.added.build() };
 }
 
-/** Takes fields, with all below them, out of a comparison. */
+/** Removes fields and everything below them from a comparison. */
 export function excludeFields(comparison: Comparison, fields: FieldSet): Comparison {
   if (fields.isEmpty) return comparison;
   return {
@@ -328,12 +329,12 @@ interface Walk {
   readonly added: FieldSetBuilder;
 }
 
-/** The value before and after; undefined where there is none. */
+/** The old and new value; undefined if absent. */
 type Sides = readonly [before: JsonValue | undefined, after: JsonValue | undefined];
 
 function compareAt(walk: Walk, type: MergeType, sides: Sides): void {
   const [before, after] = sides;
-  // A merge shares what it does not change.
+  // A merge shares unchanged subtrees, so identity is a fast path.
   if (before === after) return;
   const shapeBefore = shapeFor(type, before);
   const shapeAfter = shapeFor(type, after);
@@ -348,7 +349,7 @@ function compareAt(walk: Walk, type: MergeType, sides: Sides): void {
   else if (after === undefined) walk.removed.insert(walk.path);
 }
 
-/** Compares both sides as values of one shape; tells whether they were leaves. */
+/** Compares both sides as values of one shape; returns whether they are leaves. */
 function compareShape(walk: Walk, type: MergeType, { shape, sides }: { shape: Shape; sides: Sides }): boolean {
   const [before, after] = sides;
   switch (definiteShape(type, shape)) {
@@ -401,7 +402,7 @@ function compareItems(walk: Walk, list: ListShape, [before, after]: readonly [Js
     walk.path.push(element);
     if (olds.length <= 1 && news.length <= 1) compareAt(walk, itemType, [olds[0], news[0]]);
     else if (olds.length > 1 && news.length > 1) {
-      // Duplicates on both sides are one value together.
+      // Duplicates on both sides are compared as one value.
       if (!deepEqual(olds, news)) walk.modified.insert(walk.path);
     } else if (olds.length > 1) {
       if (news.length > 0) compareAt(walk, itemType, [undefined, news[0]]);
@@ -425,15 +426,15 @@ function groupItems(list: ListShape, items: JsonValue[]): Map<PathElement, JsonV
   return groups;
 }
 
-/** The step to an item of a merging list, or what is wrong with the item. */
+/** The path element of a list item, or an error message. */
 type ItemIdentity = { element: PathElement } | { problem: string };
 
-/** Tells how an item of a set or keyed list is identified; missing key fields take the schema's defaults. */
+/** Identifies an item of a set or keyed list; missing key fields are set to their defaults. */
 function identifyItem(list: ListShape, item: JsonValue): ItemIdentity {
   return list.keys.length > 0 ? identifyKeyed(list, item) : identifyByValue(item);
 }
 
-/** Gives the step to an item that is known to have one; an item without one is told apart by its index. */
+/** Returns the path element of an item; an item without an identity is identified by its index. */
 export function elementOfItem(list: ListShape, item: JsonValue, index: number): PathElement {
   const identity = identifyItem(list, item);
   return "element" in identity ? identity.element : `i:${index}`;
@@ -446,7 +447,7 @@ function identifyKeyed(list: ListShape, item: JsonValue): ItemIdentity {
   const keys: JsonObject = {};
   let hasKey = false;
   for (const key of list.keys) {
-    // A null is a key like any other.
+    // null is a valid key.
     const given = memberOf(item, key);
     const value = given === undefined ? fields?.get(key)?.default : given;
     if (value === undefined) continue;

@@ -1,4 +1,5 @@
-// Who owns what after a write. Knows sets and values, nothing of managedFields, times or Status.
+// Ownership after a write: updater of structured-merge-diff. Works on field sets and values; managedFields, times, and Status errors are handled by
+// the caller.
 import { type JsonObject, type JsonValue, deepEqual, isObject } from "../json.js";
 import { type FieldEntry, FieldSet, type PathElement } from "./field-set.js";
 import { mergeValues, removeFields, withNamedFields } from "./merge.js";
@@ -13,14 +14,14 @@ import {
   typedErrorText,
 } from "./typed-value.js";
 
-/** The fields that a manager owns, in the terms of one API version. */
+/** The fields that a manager owns, in the schema of one API version. */
 export interface OwnedFields {
   readonly set: FieldSet;
   readonly apiVersion: string;
   readonly isApplied: boolean;
 }
 
-/** Owned fields by the identity of their manager. */
+/** Owned fields by manager identity. */
 export type Owners = ReadonlyMap<string, OwnedFields>;
 
 /** A write by one manager. */
@@ -29,30 +30,30 @@ export interface OwnedWrite {
   readonly owners: Owners;
   readonly manager: string;
   readonly apiVersion: string;
-  /** The merge type of a version; undefined if it is not served any more. */
+  /** Returns the merge type of a version; undefined if it is no longer served. */
   readonly typeOf: (apiVersion: string) => MergeType | undefined;
-  /** Fields that the endpoint does not write and hence nobody owns through it. */
+  /** Fields that the endpoint ignores, so they do not get an owner. */
   readonly resetFields: FieldSet;
-  /** Whether the same is so in the terms of other versions: custom resources reset fields of the version that is written alone. Default: false. */
+  /** Ignores them also for managers that use other versions; custom resources reset fields only in the written version. Default: false */
   readonly resetsAllVersions?: boolean | undefined;
-  /** Gives a value in the terms of a version; may throw an UnfitVersion. Without it all versions are alike. */
+  /** Converts a value to a version; may throw an UnfitVersion. Default: all versions have the same form */
   readonly convert?: ((value: JsonObject, apiVersion: string) => JsonObject) | undefined;
 }
 
-/** The fields of one other manager that an apply would change. */
+/** The fields of another manager that an apply would change. */
 export interface OwnerConflict {
   readonly manager: string;
   readonly fields: FieldSet;
 }
 
-/** What an apply comes to. */
+/** Result of an apply. */
 export type ApplyOutcome =
   | { readonly kind: "conflict"; readonly conflicts: OwnerConflict[] }
-  /** `object` is undefined if nothing changes but possibly the owners. */
+  /** `object` is undefined if at most the owners change. */
   | { readonly kind: "applied"; readonly object: JsonObject | undefined; readonly owners: Owners };
 
 /**
- * Applies a configuration: merges it, removes what the manager applied before and nobody else owns, moves ownership.
+ * Applies a configuration: merges it, prunes fields that the manager applied before and no manager owns, and updates ownership.
  *
  * @throws UnfitVersion
  */
@@ -71,7 +72,7 @@ export function applyOwned(write: OwnedWrite, config: JsonObject, options: { for
 }
 
 /**
- * Records any other write: the manager owns what it changes, the others lose that.
+ * Tracks an update: the manager becomes the owner of the fields that it changes, and other managers lose them.
  *
  * @throws UnfitVersion
  */
@@ -118,7 +119,7 @@ function moveOwnership<Force extends boolean>(
     let { set } = owned;
     if (manager !== write.manager) {
       const type = write.typeOf(owned.apiVersion);
-      // The fields of a version that is not served any more cannot be told from others.
+      // Fields of a version that is no longer served cannot be compared.
       if (type === undefined) continue;
       const { removed, modified, added } = comparisonIn(owned.apiVersion, type);
       const lost = set.intersection(modified.union(added));
@@ -132,7 +133,7 @@ function moveOwnership<Force extends boolean>(
   return outcome as MoveOutcome<Force>;
 }
 
-/** Says that an object has fields which another version, in whose terms somebody owns fields, does not know. */
+/** The object has fields that are not in the schema of another version that a manager uses. */
 export class UnfitVersion extends Error {
   override readonly name = "UnfitVersion";
 }
@@ -142,7 +143,7 @@ function checkFits(type: MergeType, value: JsonObject, step: string): void {
   if (errors.length > 0) throw new UnfitVersion(step + typedErrorText(errors));
 }
 
-/** Fails for a field that a version, in whose terms somebody owns fields, does not know. */
+/** Throws an UnfitVersion if the object does not match the schema of a version that a manager uses. */
 function checkOwnersKnow(write: OwnedWrite, merged: JsonObject): void {
   const versions = new Set([...write.owners.values()].map(({ apiVersion }) => apiVersion));
   versions.delete(write.apiVersion);
@@ -154,13 +155,13 @@ function checkOwnersKnow(write: OwnedWrite, merged: JsonObject): void {
   }
 }
 
-/** Removes what the manager applied last time, does not apply now, and nobody owns. */
+/** Removes fields that the manager applied last time, does not apply now, and no manager owns. */
 function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonObject {
   const mine = write.owners.get(write.manager) as OwnedFields;
   const type = write.typeOf(last.apiVersion);
   if (type === undefined || last.set.isEmpty) return merged;
   checkOwnersKnow(write, merged);
-  // What is still applied stays, so nothing can go if all of it is.
+  // Fast path: if all fields are still applied, nothing is pruned.
   if (last.set.difference(mine.set).isEmpty) return merged;
   const mergedThen = inVersion(write, merged, last.apiVersion);
   const lastNamed = withNamedFields(type, last.set);
@@ -174,7 +175,7 @@ function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonOb
     const unowned = all.difference(kept.union(withNamedFields(versionType, owned)));
     pruned = removeFields(versionType, mergedNow, unowned);
   }
-  // Only what the manager owned may vanish; anything else that fell with it comes back.
+  // Only fields that the manager owned are removed; restore everything else that was removed with them.
   const all = withNamedFields(type, fieldSetOf(type, mergedThen));
   const kept = withNamedFields(type, fieldSetOf(type, inVersion(write, pruned, last.apiVersion)));
   const left = removeFields(type, mergedThen, all.difference(kept).intersection(lastNamed)) ?? {};
@@ -218,10 +219,10 @@ function typeOrThrow({ typeOf, apiVersion }: OwnedWrite): MergeType {
 }
 
 /**
- * Adapts a manager's set to a schema that has changed since it was recorded.
+ * Adapts a field set to a schema that has changed since it was recorded.
  *
- * What has become atomic is owned as a whole by whoever owned something in it. The other way nothing is to be done: a member that
- * has become granular owns nothing below it any more.
+ * If a field has become atomic, an owner of any field in it owns it as a whole. If it has become granular, no change is needed: its owner owns
+ * nothing below it.
  */
 export function reconcileWithSchema(type: MergeType, fields: FieldSet): FieldSet {
   if (fields.isEmpty || isOpenShaped(type)) return fields;
@@ -248,7 +249,7 @@ function typeBelow(type: MergeType, element: PathElement): MergeType | undefined
   return type.list?.item();
 }
 
-// Where the schema leaves the shape open, nothing tells what was meant when the set was recorded.
+// With an open schema it is unknown which shape was meant when the set was recorded.
 function isOpenShaped(type: MergeType): boolean {
   return type.list !== undefined && type.map !== undefined;
 }

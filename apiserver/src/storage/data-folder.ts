@@ -1,8 +1,8 @@
 /**
- * What a server keeps on disk: a LevelDB, whose write-ahead log takes a batch of changes as a whole or not at all.
+ * Persistence in a LevelDB, whose write-ahead log makes each batch of changes atomic.
  *
- * The changes that arrive while one batch is being written make up the next one, so clients that write at the same time share its cost. A
- * folder has one server: LevelDB holds a lock on it, which goes with the process. When a batch cannot be written nothing is written any more.
+ * Changes that arrive while a batch is written form the next batch, so concurrent writes share the cost of a sync. LevelDB locks the folder until the
+ * process ends, so it belongs to one server. After a failed write, nothing is written any more.
  */
 import { chmod, mkdir, readFile, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -13,7 +13,6 @@ import type { Change, Journal, Store, StoredState, StoredWrite } from "./store.j
 
 type Operation = { type: "put"; key: string; value: string } | { type: "del"; key: string };
 
-/** The folder of one server. */
 export class DataFolder implements Journal {
   readonly #level: ClassicLevel;
   readonly #path: string;
@@ -23,7 +22,7 @@ export class DataFolder implements Journal {
   #restored: StoredState | undefined;
   #state: FolderState;
   #queue: Operation[] = [];
-  /** Of the batch that is being written, and of the one after it. */
+  /** Completion of the batch that is being written, and of the next one. */
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #failure: Error | undefined;
@@ -41,9 +40,9 @@ export class DataFolder implements Journal {
   }
 
   /**
-   * Opens a folder, and makes it if there is none.
+   * Opens a folder; creates it if it does not exist.
    *
-   * @throws an error that says what to do, when another server has it, it cannot be written, or what it holds is damaged.
+   * @throws an Error with instructions if another server has locked the folder, it is not writable, or its contents are damaged.
    */
   static async open(path: string): Promise<DataFolder> {
     try {
@@ -55,7 +54,7 @@ export class DataFolder implements Journal {
     const level = await openLevel(path);
     try {
       const folder = new DataFolder(level, path, await readFolder(level, path));
-      // Shows at once whether it can be written.
+      // Fails early if the folder is not writable.
       await folder.#write([folder.#stateOperation()]);
       return folder;
     } catch (error) {
@@ -64,7 +63,7 @@ export class DataFolder implements Journal {
     }
   }
 
-  /** Why nothing can be written any more; undefined as long as it can. */
+  /** The error of the failed write; undefined if there was none. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -73,7 +72,7 @@ export class DataFolder implements Journal {
     return this.#next ?? this.#writing ?? (this.#failure && Promise.reject(this.#failure));
   }
 
-  /** Gives a store what an earlier server has left, and keeps from now on what is written to it; returns the revision so far, 0 in a new folder. */
+  /** Restores the stored objects into a store, and records its writes from now on; returns the restored revision, 0 for a new folder. */
   restore(store: Store): number {
     const restored = this.#restored;
     this.#restored = undefined;
@@ -82,12 +81,12 @@ export class DataFolder implements Journal {
     return restored?.revision ?? 0;
   }
 
-  /** Returns a text that was kept beside the objects, such as a key. */
+  /** Returns a secret that was stored beside the objects, such as a private key. */
   get(name: string): string | undefined {
     return this.#secrets.get(name);
   }
 
-  /** Keeps a text beside the objects. */
+  /** Stores a secret beside the objects. */
   set(name: string, text: string): void {
     this.#secrets.set(name, text);
     this.#enqueue([{ type: "put", key: SECRET + name, value: sealed(text) }]);
@@ -116,12 +115,12 @@ export class DataFolder implements Journal {
     this.#listeners.push(listener);
   }
 
-  /** Calls `listener` when nothing can be written any more. */
+  /** Calls `listener` when a write has failed and persistence stops. */
   onFailure(listener: (error: Error) => void): void {
     this.#failureListeners.push(listener);
   }
 
-  /** Writes what is left, and lets go of the folder. */
+  /** Writes pending changes and closes the database. */
   async close(): Promise<void> {
     await this.pending?.catch(() => undefined);
     await this.#level.close();
@@ -131,10 +130,10 @@ export class DataFolder implements Journal {
     if (this.#failure !== undefined) return;
     this.#queue.push(...operations);
     if (this.#next !== undefined) return;
-    // What one turn writes belongs together, and often more arrives in it.
+    // Writes of the same turn of the event loop must be in one batch, and others often arrive in it.
     const before = this.#writing ?? new Promise<void>((resolve) => setImmediate(resolve));
     this.#next = before.then(() => this.#writeNext());
-    // Whoever waits for it learns of a failure; it need not be anybody.
+    // Callers that await it handle the rejection; avoid an unhandled rejection if there are none.
     this.#next.catch(() => undefined);
   }
 
@@ -173,13 +172,10 @@ export class DataFolder implements Journal {
   }
 }
 
-/**
- * Makes a folder and those above it. Node's recursive mkdir never settles where a folder exists and the system says of what is to be made in it
- * that there is no such file, as in /proc.
- */
+/** Creates a folder and its parents. Node's recursive mkdir never settles if a folder exists but reports ENOENT for new entries, as in /proc. */
 async function makeFolder(path: string): Promise<void> {
   try {
-    // Tokens and keys are in it.
+    // The folder contains tokens and private keys.
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -198,11 +194,11 @@ function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Takes the permissions of other users from a folder that existed before: the database has private keys and tokens in files that follow the
- * umask, and a folder that only its owner may enter protects all of them. A folder with other files is not changed but rejected.
+ * Restricts the permissions of an existing folder to its owner: the files of the database contain private keys and tokens and follow the umask. A
+ * folder with other files is rejected instead.
  */
 async function closeToOthers(path: string): Promise<void> {
-  // Windows has no such permissions.
+  // Windows has no POSIX permissions.
   if (process.platform === "win32" || ((await stat(path)).mode & 0o077) === 0) return;
   const names = await readdir(path);
   const way = "use a folder of its own, or run chmod 700 on it";
@@ -220,18 +216,18 @@ async function closeToOthers(path: string): Promise<void> {
   }
 }
 
-/** What a folder holds. */
+/** The contents of a data folder. */
 interface FolderContent {
   readonly state: FolderState;
   readonly secrets: Map<string, string>;
-  /** The objects and their history; undefined in a new folder. */
+  /** The objects and their history; undefined for a new folder. */
   readonly restored: StoredState | undefined;
 }
 
 /**
- * Reads a folder as a whole.
+ * Reads the whole database.
  *
- * @throws an error that names what is damaged: nothing is left out silently.
+ * @throws an Error that names the damage; damaged records are never skipped silently.
  */
 async function readFolder(level: ClassicLevel, path: string): Promise<FolderContent> {
   const [compacted, secrets] = [new Map<string, number>(), new Map<string, string>()];
@@ -277,7 +273,8 @@ const DAMAGE_KEY = "damage";
 /**
  * Opens the LevelDB of a folder.
  *
- * LevelDB leaves out what it cannot read of its log and starts from nothing without its file CURRENT; here both are failures, also the next time.
+ * LevelDB skips unreadable records of its log, and creates a new database if the file CURRENT is missing; both are errors here, also on the next
+ * start.
  */
 async function openLevel(path: string): Promise<ClassicLevel> {
   const { ClassicLevel } = await loadLibrary();
@@ -297,26 +294,26 @@ async function openLevel(path: string): Promise<ClassicLevel> {
   throw damaged(path, damage);
 }
 
-// What LevelDB leaves out it tells in its own log, which is new with every start.
+// LevelDB reports skipped records only in its own log, which is new on each start.
 async function lostBytes(path: string): Promise<string | undefined> {
   const text = await readFile(join(path, "LOG"), "utf8").catch(() => "");
   return /^.* ([^ ]+: dropping \d+ bytes; .*)$/m.exec(text)?.[1];
 }
 
-/** Returns what a failure of LevelDB says of its cause. */
+/** Returns the message of the cause of a LevelDB error. */
 function problemOf(error: unknown): string {
   const { cause, message } = error as Error;
   return cause instanceof Error ? cause.message : message;
 }
 
-/** Returns the failure of a folder that is damaged. */
+/** Builds the error for a damaged folder. */
 function damaged(path: string, what: string): Error {
   return new Error(
     `the data folder ${path} is damaged: ${what}. Restore a copy of it, or delete it to start from nothing`,
   );
 }
 
-// Who keeps nothing does without it.
+// Optional dependency, only needed with a data folder.
 async function loadLibrary(): Promise<typeof import("classic-level")> {
   try {
     return await import("classic-level");
@@ -337,47 +334,46 @@ function openFailure(path: string, error: unknown): Error {
   return new Error(`the data folder ${path} cannot be opened: ${problem}`, { cause: error });
 }
 
-// How the data folder is filled: one record for each version of an object under its revision, and what is needed to read them.
+// Record format: one record for each version of an object, keyed by revision, plus metadata.
 
-/** The state of all records as of the latest write; a folder whose records do not agree with it has lost some. */
+/** Summary of all records after the latest write; if the records do not match it, some were lost. */
 interface FolderState {
   readonly format: 1;
   readonly revision: number;
-  /** How many versions there are, and the sum of their revisions. */
+  /** Number of version records, and the sum of their revisions. */
   readonly versions: number;
   readonly sum: number;
 }
 
-/** One version of an object; a deletion has no text. */
+/** One version of an object; a deletion has no JSON. */
 interface VersionRecord {
   readonly resource: string;
   readonly key: string;
   readonly json: string | undefined;
 }
 
-/** The key of the FolderState. */
 const STATE_KEY = "state";
-/** Before the name of a resource: up to which revision its history is gone. */
+/** Prefix of the compacted revision of a resource. */
 const COMPACTED = "compacted/";
-/** Before the name of a text that is kept beside the objects. */
+/** Prefix of a secret. */
 const SECRET = "secret/";
-/** Before the revision of a version. */
+/** Prefix of a version record. */
 const VERSION = "version/";
 
 const REVISION_DIGITS = 16;
 const CHECKSUM_DIGITS = 8;
 
-/** Returns the key of the version of a revision; keys are in the order of the revisions. */
+/** Returns the key of a version record, padded so that keys sort by revision. */
 function versionKey(revision: number): string {
   return VERSION + String(revision).padStart(REVISION_DIGITS, "0");
 }
 
-/** Writes a version; `json` is the object as text. */
+/** Encodes a version record. */
 function versionText({ resource, key, json }: VersionRecord): string {
   return `${JSON.stringify([resource, key])}\n${json ?? ""}`;
 }
 
-/** Reads a version. */
+/** Decodes a version record. */
 function readVersion(text: string): VersionRecord {
   const end = text.indexOf("\n");
   const [resource, key] = JSON.parse(text.slice(0, end)) as [string, string];
@@ -385,12 +381,12 @@ function readVersion(text: string): VersionRecord {
   return { resource, key, json: json === "" ? undefined : json };
 }
 
-/** Puts a checksum before a text. */
+/** Prepends a checksum. */
 function sealed(text: string): string {
   return checksumOf(text) + text;
 }
 
-/** Returns the text behind its checksum; undefined if it is not the one that was written. */
+/** Verifies and removes the checksum; returns undefined if it does not match. */
 function unsealed(value: string): string | undefined {
   const text = value.slice(CHECKSUM_DIGITS);
   return value.slice(0, CHECKSUM_DIGITS) === checksumOf(text) ? text : undefined;

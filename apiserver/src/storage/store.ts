@@ -1,11 +1,11 @@
 /**
- * The objects of the server, in memory.
+ * In-memory storage of the server.
  *
- * One revision counter is shared by all resources, as in etcd. A resource keeps its objects under `namespace/name` (or `name`)
- * in order, remembers its latest writes, and tells subscribers of every write before the write returns. Reading at an older
- * revision undoes the remembered writes, so pages of a list are consistent without copies of the whole.
+ * One revision counter is shared by all resources, as in etcd. A resource keeps its objects under `namespace/name` (or `name`) in key order, keeps
+ * its latest writes as history, and notifies subscribers of every write before the write returns. A read at an older revision reverts the writes in
+ * the history, so pages of a list are consistent without copies.
  *
- * With a journal a write is told to it before the write returns, and to subscribers once it is durable.
+ * With a journal, a write is appended to it before the write returns, and subscribers are notified once it is durable.
  */
 import { plainError } from "../errors/status-error.js";
 import { LongIntegers, exactTextOf, parseRounded, withLongIntegers } from "../exact-numbers.js";
@@ -14,7 +14,7 @@ import type { JsonObject } from "../json.js";
 const FIRST_REVISION = 1000;
 const DEFAULT_HISTORY_LIMIT = 10_000;
 
-/** A version of an object that was kept; a deletion has no text. */
+/** A persisted version of an object; a deletion has no JSON. */
 export interface StoredWrite {
   readonly revision: number;
   readonly resource: string;
@@ -22,23 +22,23 @@ export interface StoredWrite {
   readonly json: string | undefined;
 }
 
-/** What an earlier run of a server has left. */
+/** Persisted state of an earlier run. */
 export interface StoredState {
   readonly revision: number;
-  /** Up to which revision the history of a resource is gone. */
+  /** Compacted revision by resource. */
   readonly compacted: ReadonlyMap<string, number>;
-  /** In the order of the revisions. */
+  /** In the order of their revisions. */
   readonly writes: readonly StoredWrite[];
 }
 
-/** All resources of a server under one revision counter. */
+/** Storage of all resources, with one revision counter. */
 export class Store {
   readonly #resources = new Map<string, ResourceStore>();
   readonly #historyLimit: number;
   readonly #shared: SharedState;
   #revision = FIRST_REVISION;
   #journal: Journal | undefined;
-  /** The writes that are not durable yet, oldest first. */
+  /** Writes that are not durable yet, oldest first. */
   #hidden: { resource: ResourceStore; event: StoreEvent }[] = [];
 
   constructor(options: { historyLimit?: number | undefined } = {}) {
@@ -55,7 +55,7 @@ export class Store {
     return this.#revision;
   }
 
-  /** Returns the store of a resource, for example `widgets.example.com`, and makes it on first use. */
+  /** Returns the storage of a resource, such as `widgets.example.com`; creates it on first use. */
   resource(name: string, options: { compacted?: number } = {}): ResourceStore {
     let resource = this.#resources.get(name);
     if (resource === undefined) {
@@ -65,35 +65,35 @@ export class Store {
     return resource;
   }
 
-  /** Takes over what an earlier run has left; before the first write. */
+  /** Restores the state of an earlier run; call before the first write. */
   restore(state: StoredState): void {
     for (const [name, compacted] of state.compacted) this.resource(name).compact(compacted);
     for (const { resource, ...write } of state.writes) this.resource(resource).restore(write);
     this.#revision = Math.max(this.#revision, state.revision);
   }
 
-  /** Makes every write from now on durable. */
+  /** Persists all writes from now on. */
   attach(journal: Journal): void {
     this.#journal = journal;
     journal.onDurable((revision) => this.#show(revision));
   }
 
-  /** Forgets a resource and ends its watches. */
+  /** Removes a resource and ends its watches. */
   drop(name: string): void {
     const resource = this.#resources.get(name);
     if (resource === undefined) return;
     resource.endWatches();
     this.#resources.delete(name);
     const forgotten = resource.neededRevisions;
-    // A resource of that name begins anew.
+    // A resource created later with this name starts with an empty history.
     this.#journal?.append({ revision: this.#revision, forgotten, compacted: { resource: name, revision: 0 } });
   }
 
-  /** Forgets the history of every resource, as a compaction of etcd would, or only of one of them. */
+  /** Compacts the history of all resources, or of one, like a compaction in etcd. */
   compact(only?: ResourceStore): void {
-    // The revision moves on, so that a client that has seen everything so far is too old as well.
+    // The revision increases, so that clients that are up to date are too old as well.
     const revision = ++this.#revision;
-    // Also where there is nothing to forget: a revision never goes back.
+    // Needed even if there is no history, since the revision must never decrease after a restart.
     this.#journal?.append({ revision, forgotten: [] });
     for (const resource of only === undefined ? this.#resources.values() : [only]) {
       const forgotten = supersededBy(resource.compact(revision));
@@ -101,7 +101,7 @@ export class Store {
     }
   }
 
-  /** Ends all watches; clients may start them again. */
+  /** Ends all watches; clients can restart them. */
   endWatches(): void {
     for (const resource of this.#resources.values()) resource.endWatches();
   }
@@ -127,30 +127,28 @@ export class Store {
   }
 }
 
-/** The objects of one resource. */
-
-/** Receives every write to a resource that may be shown; `end` is called when the resource goes away or its watches are closed. */
+/** Receives every visible write to a resource; `end` is called when the resource is removed or its watches are closed. */
 interface Subscriber {
   next(event: StoreEvent): void;
   end(): void;
 }
 
-/** What the resources of one store share. */
+/** State that is shared by the resources of a store. */
 interface SharedState {
   current(): number;
   next(): number;
-  /** The newest revision up to which every write may be shown. */
+  /** The newest revision up to which all writes are visible. */
   shown(): number;
-  /** Told of a write and of the writes that are forgotten for it; tells the resource when its subscribers may know. */
+  /** Called for each write with the events that left the history; notifies subscribers once the write may become visible. */
   written(resource: ResourceStore, event: StoreEvent, forgotten: readonly StoreEvent[]): void;
 }
 
-// etcd's --max-request-bytes, and the limit of messages that its client sends.
+// etcd's --max-request-bytes, and the message limit of its client.
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 
 function checkSize({ json }: StoredObject): void {
-  // A character takes three bytes at most.
+  // Fast path: UTF-8 needs at most three bytes per UTF-16 unit.
   if (json.length * 3 <= MAX_OBJECT_BYTES) return;
   const bytes = Buffer.byteLength(json);
   if (bytes > MAX_MESSAGE_BYTES)
@@ -160,7 +158,7 @@ function checkSize({ json }: StoredObject): void {
   if (bytes > MAX_OBJECT_BYTES) throw plainError("etcdserver: request is too large");
 }
 
-/** The objects of one resource, and their latest writes. */
+/** The objects of one resource and the history of their writes. */
 export class ResourceStore {
   readonly name: string;
   readonly #shared: SharedState;
@@ -181,22 +179,22 @@ export class ResourceStore {
     return this.#objects.size;
   }
 
-  /** The newest revision of the whole store. */
+  /** The current revision of the whole store. */
   get revision(): number {
     return this.#shared.current();
   }
 
-  /** Grows with every write to this resource: what was computed from its objects holds until then. */
+  /** Increases with every write to this resource; use it to invalidate values that were computed from the objects. */
   get version(): number {
     return this.#version;
   }
 
-  /** The newest revision of the whole store up to which every write may be shown: what a bookmark tells. */
+  /** The newest revision of the whole store up to which all writes are visible; sent in bookmarks. */
   get shownRevision(): number {
     return this.#shared.shown();
   }
 
-  /** The newest revision that is compacted. */
+  /** The newest compacted revision. */
   get compacted(): number {
     return this.#history.compacted;
   }
@@ -206,8 +204,8 @@ export class ResourceStore {
   }
 
   /**
-   * Creates or replaces an object under a new revision, which becomes its resourceVersion. Integers that JavaScript rounds are taken from
-   * `sources`, then from the object that is replaced. Throws a StatusError if the object is too large.
+   * Creates or replaces an object with a new revision, which becomes its resourceVersion. Integers that lose precision as JavaScript numbers are
+   * taken from `sources`, then from the replaced object. Throws a StatusError if the object is too large.
    */
   put(key: string, object: JsonObject, sources: readonly LongIntegers[] = []): StoredObject {
     const next = this.#shared.current() + 1;
@@ -220,7 +218,7 @@ export class ResourceStore {
     return current;
   }
 
-  /** Removes an object and returns its last state at the revision of the removal. */
+  /** Deletes an object; returns its last state with the revision of the deletion. */
   remove(key: string): StoredObject | undefined {
     const previous = this.#objects.get(key);
     if (previous === undefined) return undefined;
@@ -230,12 +228,12 @@ export class ResourceStore {
     return event.departed;
   }
 
-  /** Returns the objects below `prefix` in the order of their keys. */
+  /** Returns the objects with the key prefix, in key order. */
   list(prefix: string): StoredObject[] {
     return this.#keys.withPrefix(prefix).map((key) => this.#objects.get(key) as StoredObject);
   }
 
-  /** Returns what `list` returned at an older revision; undefined when that is compacted. */
+  /** Returns the result of `list` at an older revision; undefined if that is compacted. */
   listAt(revision: number, prefix: string): StoredObject[] | undefined {
     const since = this.#history.after(revision);
     if (since === undefined) return undefined;
@@ -249,37 +247,37 @@ export class ResourceStore {
     return [...unchanged, ...changed].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** Returns the writes after `revision`; undefined when some of them are compacted. */
+  /** Returns the writes after `revision`; undefined if some of them are compacted. */
   eventsAfter(revision: number): StoreEvent[] | undefined {
     return this.#history.after(revision);
   }
 
-  /** The revisions of the versions that are still needed: by the objects, and by what is remembered of their writes. */
+  /** Revisions of the versions that the objects or the history still need. */
   get neededRevisions(): number[] {
     return [...[...this.#objects.values()].map(({ revision }) => revision), ...supersededBy(this.#history.events)];
   }
 
-  /** Calls `next` with every write within its turn, also before it may be shown, until the returned function is called. */
+  /** Calls `next` synchronously with every write, even if it is not visible yet, until the returned function is called. */
   follow(next: (event: StoreEvent) => void): () => void {
     this.#followers.add(next);
     return () => this.#followers.delete(next);
   }
 
   /**
-   * Tells `subscriber` of every write from now on, when it may be shown, until the returned function is called. Writes from before that could
-   * not be shown yet are told, too.
+   * Notifies `subscriber` of every write when it becomes visible, including earlier ones that are not visible yet, until the returned function is
+   * called.
    */
   subscribe(subscriber: Subscriber): () => void {
     this.#subscribers.add(subscriber);
     return () => this.#subscribers.delete(subscriber);
   }
 
-  /** Forgets the writes up to `revision`, and returns those that were remembered. */
+  /** Compacts the history up to `revision`; returns the removed events. */
   compact(revision: number): readonly StoreEvent[] {
     return this.#history.compact(revision);
   }
 
-  /** Takes over a write of an earlier run; one that is compacted changes the objects only. */
+  /** Restores a write of an earlier run; a compacted one is not added to the history. */
   restore(write: { revision: number; key: string; json: string | undefined }): void {
     const { revision, key, json } = write;
     const previous = this.#objects.get(key);
@@ -288,18 +286,17 @@ export class ResourceStore {
     if (revision > this.compacted) this.#history.push(new StoreEvent({ revision, key, previous, current }));
   }
 
-  /** Tells the subscribers of a write. */
+  /** Notifies the subscribers of a write. */
   show(event: StoreEvent): void {
     for (const subscriber of this.#subscribers) this.#tell(subscriber, event);
   }
 
-  /** Ends all watches of this resource. */
   endWatches(): void {
     for (const subscriber of [...this.#subscribers]) subscriber.end();
     this.#subscribers.clear();
   }
 
-  // A subscriber that fails has lost an event, so it is ended and may start again; the write is stored, whatever it does.
+  // A subscriber that throws has missed an event, so it is ended and has to restart. The write itself is not affected.
   #tell(subscriber: Subscriber, event: StoreEvent): void {
     try {
       subscriber.next(event);
@@ -327,7 +324,7 @@ export class ResourceStore {
   }
 }
 
-/** Returns the revisions of the versions that nobody needs when these writes are forgotten: what was before them, and deletions themselves. */
+/** Returns the revisions of versions that are unneeded once these events leave the history: the previous versions, and the deletions themselves. */
 function supersededBy(events: readonly StoreEvent[]): number[] {
   return events.flatMap(({ revision, previous, current }) => [
     ...(previous === undefined ? [] : [previous.revision]),
@@ -335,7 +332,7 @@ function supersededBy(events: readonly StoreEvent[]): number[] {
   ]);
 }
 
-/** One write: what was there before and what is there now; one of the two is missing for creations and deletions. */
+/** A write with the old and new object; one of them is undefined for a create or a delete. */
 export class StoreEvent {
   readonly revision: number;
   readonly key: string;
@@ -355,7 +352,7 @@ export class StoreEvent {
     this.current = write.current;
   }
 
-  /** The state before the write at the revision of the write, which is what DELETED events carry. Rarely needed, so made when it is. */
+  /** The old object with the revision of the write, as in DELETED events. Computed on first use. */
   get departed(): StoredObject | undefined {
     return (this.#departed ??= this.previous?.at(this.revision));
   }
@@ -363,7 +360,7 @@ export class StoreEvent {
 
 const NONE: readonly StoreEvent[] = [];
 
-/** The latest writes to one resource, in order, up to a limit; older ones are compacted away. */
+/** The latest writes to a resource, oldest first, up to a limit; older ones are compacted. */
 class History {
   readonly #limit: number;
   #events: StoreEvent[] = [];
@@ -375,29 +372,29 @@ class History {
     this.#compacted = options.compacted;
   }
 
-  /** The newest revision whose event is gone; what happened after it is known completely. */
+  /** The newest compacted revision; the history after it is complete. */
   get compacted(): number {
     return this.#compacted;
   }
 
-  /** The writes that are remembered, oldest first. */
+  /** The events in the history, oldest first. */
   get events(): readonly StoreEvent[] {
     return this.#events.slice(this.#start);
   }
 
-  /** Appends the newest write; returns the writes that are forgotten for it. */
+  /** Appends an event; returns the events that exceed the limit. */
   push(event: StoreEvent): readonly StoreEvent[] {
     this.#events.push(event);
     return this.#events.length - this.#start > this.#limit ? this.#dropUntil(this.#start + 1) : NONE;
   }
 
-  /** Returns the writes after `revision`; undefined when some of them are compacted. */
+  /** Returns the events after `revision`; undefined if some of them are compacted. */
   after(revision: number): StoreEvent[] | undefined {
     if (revision < this.#compacted) return undefined;
     return this.#events.slice(this.#indexAfter(revision));
   }
 
-  /** Forgets every write up to `revision`, and returns those that it had. */
+  /** Removes and returns the events up to `revision`. */
   compact(revision: number): readonly StoreEvent[] {
     const dropped = this.#dropUntil(this.#indexAfter(revision));
     this.#compacted = Math.max(this.#compacted, revision);
@@ -408,7 +405,7 @@ class History {
     const dropped = this.#events.slice(this.#start, index);
     if (index > this.#start) this.#compacted = (this.#events[index - 1] as StoreEvent).revision;
     this.#start = index;
-    // Moving the rest only now and then keeps an append cheap.
+    // Dropping the prefix only occasionally keeps an append O(1) on average.
     if (this.#start > this.#limit) {
       this.#events = this.#events.slice(this.#start);
       this.#start = 0;
@@ -429,10 +426,10 @@ class History {
 }
 
 /**
- * A set of keys that is always in order.
+ * A sorted set of keys.
  *
- * Insertion moves the tail of one array, which stays cheaper than a tree up to some hundred thousand keys; a range costs a
- * binary search. Kubernetes orders by the bytes of `namespace/name`; names are ASCII, so comparing strings does the same.
+ * An insertion moves the tail of an array, which is faster than a tree up to some hundred thousand keys; a range needs a binary search. Kubernetes
+ * orders by the bytes of `namespace/name`; names are ASCII, so string comparison yields the same order.
  */
 class SortedKeys {
   readonly #keys: string[] = [];
@@ -441,22 +438,22 @@ class SortedKeys {
     return this.#keys.length;
   }
 
-  /** Adds a key that may be there already. */
+  /** Adds a key; no effect if it exists. */
   add(key: string): void {
     const index = this.#firstNotBelow(key);
     if (this.#keys[index] === key) return;
-    // Objects are often created in order, and then no search result has to be shifted.
+    // Objects are often created in key order, which needs no splice.
     if (index === this.#keys.length) this.#keys.push(key);
     else this.#keys.splice(index, 0, key);
   }
 
-  /** Removes a key that may be missing. */
+  /** Removes a key; no effect if it does not exist. */
   delete(key: string): void {
     const index = this.#firstNotBelow(key);
     if (this.#keys[index] === key) this.#keys.splice(index, 1);
   }
 
-  /** Returns the keys that start with `prefix`, in order. */
+  /** Returns the keys with the prefix, in order. */
   withPrefix(prefix: string): string[] {
     if (prefix === "") return this.#keys.slice();
     return this.#keys.slice(this.#firstNotBelow(prefix), this.#firstNotBelow(endOfPrefix(prefix)));
@@ -478,47 +475,47 @@ function endOfPrefix(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
-/** A change of what has to be kept. */
+/** A change to persist. */
 export interface Change {
-  /** The newest revision of the store. */
+  /** The current revision of the store. */
   readonly revision: number;
-  /** The new version of an object; without its JSON the object is deleted. */
+  /** The new version of an object; without JSON the object is deleted. */
   readonly write?: { readonly resource: string; readonly key: string; readonly json: string | undefined };
-  /** The revisions of versions that nobody needs any more. */
+  /** Revisions of versions that are no longer needed. */
   readonly forgotten: readonly number[];
-  /** Up to which revision the history of a resource is gone, if that has changed. */
+  /** The new compacted revision of a resource, if it has changed. */
   readonly compacted?: { readonly resource: string; readonly revision: number } | undefined;
 }
 
-/** Makes changes durable in their order: after a crash all of them are there up to one of them, and what one turn wrote is there as a whole. */
+/** Persists changes in order. After a crash, a prefix of the changes is restored; changes of one turn of the event loop are atomic. */
 export interface Journal {
-  /** Takes a change; it is durable once the promise `pending` of that time is fulfilled. */
+  /** Appends a change; it is durable when the current `pending` is fulfilled. */
   append(change: Change): void;
-  /** Fulfilled when everything that was taken is durable, rejected if it cannot be; undefined if it is durable already. */
+  /** Fulfilled when all appended changes are durable, rejected if a write failed; undefined if there is nothing to wait for. */
   readonly pending: Promise<void> | undefined;
-  /** Calls `listener` with the newest revision that is durable, each time that there is one. */
+  /** Calls `listener` with the newest durable revision, each time it changes. */
   onDurable(listener: (revision: number) => void): void;
 }
 
-// As many objects are kept as values beside their text: a value takes three times as much memory.
+// Number of objects cached as parsed values; a value takes three times as much memory as its JSON.
 const MAX_VALUES = 1024;
 
 /**
- * One version of one object. Nobody changes it, so that watches, pages and caches may share it.
+ * An immutable version of an object, so that watches, pages, and caches can share it.
  *
- * Its text stays; the value of one that was not used lately is parsed anew when it is needed.
+ * The JSON is kept; the parsed value is dropped if it was not used recently, and parsed again when needed.
  */
 export class StoredObject {
   readonly key: string;
   readonly revision: number;
   #object: JsonObject | undefined;
   #json: string | undefined;
-  /** Where the text has its long integers from. */
+  /** Sources of the 64-bit integers in the JSON. */
   readonly #sources: readonly LongIntegers[];
   /** Computed on first use, because most objects have none. */
   #integers: LongIntegers | undefined | "unknown";
 
-  /** `sources` have the integers that a value lost. */
+  /** `sources` provides 64-bit integers that the parsed value has rounded. */
   constructor(key: string, content: JsonObject | string, revision: number, sources: readonly LongIntegers[] = []) {
     this.key = key;
     this.revision = revision;
@@ -528,7 +525,7 @@ export class StoredObject {
     else this.#object = content;
   }
 
-  /** The object as a value. */
+  /** The parsed object. */
   get object(): JsonObject {
     if (this.#object === undefined) {
       const json = this.#json as string;
@@ -538,7 +535,7 @@ export class StoredObject {
     return this.#object;
   }
 
-  /** The object as JSON text, serialised once per version. */
+  /** The object as JSON, encoded once per version. */
   get json(): string {
     if (this.#json === undefined) {
       const object = this.#object as JsonObject;
@@ -549,30 +546,30 @@ export class StoredObject {
     return this.#json;
   }
 
-  /** The integers of the object that its value has rounded. */
+  /** Integers that the parsed object has rounded. */
   get integers(): LongIntegers | undefined {
     if (this.#integers === "unknown") this.#integers = LongIntegers.inJson(this.json);
     return this.#integers;
   }
 
-  /** The object as a value in which those integers are bigints, for who prints it. */
+  /** The parsed object with these integers as bigints, for output. */
   get exactObject(): JsonObject {
     const { integers, object } = this;
     return integers === undefined ? object : withLongIntegers(object, [integers]);
   }
 
-  /** Returns the same version of the object in another form, in which the integers of `sources` come first. */
+  /** Returns this version with another form of the object; integers of `sources` take precedence. */
   as(object: JsonObject, sources: readonly LongIntegers[] = []): StoredObject {
     return new StoredObject(this.key, object, this.revision, withThose(sources, this));
   }
 
-  /** Returns the same state as seen at another revision, which is what the events of deleted objects show. */
+  /** Returns this state with another revision, as in DELETED events. */
   at(revision: number): StoredObject {
     const object = withResourceVersion(this.object, revision);
     return new StoredObject(this.key, object, revision, withThose([], this));
   }
 
-  // Called when both forms are there: the value of the oldest one goes.
+  // Called when both forms are present; drops the value of the oldest cached object.
   #keepValue(): void {
     const oldest = withValues[next];
     withValues[next] = this;
@@ -581,13 +578,13 @@ export class StoredObject {
   }
 }
 
-/** Appends the integers of a stored object to the sources. */
+/** Appends the integers of a stored object to `sources`. */
 function withThose(sources: readonly LongIntegers[], stored: StoredObject | undefined): readonly LongIntegers[] {
   const integers = stored?.integers;
   return integers === undefined ? sources : [...sources, integers];
 }
 
-// V8 makes a text of several pieces, which take more memory. It joins them when it has to look at the text.
+// V8 represents a concatenation as a rope, which takes more memory; reading the string flattens it.
 function inOnePiece(text: string): string {
   Number(text);
   return text;
@@ -596,7 +593,7 @@ function inOnePiece(text: string): string {
 const withValues: StoredObject[] = [];
 let next = 0;
 
-/** Returns a shallow copy of `object` that carries `revision` as its resourceVersion. */
+/** Returns a shallow copy of `object` with `revision` as its resourceVersion. */
 export function withResourceVersion(object: JsonObject, revision: number): JsonObject {
   return { ...object, metadata: { ...(object["metadata"] as JsonObject), resourceVersion: String(revision) } };
 }

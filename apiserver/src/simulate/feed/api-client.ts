@@ -1,52 +1,50 @@
-// The simulated controllers are API clients: HTTP, JSON, a bearer token. In the embedded server their requests skip the socket, as HTTP and TLS take
-// a fifth of the CPU.
+// The simulated controllers are API clients: HTTP, JSON, and a bearer token. In the embedded server their requests bypass the socket, as HTTP and TLS
+// would take a fifth of the CPU time.
 import * as http from "node:http";
 import * as https from "node:https";
 import type { LocalAnswer, LocalRequest } from "../../http/request-info.js";
 
-/** What is needed to speak to an API server. */
+/** How to connect to an API server. */
 export interface Connection {
   url: string;
   token: string;
-  /** The authority's certificate as PEM; absent for plain HTTP and for well-known authorities. */
+  /** CA certificate as PEM; absent for plain HTTP and for well-known authorities. */
   ca?: string;
-  /** Answers requests in this process. Without it they go over the network, as watches always do. */
+  /** Handles requests in this process. Without it they are sent over the network, as watches always are. */
   ask?: (request: LocalRequest) => Promise<LocalAnswer>;
 }
 
-/** A request; `body` is sent as JSON. */
+/** A request; `body` is encoded as JSON. */
 interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;
   body?: unknown;
-  /** Of the body of a PATCH, which is a merge patch otherwise. */
+  /** Content type of the body of a PATCH. Default: merge patch */
   contentType?: string;
   accept?: string;
 }
 
-/** An event of a watch. */
 interface WatchEvent<T> {
   type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   object: T;
 }
 
-/** Sends requests. */
 export interface Requests {
   request<T>(request: ApiRequest): Promise<T>;
 }
 
-/** Sends requests and reads watches over pooled connections. */
+/** Sends requests and watches over pooled connections. */
 export interface ApiClient extends Requests {
-  /** Yields the events of a watch until the server ends it; throws when it breaks, and ends when `signal` aborts. */
+  /** Yields the events of a watch until the server ends it or `signal` is aborted; throws if the connection breaks. */
   watch<T>(path: string, options: { accept?: string; signal: AbortSignal }): AsyncGenerator<WatchEvent<T>>;
   close(): void;
 }
 
-/** An answer that is not a success. */
+/** A response with an error status. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
-  /** The words of the server. */
+  /** The error message of the server. */
   readonly detail: string;
 
   constructor(status: number, detail: string, request?: string) {
@@ -56,16 +54,16 @@ export class ApiError extends Error {
   }
 }
 
-/** Is this the server's answer that the object does not exist? */
+/** True if the server responded that the object does not exist. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
 const MAX_CONNECTIONS = 8;
-/** A watch that is silent for longer is taken for dead; the server ends it before that (see `timeoutSeconds` in feed.ts). */
+/** A watch without data for this long is considered dead; the server ends it before (see `timeoutSeconds` in reflector.ts). */
 const SILENCE_TIMEOUT_MS = 360_000;
 
-/** Creates a client; every write of it is recorded under one field manager. With `unref` its connections do not keep the process alive. */
+/** Creates a client. With `unref`, its connections do not keep the process alive. */
 export function createApiClient(connection: Connection, { unref = false }: { unref?: boolean } = {}): ApiClient {
   const { send, requestAgent, watchAgent } = transportOf(connection);
   const dataOf = ({ body }: ApiRequest): string | undefined => (body === undefined ? undefined : JSON.stringify(body));
@@ -113,7 +111,7 @@ export function createApiClient(connection: Connection, { unref = false }: { unr
 }
 
 function transportOf({ url, ca }: Connection) {
-  // Watches stay open, so they get connections beside the limited ones.
+  // Watches stay open, so they do not share the limited connection pool.
   if (!url.startsWith("https:")) {
     return {
       send: http.request,
@@ -163,7 +161,7 @@ function messageOf(text: string): string {
 
 const NEWLINE = 10;
 
-/** Yields the lines of a stream of bytes; what follows the last newline is dropped, as it was cut off. */
+/** Yields the lines of a byte stream; an incomplete last line is dropped. */
 export async function* readLines(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let pending: Buffer[] = [];
   for await (const chunk of stream) {

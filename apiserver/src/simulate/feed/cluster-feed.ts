@@ -1,5 +1,4 @@
-// Follows the metadata of everything that can be collected as garbage, including the kinds of custom resource definitions that
-// come and go.
+// Watches the metadata of all garbage-collectable kinds, including those that CRDs add and remove at run time.
 import type { ApiClient } from "./api-client.js";
 import type { KubernetesObject, ResourceKind } from "./kubernetes-object.js";
 import { startFeed } from "./reflector.js";
@@ -12,23 +11,22 @@ import {
   readKinds,
 } from "./resource-kinds.js";
 
-/** What a controller learns from a ClusterFeed. */
+/** Receives the events of a ClusterFeed. */
 export interface ClusterListener {
   changed(object: KubernetesObject, kind: ResourceKind): void;
   deleted(object: KubernetesObject, kind: ResourceKind): void;
-  /** Kinds came or went. */
+  /** Kinds were added or removed. */
   kindsChanged?(): void;
 }
 
-/** The kinds of a server and, through the listeners, their objects. */
+/** The kinds of a server; their objects are delivered to the listeners. */
 export interface ClusterFeed {
-  /** The kinds whose objects can be listed and deleted, now. */
+  /** The kinds whose objects can currently be listed and deleted. */
   kinds(): ResourceKind[];
-  /** The kind that an owner reference names, in whatever version. */
+  /** Resolves the kind of an owner reference, regardless of its version. */
   kindOf(reference: { apiVersion: string; kind: string }): ResourceKind | undefined;
 }
 
-/** What to follow. */
 export interface ClusterFeedOptions {
   listeners: ClusterListener[];
   signal: AbortSignal;
@@ -37,7 +35,7 @@ export interface ClusterFeedOptions {
 
 const CRDS = { group: "apiextensions.k8s.io", plural: "customresourcedefinitions" };
 
-/** Follows a server; resolves once everything that existed has been seen. */
+/** Starts the watches; resolves once all kinds are synced. */
 export async function startClusterFeed(
   client: ApiClient,
   { listeners, signal, onError }: ClusterFeedOptions,
@@ -85,7 +83,7 @@ export async function startClusterFeed(
       listener: {
         changed: (crd) => {
           const kind = kindOfCrd(crd);
-          // A definition that is being deleted is followed to its end, for the sake of the objects' owners and dependents.
+          // Keep watching a kind whose CRD is being deleted, since its objects may still be owners or dependents.
           if (kind !== undefined) void addKind(kind);
         },
         deleted: ({ spec }) => removeKind(keyOf({ group: spec.group, plural: spec.names.plural })),

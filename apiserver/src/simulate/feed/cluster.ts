@@ -1,5 +1,4 @@
-// What the controllers of workloads know of a cluster and do to it: caches of the kinds that they follow, and writes that are entered
-// there as they are answered.
+// The simulated controllers' view of the cluster: caches of the watched kinds, and writes whose responses update the caches.
 import type { EventDetail, EventRecorder } from "../event-recorder.js";
 import { type ApiClient, isNotFound } from "./api-client.js";
 import {
@@ -13,7 +12,7 @@ import {
 import { startFeed } from "./reflector.js";
 import { keyOf, readKinds } from "./resource-kinds.js";
 
-/** Who writes, as managedFields name it. */
+/** Field manager of a write, as in managedFields. */
 export type Manager =
   | "kube-controller-manager"
   | "kubelet"
@@ -21,50 +20,50 @@ export type Manager =
   | "clusterrole-aggregation-controller"
   | "validatingadmissionpolicy-status";
 
-/** An object to be created: its metadata lack what the server sets. */
+/** An object to create, without the metadata that the server sets. */
 export type NewObject = Record<string, unknown> & {
   metadata: Partial<KubernetesObject["metadata"]>;
 };
 
-/** What is applied of an object. */
+/** Body of a server-side apply. */
 type AppliedObject = Record<string, unknown> & { metadata: { name: string; namespace?: string } };
 
-/** How an object is deleted. */
+/** DeleteOptions. */
 interface Removal {
   gracePeriodSeconds?: number;
   propagationPolicy?: "Background" | "Foreground" | "Orphan";
 }
 
-/** Reads kinds from caches, by `plural.group`, and writes to the server. */
+/** Reads from the caches and writes to the server. Kinds are identified by `plural.group`. */
 export interface Cluster {
   get<T extends KubernetesObject>(kind: string, key: string): T | undefined;
   list<T extends KubernetesObject>(kind: string, namespace?: string): T[];
-  /** The objects whose controller has this uid. */
+  /** Objects whose controller reference has this UID. */
   controlledBy<T extends KubernetesObject>(kind: string, uid: string): T[];
-  /** The objects of a namespace that have no controller. */
+  /** Objects of a namespace without a controller reference. */
   orphans<T extends KubernetesObject>(kind: string, namespace?: string): T[];
   create<T extends KubernetesObject>(kind: string, object: NewObject, manager?: Manager): Promise<T>;
   update<T extends KubernetesObject>(kind: string, object: T, options?: WriteTarget): Promise<T>;
-  /** Applies what a manager says of an object, and takes it from others. */
+  /** Applies an object with force, so it takes over fields of other managers. */
   apply(kind: string, object: AppliedObject, target: WriteTarget): Promise<void>;
-  /** Posts to a subresource, whose answer is no object of the kind. */
+  /** Posts to a subresource that responds with another kind. */
   post(kind: string, object: KubernetesObject, body: { subresource: string } & Record<string, unknown>): Promise<void>;
-  /** Deletes exactly this object; one that is gone already is no failure. */
+  /** Deletes the object if its UID still matches; an object that is not found is not an error. */
   remove(kind: string, object: KubernetesObject, removal?: Removal): Promise<void>;
-  /** Tells an Event of an object, if Events are told; nobody waits for it. */
+  /** Records an Event asynchronously, if Events are enabled. */
   record(kind: string, object: KubernetesObject, detail: EventDetail): void;
 }
 
-/** Which part of an object is written, and by whom. */
+/** Subresource and field manager of a write. */
 interface WriteTarget {
   subresource?: "status";
   manager?: Manager;
 }
 
-/** What is told of the kinds that are followed. */
+/** Called for each change of a watched kind. */
 type ClusterChange = (kind: string, object: KubernetesObject) => void;
 
-/** Follows these kinds, as far as the server has them; resolves once all their objects are known. */
+/** Starts watches of the kinds that the server serves; resolves once all caches are synced. */
 export async function startCluster(
   client: ApiClient,
   options: {
@@ -138,7 +137,7 @@ function clusterOf(
       const path = writePathOf(kind, object.metadata, target);
       const answer = await client.request<T>({ method: "PUT", path, body: typed(kind, object) });
       if (answer.metadata.deletionTimestamp === undefined || isStillThere(answer)) return enter(key, answer);
-      // The write took the last finalizer: the answer has the version before, and the object is gone.
+      // The update removed the last finalizer: the response contains the previous resourceVersion, and the object is deleted.
       caches.get(key)?.forget(answer);
       changed(key, answer);
       return answer;
@@ -187,7 +186,7 @@ function managerQuery(manager: Manager = "kube-controller-manager"): string {
   return `?fieldManager=${manager}`;
 }
 
-// A Status, an object as it was, or one that something holds.
+// A response to a deletion may be a Status, the deleted object, or an object that still waits for its finalizers or grace period.
 function isStillThere({ kind, metadata }: KubernetesObject): boolean {
   if (kind === "Status" || metadata.deletionTimestamp === undefined) return false;
   const { deletionGracePeriodSeconds = 0 } = metadata as { deletionGracePeriodSeconds?: number };
@@ -195,39 +194,38 @@ function isStillThere({ kind, metadata }: KubernetesObject): boolean {
 }
 
 /**
- * The latest known state of the objects of one kind.
+ * Cache of the objects of one kind.
  *
- * Own writes are entered as they are answered, so nobody decides on a state from before them; what the watch tells later of such a
- * write, or of a time before it, changes nothing. Namespaces and controllers are indexed: a controller looks at the objects of each owner again
- * and again, which would take time by the square of all objects.
+ * The response of an own write updates the cache immediately, so that no controller decides on a state before it; older watch events are ignored.
+ * Objects are indexed by namespace and controller UID, because every reconcile lists the objects of its owner.
  */
 export class ObjectCache<T extends KubernetesObject = KubernetesObject> {
   readonly #objects = new Map<string, T>();
   readonly #byNamespace = new Groups<T>(({ metadata }) => metadata.namespace ?? "");
   readonly #byController = new Groups<T>(groupOf);
-  /** The uids of objects that we deleted, and whose end the watch has yet to tell. */
+  /** UIDs of objects that we deleted and whose DELETED event has not arrived yet. */
   readonly #gone = new Set<string>();
 
   get(key: string): T | undefined {
     return this.#objects.get(key);
   }
 
-  /** The objects of a namespace, or all. */
+  /** Lists the objects of a namespace, or all. */
   list(namespace?: string): T[] {
     return namespace === undefined ? [...this.#objects.values()] : this.#byNamespace.get(namespace);
   }
 
-  /** The objects of a controller, by its uid. */
+  /** Lists the objects that have a controller reference with this UID. */
   controlledBy(uid: string): T[] {
     return this.#byController.get(uid);
   }
 
-  /** The objects of a namespace that have no controller. */
+  /** Lists the objects of a namespace without a controller reference. */
   orphans(namespace = ""): T[] {
     return this.#byController.get(orphansOf(namespace));
   }
 
-  /** Enters a state; returns whether it is news. */
+  /** Stores an object; returns false if the cache already has this version or a newer one. */
   set(object: T): boolean {
     const { uid, resourceVersion } = object.metadata;
     if (this.#gone.has(uid)) return false;
@@ -240,13 +238,13 @@ export class ObjectCache<T extends KubernetesObject = KubernetesObject> {
     return true;
   }
 
-  /** Takes out what the watch tells to be gone; `undefined` if it was known. */
+  /** Removes an object on its DELETED event. */
   remove({ metadata }: KubernetesObject): void {
     this.#gone.delete(metadata.uid);
     this.#removeObject(metadata);
   }
 
-  /** Takes out what was deleted by us, before the watch tells it. */
+  /** Removes an object that we deleted before its DELETED event arrives. */
   forget({ metadata }: KubernetesObject): void {
     if (this.#removeObject(metadata)) this.#gone.add(metadata.uid);
   }
@@ -264,12 +262,12 @@ function groupOf(object: KubernetesObject): string {
   return controllerOf(object)?.uid ?? orphansOf(object.metadata.namespace ?? "");
 }
 
-// No uid begins so.
+// Cannot collide with a UID, which never starts with a slash.
 function orphansOf(namespace: string): string {
   return `/${namespace}`;
 }
 
-/** Objects in groups, in the order in which they came. */
+/** Groups of objects, in order of insertion. */
 class Groups<T> {
   readonly #groups = new Map<string, Map<string, T>>();
   readonly #groupOf: (object: T) => string;

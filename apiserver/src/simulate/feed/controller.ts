@@ -1,42 +1,42 @@
-// Runs controllers: each has objects that it brings about, one at a time, whenever they or what they depend on change.
+// Runs controllers. Each reconciles objects of one kind when they or the objects that they depend on change; a key is never reconciled twice at once.
 import { clearTimeout, elapsedMs, setTimeout } from "../../clock.js";
 import type { KeyedCertificate } from "../../x509/authority.js";
 import { ApiError, type Requests } from "./api-client.js";
 import type { Cluster } from "./cluster.js";
 import { type KubernetesObject, keyOfObject } from "./kubernetes-object.js";
 
-/** What reconciles may use. */
+/** Dependencies of a reconcile. */
 export interface ControllerContext {
   cluster: Cluster;
-  /** Asks the server for what no cache holds. */
+  /** Reads objects that are not cached. */
   client: Requests;
   /** The time of the server. */
   now(): Date;
-  /** The time that the start of a pod takes, and other things that take time. */
+  /** The duration of a Pod start and of other simulated delays, in milliseconds. */
   delayMs: number;
-  /** The authority of the server, as PEM. */
+  /** CA certificate of the server as PEM. */
   ca: string | undefined;
-  /** What signs the certificates of clients that the server trusts. */
+  /** The CA that signs client certificates; the server trusts it. */
   authority: KeyedCertificate | undefined;
 }
 
-/** A controller of objects of one kind; kinds are named by `plural.group`. */
+/** A controller of one kind; kinds are identified by `plural.group`. */
 export interface Controller<T extends KubernetesObject = KubernetesObject> {
   kind: string;
-  /** Kinds whose changes concern objects of this kind, and which: by key. */
+  /** Maps changed objects of other kinds to keys of this kind. */
   watches?: Record<string, (changed: KubernetesObject, cluster: Cluster) => string[]>;
-  /** Brings an object about; returns after which time it is to be called again, in milliseconds. */
+  /** Reconciles an object; returns the milliseconds after which it is requeued, if any. */
   reconcile(object: T, context: ControllerContext): Promise<number | undefined | void>;
-  /** Called for an object that is gone. */
+  /** Called after an object was deleted. */
   gone?(key: string, context: ControllerContext): Promise<void>;
 }
 
-/** Controllers that can be told of changes. */
+/** Running controllers, which are notified of changes. */
 export interface Controllers {
   kinds: string[];
   changed(kind: string, object: KubernetesObject): void;
   start(context: ControllerContext): void;
-  /** The clock was shifted. */
+  /** Requeues all waiting keys, because the clock was changed. */
   wake(): void;
   close(): void;
 }
@@ -44,7 +44,7 @@ export interface Controllers {
 const CONCURRENCY = 8;
 const CONFLICT_PAUSE_MS = 20;
 
-/** Makes controllers that act once they are started. */
+/** Creates controllers; changes are buffered until `start`. */
 export function createControllers(
   controllers: Controller[],
   onError: (error: unknown, key: string) => void,
@@ -61,7 +61,7 @@ export function createControllers(
           : controller.reconcile(object, context));
         if (typeof again === "number") queue.add(key, again);
       } catch (error) {
-        // The watch is about to tell what we did not know.
+        // The cache was stale; the watch event is about to arrive.
         if (!isOutdated(error)) throw error;
         queue.add(key, CONFLICT_PAUSE_MS);
       }
@@ -95,18 +95,18 @@ export function createControllers(
   };
 }
 
-/** Another wrote first, or the object or its namespace is on its way out. */
+/** True for a conflict, or if the object was deleted or its namespace is terminating. */
 function isOutdated(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 409 || error.status === 404 || error.message.includes("is being terminated");
 }
 
-/** What a queue does with its keys. */
+/** Options of a KeyedQueue. */
 
 interface KeyedQueueOptions {
   work: (key: string) => Promise<void>;
   concurrency: number;
-  /** Learns of every failed attempt; it will be made again. */
+  /** Called for each failed attempt, which is retried. */
   onError: (error: unknown, key: string) => void;
 }
 
@@ -114,9 +114,9 @@ const FIRST_RETRY_MS = 25;
 const LONGEST_RETRY_MS = 5_000;
 
 /**
- * Works on keys, never on one key twice at once.
+ * Work queue of keys; a key is never processed twice at once.
  *
- * A key that is added while it is worked on is worked on again afterwards. Work that fails is tried again after growing pauses.
+ * A key that is added while it is processed is processed again afterwards. Failed keys are retried with exponential backoff.
  */
 export class KeyedQueue {
   readonly #options: KeyedQueueOptions;
@@ -130,7 +130,7 @@ export class KeyedQueue {
     this.#options = options;
   }
 
-  /** Schedules a key; of two due times of a waiting key the earlier one counts. */
+  /** Enqueues a key after a delay; for a waiting key, the earlier due time wins. */
   add(key: string, delayMs = 0): void {
     if (this.#isClosed || this.#ready.has(key)) return;
     const waiting = this.#timers.get(key);
@@ -151,12 +151,12 @@ export class KeyedQueue {
     }
   }
 
-  /** Works at once on the keys that wait: the clock by which they were to wait has changed. */
+  /** Enqueues all delayed keys now, because the clock that their delay was computed from was changed. */
   wake(): void {
     for (const key of [...this.#timers.keys()]) this.add(key);
   }
 
-  /** Forgets all keys; work that is going on ends by itself. */
+  /** Drops all keys; work in progress is not interrupted. */
   close(): void {
     this.#isClosed = true;
     this.#ready.clear();

@@ -1,4 +1,3 @@
-/** A reference from a dependent to its owner. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -24,14 +23,14 @@ interface ObjectMetadata {
   ownerReferences?: OwnerReference[];
 }
 
-/** An object of any kind; items of a list may lack apiVersion and kind. */
+/** An object of any kind; items of lists may have no apiVersion and kind. */
 export interface KubernetesObject {
   apiVersion?: string;
   kind?: string;
   metadata: ObjectMetadata;
 }
 
-/** A kind of resource that the server offers. */
+/** A served resource. */
 export interface ResourceKind {
   group: string;
   version: string;
@@ -46,32 +45,32 @@ export function apiVersionOf({ group, version }: ResourceKind): string {
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** The path of a collection, or of one object in it. */
+/** Returns the path of a collection or of an object. */
 export function pathOf(kind: ResourceKind, { namespace, name }: { namespace?: string; name?: string } = {}): string {
   const root = kind.group === "" ? "/api" : `/apis/${kind.group}`;
   const scope = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : "";
-  // Names of RBAC objects may contain colons and the like.
+  // Names of RBAC objects may contain colons and other reserved characters.
   const item = name === undefined ? "" : `/${encodeURIComponent(name)}`;
   return `${root}/${kind.version}${scope}/${kind.plural}${item}`;
 }
 
-/** Identifies an object of its kind: `namespace/name`, or the name where it has no namespace. */
+/** The key of an object: `namespace/name`, or `name` if it is cluster-scoped. */
 export function keyOfObject({ namespace, name }: { namespace?: string; name: string }): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** The reference to the controller of an object. */
+/** Returns the controller reference of an object. */
 export function controllerOf({ metadata }: KubernetesObject): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** A selector of labels, as workloads have it. */
+/** LabelSelector of apimachinery. */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
-/** Tells whether labels match a selector; an empty one matches everything. */
+/** Evaluates a label selector. An empty selector matches everything, an absent one nothing. */
 export function selects(selector: LabelSelector | undefined, labels: Record<string, string> = {}): boolean {
   if (selector === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;
@@ -81,7 +80,7 @@ export function selects(selector: LabelSelector | undefined, labels: Record<stri
   );
 }
 
-/** Tells whether labels meet an expression of a selector. */
+/** Evaluates a selector requirement. */
 export function holdsFor(
   { key, operator, values = [] }: { key: string; operator: string; values?: string[] },
   labels: Record<string, string>,
@@ -99,7 +98,7 @@ export function holdsFor(
   }
 }
 
-/** Compares JSON whatever the order of its keys; members that are undefined are not there. */
+/** Compares JSON values; the order of keys is ignored, and undefined members count as absent. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

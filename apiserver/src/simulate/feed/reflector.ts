@@ -1,29 +1,29 @@
-// Follows all objects of one kind: a list, then a watch that is resumed when it ends, then a list again when it cannot be
-// resumed. A listener sees every change at least once, and the end of every object it has seen, at the latest when following ends.
+// List and watch of one kind. A watch is resumed from the last resourceVersion when it ends; if that fails, the kind is relisted. The listener
+// receives every change at least once, and the deletion of every object that it received, at the latest when the feed stops.
 import { sleep } from "../../clock.js";
 import { type ApiClient, ApiError } from "./api-client.js";
 import { type KubernetesObject, type ResourceKind, pathOf } from "./kubernetes-object.js";
 
-/** What becomes of the objects of one kind. */
+/** Receives the events of one kind. */
 export interface FeedListener<T extends KubernetesObject = KubernetesObject> {
   changed(object: T): void;
   deleted(object: T): void;
 }
 
-/** What to follow, and how. */
+/** Options of a feed. */
 export interface FeedOptions<T extends KubernetesObject> {
   kind: ResourceKind;
-  /** Asks for metadata only, which is much less to send and to parse. */
+  /** Requests PartialObjectMetadata, which is smaller to transfer and parse. */
   metadataOnly: boolean;
   listener: FeedListener<T>;
   signal: AbortSignal;
-  /** Learns why the kind could not be listed or watched; it will be tried again. */
+  /** Called when a list or watch failed; it is retried. */
   onError: (error: unknown, key: string) => void;
 }
 
 interface ListPage<T> {
   metadata: { resourceVersion: string; continue?: string };
-  /** The metadata of no objects is null (Kubernetes 1.36). */
+  /** Kubernetes 1.36 encodes an empty PartialObjectMetadataList with `items: null`. */
   items: T[] | null;
 }
 
@@ -34,7 +34,7 @@ const WATCH_SECONDS = 300;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Starts following a kind; resolves once every object that existed has been seen, or `signal` has aborted. */
+/** Starts to list and watch a kind; resolves after the first list, or when `signal` is aborted. */
 export function startFeed<T extends KubernetesObject>(client: ApiClient, options: FeedOptions<T>): Promise<void> {
   return new Promise((listed) => {
     void follow(client, options, listed).finally(listed);
@@ -57,7 +57,7 @@ async function follow<T extends KubernetesObject>(client: ApiClient, options: Fe
         pauseMs = FIRST_PAUSE_MS;
       }
     } catch (error) {
-      // 410: the server no longer knows what changed since. 404: the kind is gone, or not there yet.
+      // 410: the resourceVersion is too old. 404: the kind was removed or is not served yet. Both require a relist.
       if (error instanceof ApiError && (error.status === 410 || error.status === 404)) resourceVersion = undefined;
       if (signal.aborted) break;
       options.onError(error, pathOf(options.kind));
@@ -65,7 +65,7 @@ async function follow<T extends KubernetesObject>(client: ApiClient, options: Fe
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
-  // The kind itself may be gone, and nobody will tell what became of its objects.
+  // The kind may no longer be served, so no DELETED events will arrive.
   for (const object of known.values()) options.listener.deleted(object);
 }
 
@@ -100,7 +100,7 @@ async function list<T extends KubernetesObject>(
   return resourceVersion;
 }
 
-/** Yields the resource version from which a later watch goes on. */
+/** Yields the resourceVersion to resume from. */
 async function* watch<T extends KubernetesObject>(
   client: ApiClient,
   { kind, metadataOnly, listener, signal }: FeedOptions<T>,

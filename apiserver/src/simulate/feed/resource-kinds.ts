@@ -13,23 +13,23 @@ interface DiscoveredResource {
   verbs: string[];
 }
 
-// Aggregated discovery: beta in Kubernetes 1.27, stable in 1.30.
+// Aggregated discovery: beta in Kubernetes 1.27, GA in 1.30.
 const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** A kind in one of the versions that the server offers. */
+/** A resource in one of its served versions. */
 export interface ServedKind extends ResourceKind {
   singular: string;
 }
 
-/** Reads which kinds the server offers, each once, in the version that it prefers. */
+/** Discovers all resources, each in its preferred version. */
 export async function readKinds(client: Requests): Promise<ResourceKind[]> {
   const kinds = new Map<string, ResourceKind>();
-  // Versions come in the order of preference.
+  // Discovery lists versions in order of preference.
   for (const kind of await readServedKinds(client)) if (!kinds.has(keyOf(kind))) kinds.set(keyOf(kind), kind);
   return [...kinds.values()];
 }
 
-/** Reads which kinds the server offers, in every version. */
+/** Discovers all resources in all versions. */
 export async function readServedKinds(client: Requests): Promise<ServedKind[]> {
   const lists = await Promise.all(
     ["/api", "/apis"].map((path) => client.request<DiscoveryList>({ method: "GET", path, accept: AGGREGATED })),
@@ -43,17 +43,17 @@ export async function readServedKinds(client: Requests): Promise<ServedKind[]> {
     );
 }
 
-/** Identifies a kind whatever its version. */
+/** The key of a resource, independent of its version. */
 export function keyOf({ group, plural }: Pick<ResourceKind, "group" | "plural">): string {
   return `${plural}.${group}`;
 }
 
-/** Has this kind objects that can be listed and deleted? */
+/** Reports whether objects of a kind can be listed and deleted. */
 export function isDeletable({ verbs }: ResourceKind): boolean {
   return ["delete", "list"].every((verb) => verbs.includes(verb));
 }
 
-/** Is this a kind that the garbage collector looks at? As the real one, it takes no notice of events. */
+/** Reports whether the garbage collector handles a kind. Like kube-controller-manager, it ignores Events. */
 export function isCollectable(kind: ResourceKind): boolean {
   return isDeletable(kind) && kind.verbs.includes("watch") && kind.plural !== "events";
 }
@@ -64,7 +64,7 @@ function kindOf(group: string, version: string, resource: DiscoveredResource): S
   return { group, version, kind: responseKind.kind, plural, singular, namespaced: scope === "Namespaced", verbs };
 }
 
-/** A custom resource definition, as far as it says how its objects are reached. */
+/** The fields of a CRD that are needed to reach its custom resources. */
 export interface CustomResourceDefinition extends KubernetesObject {
   spec: {
     group: string;
@@ -77,7 +77,7 @@ export interface CustomResourceDefinition extends KubernetesObject {
 
 const CUSTOM_RESOURCE_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/** The kind that a custom resource definition adds; undefined while the server does not offer it. */
+/** Returns the resource that a CRD defines; undefined while it is not served. */
 export function kindOfCrd({ metadata, spec, status }: CustomResourceDefinition): ResourceKind | undefined {
   const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
   const version = spec.versions.find(({ served }) => served)?.name;

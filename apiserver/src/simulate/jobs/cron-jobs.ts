@@ -1,4 +1,4 @@
-// Starts the Jobs of CronJobs, and keeps as many of those that are over as the CronJob says.
+// Creates the Jobs of CronJobs and limits the history of finished ones.
 import { Cron } from "croner";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
@@ -6,7 +6,6 @@ import { type KubernetesObject, controllerOf, isSame } from "../feed/kubernetes-
 import { controllerReference, timestamp } from "../pods/pod.js";
 import { type Job, type JobSpec, endOf } from "./job.js";
 
-/** A CronJob. */
 interface CronJob extends KubernetesObject {
   spec: CronTimes & {
     suspend?: boolean;
@@ -24,10 +23,10 @@ interface CronJob extends KubernetesObject {
 const KIND = "cronjobs.batch";
 const JOBS = "jobs.batch";
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-/** Timers hold no longer; whoever is due later is asked again. */
+/** Maximum requeue delay of a CronJob that is due later. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** Makes the controller of CronJobs. */
+/** Creates the controller of CronJobs. */
 export function createCronJobs(): Controller<CronJob> {
   return {
     kind: KIND,
@@ -56,7 +55,7 @@ function jobsOf({ metadata }: CronJob, cluster: Cluster): Job[] {
   return cluster.controlledBy<Job>(JOBS, metadata.uid);
 }
 
-/** Starts the Job of a time; returns false where an earlier one keeps it from that. */
+/** Creates the Job of a scheduled time; returns false if the concurrencyPolicy prevents it. */
 async function start(cronJob: CronJob, time: Date, { cluster }: ControllerContext): Promise<boolean> {
   const { metadata, spec } = cronJob;
   const running = jobsOf(cronJob, cluster).filter((job) => endOf(job) === undefined);
@@ -90,7 +89,7 @@ async function deleteJob(cronJob: CronJob, job: Job, cluster: Cluster): Promise<
   cluster.record(KIND, cronJob, { reason: "SuccessfulDelete", message: `Deleted job ${job.metadata.name}` });
 }
 
-/** Deletes the oldest of the Jobs that are over. */
+/** Deletes the oldest finished Jobs beyond the history limits. */
 async function cleanUp(cronJob: CronJob, cluster: Cluster): Promise<void> {
   const { successfulJobsHistoryLimit = 3, failedJobsHistoryLimit = 1 } = cronJob.spec;
   const jobs = jobsOf(cronJob, cluster).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
@@ -117,7 +116,7 @@ async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluste
   const lastScheduleTime = scheduled === undefined ? cronJob.status?.lastScheduleTime : timestamp(scheduled);
   const known = (cronJob.status?.active ?? []) as { uid: string }[];
   const over = jobs.filter((job) => endOf(job) !== undefined && known.some(({ uid }) => uid === job.metadata.uid));
-  // A reference is to the version that the Job had when it was started.
+  // Keep known references: a reference contains the resourceVersion of the Job when it was created.
   const references = active.map((reference) => known.find(({ uid }) => uid === reference.uid) ?? reference);
   const status = {
     ...(references.length === 0 ? {} : { active: references }),
@@ -132,24 +131,24 @@ async function writeStatus(cronJob: CronJob, scheduled: Date | undefined, cluste
   }
 }
 
-/** What is read from the spec of a CronJob, as far as it says when. */
+/** The fields of a CronJob spec that determine its schedule. */
 interface CronTimes {
   schedule: string;
   timeZone?: string;
   startingDeadlineSeconds?: number;
 }
 
-/** When a CronJob was last due, and when it is due next. */
+/** The most recent and the next scheduled time. */
 interface Due {
   last: Date | undefined;
   next: Date | undefined;
 }
 
 const INTERVAL = /^@every (?=.)(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/;
-/** More missed times than these are not looked through. */
+/** After this many missed times, older ones are skipped. */
 const MAX_MISSED = 100;
 
-/** Finds the last time after `since`, up to now, at which a schedule was due; `undefined` if there was none. */
+/** Returns the last scheduled time after `since` up to `now`, and the next one after `now`. */
 export function dueTimes({ schedule, timeZone, startingDeadlineSeconds }: CronTimes, since: Date, now: Date): Due {
   const earliest =
     startingDeadlineSeconds === undefined
@@ -160,7 +159,7 @@ export function dueTimes({ schedule, timeZone, startingDeadlineSeconds }: CronTi
   let next = nextAfter(earliest);
   for (let count = 0; next !== undefined && next <= now; count++) {
     last = next;
-    // A run that was missed long ago is not started.
+    // Skip ahead to the last minute instead of counting every missed run.
     next = count === MAX_MISSED ? nextAfter(new Date(now.getTime() - 60_000)) : nextAfter(next);
     if (count > 2 * MAX_MISSED) break;
   }

@@ -1,7 +1,7 @@
 import { type Pod, isActive, isFinished } from "../pods/pod.js";
 import type { Workload, WorkloadSpec, WorkloadStatus } from "../workloads/workload.js";
 
-/** What is read from the spec of a Job. */
+/** The fields of a Job spec that the controller reads. */
 export interface JobSpec extends WorkloadSpec {
   parallelism?: number;
   completions?: number;
@@ -18,14 +18,13 @@ export interface JobSpec extends WorkloadSpec {
   successPolicy?: { rules: { succeededIndexes?: string; succeededCount?: number }[] };
 }
 
-/** What a failed Pod means if the rule matches it. */
+/** A rule of a podFailurePolicy. */
 interface FailureRule {
   action: "FailJob" | "FailIndex" | "Ignore" | "Count";
   onExitCodes?: { containerName?: string; operator: "In" | "NotIn"; values: number[] };
   onPodConditions?: { type: string; status?: string }[];
 }
 
-/** A Job. */
 export interface Job extends Workload<JobSpec> {
   status?: WorkloadStatus & {
     startTime?: string;
@@ -37,44 +36,44 @@ export interface Job extends Workload<JobSpec> {
   };
 }
 
-/** The condition by which a Job is over: Complete or Failed. */
+/** Returns the Complete or Failed condition of a finished Job. */
 export function endOf({ status }: Job): { type: string; lastTransitionTime: string } | undefined {
   return status?.conditions?.find(
     ({ type, status }) => status === "True" && (type === "Complete" || type === "Failed"),
   );
 }
 
-/** The label and the annotation that tell which part of an indexed Job a Pod does. */
+/** Label and annotation with the completion index of a Pod of an indexed Job. */
 export const INDEX = "batch.kubernetes.io/job-completion-index";
-/** The finalizer of a Pod that its Job has yet to count. */
+/** Finalizer of a Pod that its Job has not counted yet. */
 export const TRACKING = "batch.kubernetes.io/job-tracking";
 const FAILURES = "batch.kubernetes.io/job-index-failure-count";
 const IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count";
 
-/** The index of a Pod of an indexed Job. */
+/** Returns the completion index of a Pod of an indexed Job. */
 export function indexOf({ metadata }: Pod): number | undefined {
   const index = metadata.annotations?.[INDEX];
   return index === undefined ? undefined : Number(index);
 }
 
-/** How often the index of a Pod has failed before it, and how often that did not count. */
+/** Failures of a completion index before a Pod: those that count and those that were ignored. */
 export interface IndexFailures {
   counted: number;
   ignored: number;
 }
 
-/** Reads the failures before a Pod. */
+/** Reads the failures of an index from the annotations of a Pod. */
 function failuresBefore({ metadata }: Pod): IndexFailures {
   const count = (name: string) => Number(metadata.annotations?.[name] ?? 0) || 0;
   return { counted: count(FAILURES), ignored: count(IGNORED) };
 }
 
-/** The annotations from which `failuresBefore` reads. */
+/** Builds the annotations that `failuresBefore` reads. */
 export function failureAnnotations({ counted, ignored }: IndexFailures): Record<string, string> {
   return { [FAILURES]: String(counted), ...(ignored === 0 ? {} : { [IGNORED]: String(ignored) }) };
 }
 
-/** `[0, 1, 2, 5]` as `0-2,5`. */
+/** Formats `[0, 1, 2, 5]` as `0-2,5`. */
 export function formatIndexes(indexes: number[]): string {
   const ranges: [number, number][] = [];
   for (const index of [...indexes].sort((a, b) => a - b)) {
@@ -87,7 +86,7 @@ export function formatIndexes(indexes: number[]): string {
     .join(",");
 }
 
-/** Reads what `formatIndexes` writes. */
+/** Parses the format of `formatIndexes`. */
 function parseIndexes(text = ""): number[] {
   return text.split(",").flatMap((range) => {
     const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? [];
@@ -96,14 +95,14 @@ function parseIndexes(text = ""): number[] {
   });
 }
 
-// What the failure of a Pod and the success of indexes mean for a Job, as in kube-controller-manager 1.36.
+// Pod failure policy and success policy of Jobs, as in kube-controller-manager 1.36.
 
-/** What a failed Pod means. */
+/** Effect of a failed Pod on its Job. */
 interface FailureVerdict {
-  /** Does it count towards the backoff limit? */
+  /** True if it counts towards the backoff limit. */
   counts: boolean;
   failsIndex: boolean;
-  /** Why the whole Job fails. */
+  /** Message if the whole Job fails. */
   failsJob?: string;
 }
 
@@ -146,14 +145,14 @@ function matchOf({ onExitCodes, onPodConditions }: FailureRule, { metadata, stat
   return condition === undefined ? undefined : `Pod ${where} has condition ${condition.type}`;
 }
 
-/** Has the index of a failed Pod used up its backoffLimitPerIndex? */
+/** Reports whether the index of a failed Pod has exceeded backoffLimitPerIndex. */
 function failsIndex(job: Job, pod: Pod): boolean {
   const verdict = judgeFailure(job, pod);
   if (verdict.failsIndex) return true;
   return verdict.counts && failuresBefore(pod).counted >= (job.spec.backoffLimitPerIndex ?? Infinity);
 }
 
-/** Says which rule of the successPolicy holds. */
+/** Returns a message with the rule of the successPolicy that is met, or undefined. */
 export function metSuccessRule({ spec }: Job, succeeded: ReadonlySet<number>): string | undefined {
   if (succeeded.size === 0) return undefined;
   const rule = (spec.successPolicy?.rules ?? []).findIndex(({ succeededIndexes, succeededCount }) => {
@@ -164,22 +163,20 @@ export function metSuccessRule({ spec }: Job, succeeded: ReadonlySet<number>): s
   return rule < 0 ? undefined : `Matched rules at index ${rule}`;
 }
 
-// What the Pods of a Job have come to.
-
 /** The finished Pods of a Job, including those counted in earlier reconciles. */
 export interface Tally {
   active: Pod[];
   terminating: Pod[];
   succeeded: number;
-  /** The failures that count. */
+  /** Failures that count towards the backoff limit. */
   failed: number;
   succeededIndexes: ReadonlySet<number>;
   failedIndexes: ReadonlySet<number>;
-  /** Pods that have ended and whose Job has yet to count them. */
+  /** Terminated Pods that are not counted in the status yet. */
   ended: Pod[];
-  /** Those among them that wait until another Pod takes over the failures of their index; by index. */
+  /** Pods in `ended` that stay uncounted until a replacement Pod has inherited the failures of their index; by index. */
   replaced: ReadonlyMap<number, Pod>;
-  /** Why a Pod makes the Job fail. */
+  /** Message if a Pod makes the Job fail. */
   failure: string | undefined;
 }
 
@@ -235,7 +232,7 @@ function turnOf(pod: Pod): number {
   return counted + ignored;
 }
 
-/** The failures of an index with that of the Pod that is replaced. */
+/** Returns the failures of an index including that of the replaced Pod. */
 export function failuresAfter(job: Job, pod: Pod | undefined): IndexFailures {
   if (pod === undefined) return { counted: 0, ignored: 0 };
   const { counted, ignored } = failuresBefore(pod);

@@ -1,4 +1,4 @@
-// Runs Jobs: Pods until enough have succeeded, or too many have failed.
+// Runs Jobs: creates Pods until enough have succeeded or too many have failed.
 import { elapsedMs } from "../../clock.js";
 import type { NewObject } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
@@ -30,14 +30,14 @@ import {
 
 const KIND = "jobs.batch";
 
-/** What is remembered of Jobs between reconciles. */
+/** In-memory state between reconciles. */
 interface JobMemory {
   backoff: JobBackoff;
-  /** The uids of Pods that are counted in the status of their Job and have the finalizer still. */
+  /** UIDs of Pods that the status of their Job counts and that still have the finalizer. */
   counted: Set<string>;
 }
 
-/** Makes the controller of Jobs, which also deletes those whose time to live is over. */
+/** Creates the controller of Jobs, which also implements ttlSecondsAfterFinished. */
 export function createJobs(): Controller<Job> {
   const memory: JobMemory = { backoff: new JobBackoff(), counted: new Set() };
   return {
@@ -53,7 +53,7 @@ export function createJobs(): Controller<Job> {
       return finish(job, pods, { ...context, ...memory });
     },
     async gone(key, context) {
-      // The Pods of a Job that is gone wait for nobody.
+      // The Job was deleted, so remove the tracking finalizer from its Pods.
       const [namespace, name] = key.split("/");
       const pods = context.cluster.list<Pod>("pods.", namespace);
       const orphans = pods.filter((pod) => {
@@ -88,9 +88,9 @@ async function run(job: Job, pods: Pod[], context: JobContext): Promise<number |
   const left = tallyOf(job, own, counted);
   const isOver = outcome !== undefined && left.active.length === 0 && left.terminating.length === 0;
   const conditions = conditionsOf(job, { outcome, isOver, now });
-  // A Job that fails takes its Pods with it, whatever they had come to.
+  // All remaining Pods of a failed Job count as failed.
   const cut = outcome?.type === "Failed" ? unended(tally, pods, counted) : [];
-  // Those that wait for their replacement are counted after it.
+  // Pods waiting for a replacement are counted after it exists.
   const waiting = outcome === undefined ? [...left.replaced.values()].map((pod) => pod.metadata.uid) : [];
   const ended = [...tally.ended, ...cut].filter((pod) => !waiting.includes(pod.metadata.uid));
   const held = tally.ended.length + cut.length - ended.length;
@@ -112,7 +112,7 @@ async function run(job: Job, pods: Pod[], context: JobContext): Promise<number |
     uncountedTerminatedPods: {},
     ready: left.active.filter(isReady).length,
   };
-  // First counted, then let go: a failure in between must not count a Pod twice or never.
+  // Update the status before removing finalizers: a failure in between must not count a Pod twice or never.
   if (!isSame(status, next)) await cluster.update(KIND, { ...job, status: next }, { subresource: "status" });
   for (const { metadata } of ended) counted.add(metadata.uid);
   recordTurns(job, { conditions, outcome: isOver ? outcome : undefined }, context);
@@ -126,7 +126,7 @@ function earliest(...times: (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** The Pods that neither succeeded nor failed, and are not counted yet. */
+/** Returns the Pods that are neither finished nor counted yet. */
 function unended({ ended }: Tally, pods: Pod[], counted: ReadonlySet<string>): Pod[] {
   const uids = new Set(ended.map(({ metadata }) => metadata.uid));
   return pods.filter(
@@ -139,7 +139,7 @@ function backoffKey({ metadata, spec }: Job, pod: Pod): string {
   return spec.backoffLimitPerIndex === undefined ? metadata.uid : `${metadata.uid}/${indexOf(pod)}`;
 }
 
-/** Deletes a Pod that the Job does not need; it is let go before, so it counts as nothing. */
+/** Deletes a surplus Pod; its finalizer is removed first, so it is not counted. */
 async function dismiss(job: Job, pod: Pod, context: JobContext): Promise<void> {
   await letGo(pod, context);
   await deletePod(context.cluster, { kind: KIND, object: job }, pod);
@@ -155,7 +155,7 @@ async function letGo(pod: Pod, { cluster, counted, backoff }: JobContext): Promi
   backoff.forget(pod);
 }
 
-/** Tells that a Job was suspended, resumed, or is over. */
+/** Records Events when a Job is suspended, resumed, or finished. */
 function recordTurns(
   job: Job,
   { conditions, outcome }: { conditions: StatusCondition[]; outcome: JobOutcome | undefined },
@@ -203,7 +203,7 @@ function outcomeOf(
   return { type: "Complete", reason: "CompletionsReached", message: "Reached expected number of succeeded pods" };
 }
 
-/** What an earlier reconcile has decided stays, also while Pods are still there. */
+/** Returns the outcome that an earlier reconcile decided; it is final, even while Pods still terminate. */
 function decidedOutcome({ status }: Job): JobOutcome | undefined {
   for (const { type, status: holds, reason = "", message = "" } of status?.conditions ?? []) {
     if (holds !== "True") continue;
@@ -220,7 +220,7 @@ function isDone({ spec }: Job, tally: Tally): boolean {
   return tally.succeeded > 0 && (tally.active.length === 0 || parallelism === 0);
 }
 
-/** Have the containers of a Job that are restarted in place failed too often? */
+/** Reports whether container restarts (restartPolicy OnFailure) have exceeded the backoff limit. */
 function restartsExceed({ spec }: Job, pods: Pod[]): boolean {
   const { backoffLimit = 6, template } = spec;
   if (template.spec.restartPolicy !== "OnFailure") return false;
@@ -272,7 +272,7 @@ function conditionsOf(
   });
 }
 
-/** Creates Pods up to what may run at once; returns after which time more of them may follow failed ones. */
+/** Creates Pods up to the parallelism; returns the milliseconds until backoff allows more. */
 async function createPods(job: Job, tally: Tally, context: JobContext): Promise<number | undefined> {
   const { parallelism = 1, completions, completionMode, podReplacementPolicy } = job.spec;
   const { backoff, delayMs } = context;
@@ -317,7 +317,7 @@ async function createPods(job: Job, tally: Tally, context: JobContext): Promise<
   return earliest(...delays);
 }
 
-/** Cleans up after a Job that is over, or is being deleted; deletes it when its time to live is over. */
+/** Cleans up a finished or deleted Job; deletes it after ttlSecondsAfterFinished. */
 async function finish(job: Job, pods: Pod[], context: JobContext): Promise<number | undefined> {
   for (const pod of pods.filter(isFinished)) await letGo(pod, context);
   if (job.metadata.deletionTimestamp !== undefined) {
@@ -335,7 +335,7 @@ async function finish(job: Job, pods: Pod[], context: JobContext): Promise<numbe
 
 const VARIABLE = "JOB_COMPLETION_INDEX";
 
-/** A new Pod of a Job; with an index where the Job is indexed, and with the failures of the index where it has a limit of its own. */
+/** Builds a Pod of a Job, with its completion index if the Job is indexed, and the failures of the index if backoffLimitPerIndex is set. */
 function jobPod(job: Job, index: number | undefined, failures?: IndexFailures): NewObject {
   const pod = podFrom(job.spec.template, { apiVersion: "batch/v1", kind: "Job", object: job });
   const { metadata } = pod;
@@ -369,16 +369,16 @@ interface Failures {
 }
 
 /**
- * How long Jobs wait before they replace Pods that fail: twice as long each time, until one succeeds.
+ * Exponential backoff for the replacement of failed Pods, reset by a success.
  *
- * kube-controller-manager waits 10 s at first and 10 min at most. Simulated Pods take less time than real ones, so here the first pause is as long
- * as the start of a Pod.
+ * kube-controller-manager starts at 10 s and is limited to 10 min. Simulated Pods take less time than real ones, so the first delay here equals the
+ * start time of a Pod.
  */
 export class JobBackoff {
   readonly #failures = new Map<string, Failures>();
   readonly #seen = new Set<string>();
 
-  /** Notes a Pod that has ended, once; `key` is the Job, or the index of a Job whose indexes have limits of their own. */
+  /** Counts a terminated Pod once. `key` identifies the Job, or the index if backoffLimitPerIndex is set. */
   note(key: string, { metadata, status }: Pod, nowMs: number): void {
     if (this.#seen.has(metadata.uid)) return;
     this.#seen.add(metadata.uid);
@@ -393,12 +393,12 @@ export class JobBackoff {
     return Math.max(0, lastAt + firstMs * Math.min(2 ** (count - 1), LONGEST_FACTOR) - nowMs);
   }
 
-  /** Forgets a Pod that its Job has counted. */
+  /** Drops a Pod that its Job has counted. */
   forget({ metadata }: Pod): void {
     this.#seen.delete(metadata.uid);
   }
 
-  /** Forgets a Job that is over. */
+  /** Drops a finished Job. */
   clear(uid: string): void {
     for (const key of this.#failures.keys()) if (key.startsWith(uid)) this.#failures.delete(key);
   }

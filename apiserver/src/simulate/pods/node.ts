@@ -6,11 +6,11 @@ import type { Node } from "./schedule.js";
 
 const NAME = "simulated";
 const CAPACITY = { cpu: "8", memory: "32Gi", pods: "110", "ephemeral-storage": "100Gi" };
-/** What lets Pods be resized as a whole. */
+/** Declared features that allow the resize of Pod-level resources. */
 const FEATURES = ["InPlacePodLevelResourcesVerticalScaling"];
 const NOT_READY = "node.kubernetes.io/not-ready";
 
-/** Registers the Node on which the simulated Pods run, as its kubelet would. */
+/** Registers the Node that the simulated Pods run on, as its kubelet would. */
 export async function registerNode(cluster: Cluster, now: Date): Promise<void> {
   if (cluster.get("nodes.", NAME) !== undefined) return;
   const labels = {
@@ -23,11 +23,11 @@ export async function registerNode(cluster: Cluster, now: Date): Promise<void> {
   await cluster.create("nodes.", { metadata: { name: NAME, labels }, spec: {}, status: statusOf(now) }, "kubelet");
 }
 
-/** Takes away the taint of new Nodes once they are ready, as the node lifecycle controller does. */
+/** Creates the node lifecycle controller, which removes the not-ready taint from ready Nodes. */
 export function createNodes(): Controller<Node> {
   return {
     kind: "nodes.",
-    // The garbage collector of Pods deletes those whose Node is gone.
+    // The Pod garbage collector deletes the Pods of a deleted Node.
     async gone(name, { cluster }) {
       const pods = cluster.list<Pod>("pods.").filter(({ spec }) => spec.nodeName === name);
       await Promise.all(pods.map((pod) => cluster.remove("pods.", pod, { gracePeriodSeconds: 0 })));

@@ -1,15 +1,15 @@
-// The Secrets and ConfigMaps that the kubelet needs to start a Pod.
+// Secrets and ConfigMaps that the kubelet needs to start a Pod.
 import { isNotFound } from "../feed/api-client.js";
 import type { ControllerContext } from "../feed/controller.js";
 import type { KubernetesObject } from "../feed/kubernetes-object.js";
 import { ROOT_CA } from "../namespace-contents.js";
 import type { Container, KeySelector, Pod, ProjectedSource, Volume } from "./pod.js";
 
-/** What keeps a Pod from starting. */
+/** Inputs that prevent the start of a Pod. */
 export interface MissingInputs {
-  /** What the kubelet says of volumes that it cannot mount. */
+  /** Messages of failed volume mounts. */
   mounts: string[];
-  /** What it says of containers whose environment it cannot make, by their names. */
+  /** Messages of containers whose environment cannot be created, by container name. */
   containers: ReadonlyMap<string, string>;
 }
 
@@ -27,7 +27,7 @@ const KINDS: Record<InputKind, { plural: string; kind: string; keys: string }> =
 
 type Reader = Pick<ControllerContext, "ca" | "client" | "cluster">;
 
-/** Finds what is missing, in the words of the kubelet; it asks the server for what no cache holds, as most Pods need nothing. */
+/** Returns missing inputs with the messages of the kubelet. Objects that are not cached are read from the server, as most Pods need none. */
 export async function findMissingInputs(pod: Pod, reader: Reader): Promise<MissingInputs> {
   const inputs = new Inputs(reader, pod.metadata.namespace ?? "");
   const mounts: string[] = [];
@@ -43,7 +43,7 @@ export async function findMissingInputs(pod: Pod, reader: Reader): Promise<Missi
   return { mounts, containers };
 }
 
-/** Reads each object once. */
+/** Reads each object once per check. */
 class Inputs {
   readonly #reader: Reader;
   readonly namespace: string;
@@ -55,7 +55,7 @@ class Inputs {
   }
 
   get(kind: InputKind, name: string): Promise<Input | undefined> {
-    // A server without TLS has no authority, which the volume of each token names.
+    // A server without TLS has no CA, but every token volume refers to the ConfigMap.
     const isAuthority = kind === "configmap" && name === ROOT_CA && this.#reader.ca === undefined;
     if (isAuthority) return Promise.resolve({ data: { "ca.crt": "" } } as unknown as Input);
     const { plural } = KINDS[kind];

@@ -2,29 +2,29 @@ import { createHash } from "node:crypto";
 import { type Outcome, readSimulation } from "../../simulate-annotations.js";
 import { type Container, type Pod, type PodStatus, type StatusCondition, keepTimes, timestamp } from "./pod.js";
 
-/** The stage that the containers of a Pod are at: images are pulled, they run, they have ended, or the kubelet has stopped them. */
+/** Stage of the containers of a Pod: waiting to start, running, terminated, or stopped by the kubelet. */
 type PodStage = "starting" | "running" | "ended" | "stopped";
 
-/** How far the containers of a Pod have come. */
+/** Progress of the containers of a Pod. */
 interface PodProgress {
   stage: PodStage;
   outcome: Outcome;
   now: Date;
-  /** The exit code of containers that fail. */
+  /** Exit code of failing containers. */
   exitCode: number;
-  /** How often containers that crash were restarted. */
+  /** Number of restarts of crashing containers. */
   restarts?: number;
-  /** Why containers cannot be created, by their names. */
+  /** Messages of containers that cannot be created, by container name. */
   configErrors?: ReadonlyMap<string, string>;
 }
 
-/** Where the simulated Pods run. */
+/** IP of the Node of the simulated Pods. */
 export const HOST_IP = "10.0.0.1";
 
-/** What the kubelet waits for if an environment names what does not exist. */
+/** Waiting reason of a container whose environment refers to a missing object. */
 export const CONFIG_ERROR = "CreateContainerConfigError";
 
-/** Returns what the kubelet writes: phase, conditions, addresses, and the state of every container. */
+/** Builds the status that the kubelet reports: phase, conditions, addresses, and container statuses. */
 export function podStatus(pod: Pod, progress: PodProgress): PodStatus {
   const { metadata, spec, status } = pod;
   const startTime = status?.startTime ?? timestamp(progress.now);
@@ -52,7 +52,7 @@ export function podStatus(pod: Pod, progress: PodProgress): PodStatus {
   };
 }
 
-/** Does this init container run beside the others, and is restarted like them? */
+/** True for a sidecar: an init container with restartPolicy Always. */
 function isSidecar({ restartPolicy }: Container): boolean {
   return restartPolicy === "Always";
 }
@@ -63,7 +63,6 @@ interface StatesContext extends PodProgress {
   uid: string;
 }
 
-/** What the status of a container tells. */
 export interface ContainerStatus extends ContainerState {
   name: string;
 }
@@ -97,7 +96,7 @@ function hasSucceeded({ state }: ContainerState): boolean {
   return state.terminated?.exitCode === 0;
 }
 
-/** Does this init container let the next ones start? */
+/** Reports whether the next init container may start. */
 function isPassed(status: ContainerState): boolean {
   return hasSucceeded(status) || status.started;
 }
@@ -147,7 +146,7 @@ function podConditions(
   }));
 }
 
-/** The kubelet's conditions in its order, then those that others set. */
+/** Returns the conditions of the kubelet in its order, then those of other clients. */
 function mergedConditions(before: StatusCondition[], ours: StatusCondition[]): StatusCondition[] {
   const others = before.filter(({ type }) => !ours.some((condition) => condition.type === type));
   return [...keepTimes(ours, before), ...others];
@@ -156,7 +155,7 @@ function mergedConditions(before: StatusCondition[], ours: StatusCondition[]): S
 const FRESH = { restartCount: 0, lastState: {} };
 const IDLE = { ...FRESH, ready: false, started: false };
 
-/** Init containers run one after the other; sidecars stay. */
+/** Init containers run sequentially; sidecars keep running. */
 function initContainerStatuses({ spec, status }: Pod, context: StatesContext): ContainerStatus[] {
   let isBlocked = context.stage === "starting";
   return containerStatuses(spec.initContainers, status?.initContainerStatuses, (container, old) => {
@@ -198,7 +197,7 @@ function mainState(
   return { ...FRESH, ready: outcome !== "unready", started: true, state: { running: { startedAt: time } } };
 }
 
-/** SIGTERM, unless the process handles it. */
+/** Exit code of a process that SIGTERM terminated. */
 const STOPPED_CODE = 143;
 
 /** The terminated state of a container of a deleted Pod. The kubelet reports a container that it cannot find as failed. */
@@ -226,7 +225,7 @@ function terminated(exitCode: number, { startTime, time, uid }: StatesContext): 
   return { terminated: { exitCode, reason, ...times, containerID: `simulated://${uid}` } };
 }
 
-/** States of containers; one that runs already has its time of start. */
+/** Builds container statuses. A container that is already running keeps its start time. */
 function containerStatuses(
   containers: Container[] = [],
   before: ContainerStatus[] = [],
@@ -245,7 +244,7 @@ function isSameState(before: object, state: object): boolean {
   return Object.keys(before)[0] === Object.keys(state)[0] && !("waiting" in state);
 }
 
-/** An address that stays with the pod. */
+/** Returns an IP derived from the UID, so it is stable. */
 function addressOf(uid: string): string {
   const digest = createHash("sha256").update(uid).digest();
   return `10.244.${digest[0]}.${Math.max(1, Math.min(254, digest[1] ?? 1))}`;
@@ -253,16 +252,16 @@ function addressOf(uid: string): string {
 
 export type { Outcome };
 
-/** How a simulated Pod fares. */
+/** Simulated behavior of a Pod. */
 interface PodPlan {
   outcome: Outcome;
-  /** The exit code of containers that fail. */
+  /** Exit code of failing containers. */
   exitCode: number;
-  /** How long it takes to become ready. */
+  /** Milliseconds until the Pod is ready. */
   readyAfterMs: number;
 }
 
-/** Reads how a Pod fares. Default: the Pods of Jobs succeed, all others run. Throws an Error for annotations that are misspelt. */
+/** Returns the simulated behavior of a Pod. Default: Pods of Jobs succeed, all others run. Throws an Error if an annotation is invalid. */
 export function planOf({ metadata }: Pod, delayMs: number): PodPlan {
   const isOfJob = metadata.ownerReferences?.some(({ kind, controller }) => kind === "Job" && controller === true);
   return {
@@ -272,7 +271,7 @@ export function planOf({ metadata }: Pod, delayMs: number): PodPlan {
   };
 }
 
-/** Says which annotation is misspelt. */
+/** Returns the error message of an invalid annotation, or undefined. */
 export function planProblem(pod: Pod): string | undefined {
   try {
     planOf(pod, 0);

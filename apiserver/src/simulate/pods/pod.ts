@@ -2,7 +2,6 @@ import type { KubernetesObject, OwnerReference } from "../feed/kubernetes-object
 import type { ContainerStatus } from "./pod-status.js";
 import type { Affinity } from "./schedule.js";
 
-/** A condition in a status. */
 export interface StatusCondition {
   type: string;
   status: "True" | "False" | "Unknown";
@@ -14,7 +13,6 @@ export interface StatusCondition {
   observedGeneration?: number;
 }
 
-/** A container of a Pod. */
 export interface Container {
   name: string;
   image?: string;
@@ -36,12 +34,11 @@ interface ObjectSelector {
   optional?: boolean;
 }
 
-/** A key of a Secret or ConfigMap. */
+/** Reference to a key of a Secret or ConfigMap. */
 export interface KeySelector extends ObjectSelector {
   key: string;
 }
 
-/** A volume of a Pod. */
 export interface Volume {
   name: string;
   persistentVolumeClaim?: { claimName: string };
@@ -50,7 +47,7 @@ export interface Volume {
   projected?: { sources?: ProjectedSource[] | null };
 }
 
-/** A part of a projected volume. */
+/** A source of a projected volume. */
 export interface ProjectedSource {
   secret?: VolumeInput;
   configMap?: VolumeInput;
@@ -60,7 +57,6 @@ interface VolumeInput extends ObjectSelector {
   items?: { key: string }[];
 }
 
-/** A toleration of a Pod. */
 export interface Toleration {
   key?: string;
   operator?: string;
@@ -69,7 +65,7 @@ export interface Toleration {
   tolerationSeconds?: number;
 }
 
-/** What is read from the spec of a Pod. */
+/** The fields of a Pod spec that the simulation reads. */
 export interface PodSpec {
   nodeName?: string;
   hostname?: string;
@@ -86,7 +82,7 @@ export interface PodSpec {
   schedulerName?: string;
 }
 
-/** What is read from the status of a Pod. */
+/** The fields of a Pod status that the simulation reads. */
 export interface PodStatus {
   phase?: string;
   podIP?: string;
@@ -98,39 +94,36 @@ export interface PodStatus {
   [member: string]: unknown;
 }
 
-/** A Pod, as controllers see it. */
 export interface Pod extends KubernetesObject {
   spec: PodSpec;
   status?: PodStatus;
 }
 
-/** The template of the Pods of a workload. */
 export interface PodTemplate {
   metadata?: { labels?: Record<string, string>; annotations?: Record<string, string>; finalizers?: string[] };
   spec: PodSpec;
 }
 
-/** Has this Pod come to its end, by whoever's hand? */
+/** True if the phase is Succeeded or Failed. */
 export function isFinished({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
-/** Does this Pod count as one that runs, or will? */
+/** True if the Pod is neither finished nor being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** The condition Ready, if it is true. */
+/** Returns the Ready condition if it is true. */
 function readyCondition({ status }: Pod): StatusCondition | undefined {
   return status?.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
 }
 
-/** Is the Pod ready? */
 export function isReady(pod: Pod): boolean {
   return readyCondition(pod) !== undefined;
 }
 
-/** How long it takes until a Pod counts as available: 0 once it does, `undefined` while it is not even ready. */
+/** Returns the milliseconds until a Pod is available: 0 if it is, undefined while it is not ready. */
 export function msUntilAvailable(pod: Pod, minReadySeconds: number | undefined, now: Date): number | undefined {
   const ready = readyCondition(pod);
   if (ready === undefined) return undefined;
@@ -138,18 +131,18 @@ export function msUntilAvailable(pod: Pod, minReadySeconds: number | undefined, 
   return Math.max(0, (minReadySeconds ?? 0) * 1000 - (now.getTime() - since));
 }
 
-/** The reference that makes an object the controller of what it creates. */
+/** Builds the controller reference to an owner. */
 export function controllerReference(apiVersion: string, kind: string, { metadata }: KubernetesObject): OwnerReference {
   const { name, uid } = metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** RFC 3339, in seconds. */
+/** Formats as RFC 3339, in seconds. */
 export function timestamp(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** Takes over the times of the conditions before: of the transition while the status stays, of the update while all does. */
+/** Keeps the times of existing conditions: lastTransitionTime if the status is unchanged, lastUpdateTime if reason and message are unchanged, too. */
 export function keepTimes(conditions: StatusCondition[], before: StatusCondition[] = []): StatusCondition[] {
   return conditions.map((condition) => {
     const old = before.find(({ type }) => type === condition.type);
@@ -160,7 +153,7 @@ export function keepTimes(conditions: StatusCondition[], before: StatusCondition
   });
 }
 
-/** Sets conditions among those that are there, whose times stay where nothing changes. */
+/** Replaces or appends conditions and keeps the times of unchanged ones. */
 export function withConditions(before: StatusCondition[] = [], ours: StatusCondition[]): StatusCondition[] {
   const timed = keepTimes(ours, before);
   const replaced = before.map((condition) => timed.find(({ type }) => type === condition.type) ?? condition);

@@ -1,4 +1,5 @@
-// The scheduler and the kubelet: Pods get a Node, start after a time, run or end, and go when they are deleted. Nothing runs.
+// Simulates the scheduler and the kubelet: Pods are bound to a Node, become ready after a delay, run or finish, and are removed on deletion. No
+// containers run.
 import { elapsedMs } from "../../clock.js";
 import type { EventDetail } from "../event-recorder.js";
 import type { Cluster } from "../feed/cluster.js";
@@ -9,19 +10,19 @@ import { CONFIG_ERROR, type ContainerStatus, type Outcome, planOf, planProblem, 
 import { type Container, type Pod, type PodStatus, isFinished, timestamp, withConditions } from "./pod.js";
 import { type Claim, type Node, type Placement, placementOf, toleratedMs } from "./schedule.js";
 
-/** What is remembered of a Pod on its Node; in memory, as seconds would be too coarse. */
+/** In-memory state of a Pod; the times in its status have second precision only. */
 interface KnownPod {
-  /** When the kubelet first saw the Pod, in monotonic time. */
+  /** When the kubelet first saw the Pod, in monotonic milliseconds. */
   start: number;
-  /** How often what it needs was looked for in vain. */
+  /** Number of failed checks for missing inputs. */
   attempts: number;
-  /** The volumes that could not be mounted, as was told. */
+  /** Mount failures that were already recorded as Events. */
   mounts: string;
-  /** When its Node was first seen with taints that it does not tolerate for ever, by the clock of the server. */
+  /** When taints that the Pod does not tolerate indefinitely were first seen on its Node, in the time of the server. */
   taintedAt?: number | undefined;
 }
 
-/** Makes the controller that stands for scheduler and kubelet. */
+/** Creates the controller that simulates the scheduler and the kubelet. */
 export function createPods(): Controller<Pod> {
   const known = new Map<string, KnownPod>();
   const knownOf = ({ metadata, status }: Pod, now: Date): KnownPod => {
@@ -54,21 +55,21 @@ function isScheduled({ spec }: Pod): boolean {
 
 const NOTHING_MISSING: MissingInputs = { mounts: [], containers: new Map() };
 
-/** Writes the state that a Pod has reached; returns when the next one is due. */
+/** Updates the status of a Pod; returns the milliseconds until its next change. */
 async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promise<number | undefined> {
   const { cluster, now, delayMs } = context;
-  // Bound elsewhere, or changed since: it stays as it is.
+  // The annotation is invalid but the Pod is already bound, so leave it as it is.
   if (planProblem(pod) !== undefined) return undefined;
   const { outcome, exitCode, readyAfterMs: readyAfter } = planOf(pod, delayMs);
   const isDue = elapsedMs() - known.start >= readyAfter;
   const missing = isDue && !hasAllInputs(pod) ? await findMissingInputs(pod, context) : NOTHING_MISSING;
   const isMounted = missing.mounts.length === 0;
   const lacksInput = !isMounted || (outcome !== "no-image" && missing.containers.size > 0);
-  // What was waited for is there, so the containers start now.
+  // The missing inputs exist now, so start the containers.
   if (!lacksInput && known.attempts > 0) Object.assign(known, { attempts: 0, start: elapsedMs() - readyAfter });
   const elapsed = elapsedMs() - known.start;
   const { restartPolicy = "Always" } = pod.spec;
-  // Who ends and is restarted runs for ever, or crashes.
+  // A container that terminates and is always restarted never finishes: it runs or crash-loops.
   const mayEnd = outcome === "succeed" ? restartPolicy !== "Always" : outcome === "fail" && restartPolicy === "Never";
   const endAfter = readyAfter + delayMs;
   const hasEnded = mayEnd && elapsed >= endAfter && !lacksInput;
@@ -95,7 +96,7 @@ async function run(pod: Pod, known: KnownPod, context: ControllerContext): Promi
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
 
-/** Does every container run, or has run? What they need is looked at before that. */
+/** Reports whether no container waits for inputs any more; inputs are only checked before the start. */
 function hasAllInputs({ status }: Pod): boolean {
   if (status?.podIP === undefined) return false;
   const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
@@ -104,10 +105,10 @@ function hasAllInputs({ status }: Pod): boolean {
   );
 }
 
-/** The kubelet waits no longer than this for the next start of a container that crashes. */
+/** Maximum restart delay of the kubelet for a crashing container (CrashLoopBackOff). */
 const LONGEST_BACK_OFF_MS = 300_000;
 
-/** How often a container has crashed in a time, as each pause is twice as long as the one before, and when it will again. */
+/** Returns how often a container has crashed, with the delay doubling each time, and when it crashes next. */
 function crashesAfter(elapsedMs: number, firstPauseMs: number): { count: number; nextMs: number } {
   let count = 1;
   let at = Math.max(firstPauseMs, 1);
@@ -115,7 +116,10 @@ function crashesAfter(elapsedMs: number, firstPauseMs: number): { count: number;
   return { count, nextMs: at - elapsedMs };
 }
 
-/** Deletes a Pod whose Node has a taint NoExecute that it does not tolerate; returns in how many milliseconds it has to go. */
+/**
+ * Deletes a Pod that does not tolerate a NoExecute taint of its Node; returns the milliseconds until the eviction if it tolerates the taint for some
+ * time.
+ */
 async function evict(pod: Pod, known: KnownPod, { cluster, now }: ControllerContext): Promise<number | undefined> {
   const node = cluster.get<Node>("nodes.", pod.spec.nodeName ?? "");
   const tolerated = node === undefined ? undefined : toleratedMs(pod, node);
@@ -152,12 +156,12 @@ function earliest(...times: (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Is the Pod for the simulated scheduler? */
+/** Reports whether the simulated scheduler is responsible for the Pod. */
 function isOurs({ spec }: Pod): boolean {
   return spec.schedulerName === undefined || spec.schedulerName === "default-scheduler";
 }
 
-/** Binds a Pod to a Node, or says why not. */
+/** Binds a Pod to a Node, or sets its PodScheduled condition to false. */
 async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<void> {
   if ((pod.spec.schedulingGates ?? []).length > 0) return;
   const { namespace = "", name } = pod.metadata;
@@ -213,7 +217,7 @@ async function schedule(pod: Pod, { cluster, now }: ControllerContext): Promise<
   }
 }
 
-/** Stops the containers of a Pod that is being deleted, says how they have ended, and lets the Pod go. */
+/** Stops the containers of a deleted Pod, writes their final status, and removes the Pod. */
 async function remove(pod: Pod, context: ControllerContext): Promise<void> {
   const { cluster } = context;
   const { deletionGracePeriodSeconds } = pod.metadata as { deletionGracePeriodSeconds?: number };
@@ -221,7 +225,7 @@ async function remove(pod: Pod, context: ControllerContext): Promise<void> {
     recordStop(cluster, pod);
     await stop(pod, context);
   }
-  // Others hold it: their finalizers.
+  // Only finalizers still block the deletion.
   if (deletionGracePeriodSeconds === 0) return;
   await cluster.remove("pods.", pod, { gracePeriodSeconds: 0 });
 }
@@ -232,11 +236,11 @@ async function stop(pod: Pod, { cluster, now }: ControllerContext): Promise<void
     await cluster.update("pods.", { ...pod, status }, { subresource: "status", manager: "kubelet" });
     return;
   }
-  // No kubelet knows it, so the garbage collector of Pods says that it has failed.
+  // The Pod was never bound to a Node, so the Pod garbage collector marks it as failed.
   await cluster.update("pods.", { ...pod, status: { ...pod.status, phase: "Failed" } }, { subresource: "status" });
 }
 
-/** Those that wait for a Node, and those that are on this one and may have to go. */
+/** Maps a Node to the unscheduled Pods, and to its own Pods if they may have to be evicted. */
 function podsOfNode(node: KubernetesObject, cluster: ControllerContext["cluster"]): string[] {
   const { name } = node.metadata;
   const isTainted = (node as Node).spec?.taints?.some(({ effect }) => effect === "NoExecute") === true;
@@ -254,9 +258,9 @@ function noPods(): string[] {
   return [];
 }
 
-// What the kubelet tells of the containers of a Pod.
+// Events of the kubelet.
 
-/** Tells what the change from one status to the next means: containers start, crash, or have no image. */
+/** Records the Events of a status change: containers started, crashed, or failed to pull their image. */
 function recordStart(cluster: Cluster, pod: Pod, { status, outcome }: { status: PodStatus; outcome: Outcome }): void {
   const { spec, metadata } = pod;
   const record = recorderOf(cluster, pod);
@@ -290,12 +294,12 @@ function recordStart(cluster: Cluster, pod: Pod, { status, outcome }: { status: 
   }
 }
 
-/** Tells which volumes the kubelet cannot mount. */
+/** Records an Event for each volume that cannot be mounted. */
 function recordMounts(cluster: Cluster, pod: Pod, problems: readonly string[]): void {
   for (const message of problems) recorderOf(cluster, pod)({ type: "Warning", reason: "FailedMount", message });
 }
 
-/** Tells that the containers of a Pod that is deleted are stopped. */
+/** Records an Event for each container that is stopped. */
 function recordStop(cluster: Cluster, pod: Pod): void {
   if (pod.status?.phase !== "Running") return;
   for (const { name } of pod.spec.containers ?? []) {
@@ -326,7 +330,7 @@ function configErrorOf(state: State | undefined): string | undefined {
   return state?.waiting?.reason === CONFIG_ERROR ? state.waiting.message : undefined;
 }
 
-/** Has the container run? */
+/** Reports whether the container has been started. */
 function hasBegun(state: State | undefined): boolean {
   if (state === undefined) return false;
   return state.running !== undefined || state.terminated !== undefined || state.waiting?.reason === "CrashLoopBackOff";

@@ -2,29 +2,28 @@ import { compareQuantities } from "@gen-operator/schema";
 import { type KubernetesObject, type LabelSelector, holdsFor, selects } from "../feed/kubernetes-object.js";
 import type { Pod, Toleration } from "./pod.js";
 
-/** A Node, as the scheduler sees it. */
+/** The fields of a Node that the scheduler reads. */
 export interface Node extends KubernetesObject {
   spec?: { unschedulable?: boolean; taints?: Taint[] };
   status?: { conditions?: { type: string; status: string }[]; allocatable?: Record<string, string> };
 }
 
-/** A taint of a Node. */
 interface Taint {
   key: string;
   value?: string;
   effect: string;
 }
 
-/** A PersistentVolumeClaim, as the scheduler sees it. */
+/** The fields of a PersistentVolumeClaim that the scheduler reads. */
 export interface Claim extends KubernetesObject {
   spec?: { volumeName?: string; storageClassName?: string };
   status?: { phase?: string };
 }
 
-/** Where a Pod goes, or the words of the scheduler that says why it goes nowhere. */
+/** The chosen Node, or the message of the scheduler if there is none. */
 export type Placement = { nodeName: string } | { problem: string };
 
-/** Finds a Node for a Pod. */
+/** Chooses a Node for a Pod. */
 export function placementOf(
   pod: Pod,
   {
@@ -34,7 +33,7 @@ export function placementOf(
     isLate,
   }: {
     nodes: Node[];
-    /** The Pods that are on Nodes; asked for by Pods that care for others. */
+    /** Scheduled Pods and their Nodes; only called for Pods with inter-pod affinity. */
     placed: () => { pod: Pod; node: Node }[];
     claimOf: (name: string) => Claim | undefined;
     isLate: (claim: Claim) => boolean;
@@ -69,7 +68,7 @@ export function placementOf(
   );
 }
 
-/** Why a Pod does not go to a Node, in the words of the scheduler. */
+/** Returns why a Pod does not fit on a Node, with the message of the scheduler. */
 function problemOf(pod: Pod, node: Node): string | undefined {
   const { spec } = node;
   if (
@@ -85,7 +84,7 @@ function problemOf(pod: Pod, node: Node): string | undefined {
   return resourceProblem(pod, node);
 }
 
-/** Says which resource a Node lacks altogether: what other Pods request is not taken from it. */
+/** Returns a resource whose request exceeds the allocatable amount of a Node. Requests of other Pods are not subtracted. */
 function resourceProblem({ spec }: Pod, { status }: Node): string | undefined {
   const { allocatable } = status ?? {};
   if (allocatable === undefined) return undefined;
@@ -98,7 +97,7 @@ function resourceProblem({ spec }: Pod, { status }: Node): string | undefined {
   return undefined;
 }
 
-/** Tells whether a Pod may be on a Node with this taint. */
+/** Reports whether a Pod tolerates a taint. */
 export function tolerates({ spec }: Pick<Pod, "spec">, taint: Taint): boolean {
   return (spec.tolerations ?? []).some((toleration) => isFor(toleration, taint));
 }
@@ -109,7 +108,7 @@ function isFor({ key = "", operator = "Equal", effect = "", value = "" }: Tolera
   return key === taint.key && value === (taint.value ?? "");
 }
 
-/** How long a Pod tolerates the taints of its Node, in milliseconds: 0 if not at all, `undefined` if for ever. */
+/** Returns how long a Pod tolerates the taints of its Node, in milliseconds: 0 if not at all, undefined if indefinitely. */
 export function toleratedMs({ spec }: Pod, node: Node): number | undefined {
   const taints = (node.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
   const times = taints.map((taint) => {
@@ -121,15 +120,15 @@ export function toleratedMs({ spec }: Pod, node: Node): number | undefined {
   return first === Infinity ? undefined : first;
 }
 
-/** The Node that a Pod of a DaemonSet is for. */
+/** Returns the Node that the affinity of a DaemonSet Pod names. */
 export function namedNode({ spec }: Pod): string | undefined {
   const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   return terms.flatMap(({ matchFields = [] }) => matchFields).find(({ key }) => key === "metadata.name")?.values?.[0];
 }
 
-// What the required terms of an affinity say of a Node, as the scheduler reads them.
+// Evaluates required affinity terms as the scheduler does.
 
-/** The affinity of a Pod; preferences are not looked at. */
+/** Affinity of a Pod; preferred terms are ignored. */
 export interface Affinity {
   nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms?: NodeTerm[] } };
   podAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: PodTerm[] };
@@ -153,7 +152,7 @@ interface PodTerm {
   topologyKey: string;
 }
 
-/** Does a Node have what the nodeSelector and the nodeAffinity of a Pod require? */
+/** Reports whether a Node matches the nodeSelector and the required nodeAffinity of a Pod. */
 export function matchesNode({ spec }: Pick<Pod, "spec">, { metadata }: Node): boolean {
   const labels = metadata.labels ?? {};
   if (!Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)) return false;
@@ -175,7 +174,7 @@ function holds(requirement: Requirement, labels: Record<string, string>): boolea
   return operator === "Gt" ? Number(value) > Number(limit) : Number(value) < Number(limit);
 }
 
-/** Why the other Pods of a cluster keep a Pod from a Node, in the words of the scheduler. */
+/** Returns why inter-pod affinity or anti-affinity excludes a Node, with the message of the scheduler. */
 function podAffinityProblem(pod: Pod, node: Node, placed: { pod: Pod; node: Node }[]): string | undefined {
   const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
   const isNear = ({ topologyKey }: PodTerm, other: Node) => {
@@ -185,7 +184,7 @@ function podAffinityProblem(pod: Pod, node: Node, placed: { pod: Pod; node: Node
   const wanted = podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
   const isMissing = wanted.some((term) => {
     const matching = placed.filter((other) => isMeant(term, pod, other.pod));
-    // The first one of a group that wants to be together goes anywhere.
+    // The first Pod of a group with affinity to itself can be scheduled anywhere.
     if (matching.length === 0 && isMeant(term, pod, pod)) return false;
     return !matching.some((other) => isNear(term, other.node));
   });

@@ -24,10 +24,10 @@ const TARGETS: Record<string, string> = {
   ReplicaSet: "replicasets.apps",
   StatefulSet: "statefulsets.apps",
 };
-/** How often an autoscaler looks at its target. */
+/** Sync period of an autoscaler. */
 const PERIOD_MS = 15_000;
 
-/** Keeps targets between the bounds of their HorizontalPodAutoscalers. There are no metrics, so that is all that is done. */
+/** Keeps the replicas of targets between minReplicas and maxReplicas of their HorizontalPodAutoscalers. Metrics are not simulated. */
 export function createAutoscalers(): Controller<Autoscaler> {
   const targeting =
     (kind: string) =>

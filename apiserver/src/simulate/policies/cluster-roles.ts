@@ -1,4 +1,4 @@
-// Fills in the rules of aggregated ClusterRoles, as the clusterrole-aggregation-controller of kube-controller-manager 1.36 does.
+// Aggregates the rules of ClusterRoles, as the clusterrole-aggregation-controller of kube-controller-manager 1.36 does.
 import type { Controller } from "../feed/controller.js";
 import { type KubernetesObject, type LabelSelector, isSame, selects } from "../feed/kubernetes-object.js";
 
@@ -9,7 +9,7 @@ interface ClusterRole extends KubernetesObject {
 
 const KIND = "clusterroles.rbac.authorization.k8s.io";
 
-/** Makes the controller; every change of a role may concern every aggregated one. */
+/** Creates the controller. A change of any ClusterRole enqueues all aggregated ones. */
 export function createClusterRoles(): Controller<ClusterRole> {
   return {
     kind: KIND,

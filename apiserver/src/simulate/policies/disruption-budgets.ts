@@ -11,7 +11,7 @@ interface DisruptionBudget extends KubernetesObject {
 }
 
 const KIND = "poddisruptionbudgets.policy";
-/** How long an eviction that was allowed counts, if the Pod does not go. */
+/** How long an allowed eviction counts as a disruption if the Pod is not deleted. */
 const DISRUPTION_MS = 120_000;
 const SCALES: Record<string, string> = {
   ReplicaSet: "replicasets.apps",
@@ -20,7 +20,7 @@ const SCALES: Record<string, string> = {
   ReplicationController: "replicationcontrollers.",
 };
 
-/** Tells PodDisruptionBudgets how many of their Pods may go. */
+/** Maintains status.disruptionsAllowed of PodDisruptionBudgets. */
 export function createDisruptionBudgets(): Controller<DisruptionBudget> {
   return {
     kind: KIND,
@@ -81,7 +81,7 @@ function wantedOf({ spec }: DisruptionBudget, pods: Pod[], cluster: Cluster): { 
   return { expected, desired: minAvailable === undefined ? 0 : scaled(minAvailable, expected, Math.ceil) };
 }
 
-/** The sum of what the controllers of the Pods want; a Pod without one counts for nothing. */
+/** Returns the sum of the replicas of the Pods' controllers; Pods without a controller are not counted. */
 function expectedPods(pods: Pod[], cluster: Cluster): number {
   const scales = new Map<string, number>();
   for (const pod of pods) {

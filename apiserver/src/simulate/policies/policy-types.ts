@@ -18,7 +18,7 @@ interface Policy extends KubernetesObject {
   status?: { observedGeneration?: number };
 }
 
-/** A kind, and the types of what expressions see where objects of it are written. */
+/** A kind and the types of the CEL variables for it. */
 interface CheckedKind {
   readonly name: KindName;
   readonly variables: Variables;
@@ -31,7 +31,7 @@ interface ExpressionWarning {
 
 const KIND = "validatingadmissionpolicies.admissionregistration.k8s.io";
 
-/** Checks the types of what ValidatingAdmissionPolicies validate with, for each kind that they name, and warns in their status. */
+/** Type-checks the CEL expressions of ValidatingAdmissionPolicies against each kind that they match, and writes warnings to their status. */
 export function createPolicyTypes(): Controller<Policy> {
   const types = new KindTypes();
   return {
@@ -63,7 +63,7 @@ async function checkedKindsOf({ spec }: Policy, types: KindTypes, client: Reques
   return checked;
 }
 
-// Nothing is said of parameters whose kind is not known.
+// A paramKind that is not found is treated as dyn, so it causes no warnings.
 async function paramsOf({ paramKind }: Policy["spec"], types: KindTypes, client: Requests): Promise<Variables> {
   if (paramKind === undefined) return {};
   const { apiVersion, kind } = paramKind;
@@ -93,7 +93,7 @@ function warningAbout(text: string, { name, variables }: CheckedKind): string | 
   return problem === undefined ? undefined : `${name.group}/${name.version}, Kind=${name.kind}: ${problem}\n`;
 }
 
-/** What a kind is called. */
+/** GroupVersionKind. */
 interface KindName {
   readonly group: string;
   readonly version: string;
@@ -104,11 +104,11 @@ type Schemas = Record<string, Schema & { "x-kubernetes-group-version-kind"?: Kin
 
 const REF_PREFIX = "#/components/schemas/";
 
-/** Reads the types of kinds from the OpenAPI documents of a server; a document is read again when it has changed. */
+/** Builds types from the OpenAPI v3 documents of a server. A document is read again when its URL, which contains a hash, changes. */
 class KindTypes {
   readonly #documents = new Map<string, { url: string; schemas: Promise<Schemas> }>();
 
-  /** Returns the type of a kind under a name; undefined if the server does not describe the kind. */
+  /** Returns the type of a kind under `name`; undefined if the server has no schema for it. */
   async typeOf(client: Requests, { group, version, kind }: KindName, name: string): Promise<CheckedType | undefined> {
     const path = group === "" ? `api/${version}` : `apis/${group}/${version}`;
     const schemas = await this.#schemasAt(client, path);
@@ -143,7 +143,7 @@ interface Document {
   components?: { schemas?: Schemas };
 }
 
-/** A rule of a policy, as far as it says which kinds it is about. */
+/** The fields of a policy rule that select resources. */
 interface ResourceRule {
   apiGroups?: string[];
   apiVersions?: string[];
@@ -152,12 +152,12 @@ interface ResourceRule {
 
 const MOST_OF_A_RULE = 10;
 
-/** Tells whether rules name kinds, and not only patterns of them. */
+/** Reports whether rules name at least one resource without wildcards. */
 function namesKinds(rules: readonly ResourceRule[]): boolean {
   return rules.some((rule) => namesOf(rule).length > 0);
 }
 
-/** Returns the kinds that rules name, in the order in which kube-controller-manager checks them: ten of a rule at most. */
+/** Returns the kinds that rules match, in the order in which kube-controller-manager checks them; at most ten per rule. */
 function checkedKinds(rules: readonly ResourceRule[], served: readonly ServedKind[]): ServedKind[] {
   const kinds = rules.flatMap((rule) =>
     namesOf(rule)
@@ -175,7 +175,7 @@ interface ResourceName {
   readonly resource: string;
 }
 
-// With a pattern for the group or the version, the rule names nothing; other resources are passed over.
+// A rule with a wildcard group or version is skipped, and so are wildcard resources and subresources.
 function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceRule): ResourceName[] {
   if ([...apiGroups, ...apiVersions].some((name) => name.includes("*"))) return [];
   const plain = resources.filter((name) => !/[*/]/.test(name)).sort();
@@ -186,7 +186,7 @@ function namesOf({ apiGroups = [], apiVersions = [], resources = [] }: ResourceR
     );
 }
 
-// kube-controller-manager finds a resource of the core group in all groups.
+// kube-controller-manager looks up a resource of the core group in all groups.
 function isCalled({ group, version, plural, singular }: ServedKind, name: ResourceName): boolean {
   if (version !== name.version || (name.group !== "" && group !== name.group)) return false;
   return [plural, singular].includes(name.resource.toLowerCase());

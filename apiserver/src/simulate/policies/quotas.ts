@@ -17,7 +17,10 @@ const COUNTED = [
   "statefulsets.apps",
 ];
 
-/** Counts what is used of ResourceQuotas whenever something comes or goes. The server adds up what is created by itself. */
+/**
+ * Recalculates status.used of ResourceQuotas when counted objects are created or deleted. The quota admission plugin adds the usage of new objects
+ * itself.
+ */
 export function createQuotas(): Controller<ResourceQuota> {
   const ofNamespace = ({ metadata }: KubernetesObject, cluster: Cluster): string[] =>
     cluster.list(KIND, metadata.namespace).map((quota) => keyOfObject(quota.metadata));
@@ -51,7 +54,7 @@ function usedOf(
   const entries = Object.keys(hard).map((name): [string, string] => {
     const isFollowed =
       !name.startsWith("count/") || COUNTED.some((kind) => `count/${kind.replace(/\.$/, "")}` === name);
-    // Of other kinds the server counts what is created.
+    // The usage of other kinds is only increased, by the quota admission plugin.
     return [name, sum[name] ?? (isFollowed ? "0" : (before[name] ?? "0"))];
   });
   return Object.fromEntries(entries);
@@ -62,7 +65,7 @@ function splitOnce(kind: string): [string, string] {
   return [kind.slice(0, dot), kind.slice(dot + 1)];
 }
 
-// The caches hold objects as they came.
+// The caches hold decoded JSON objects.
 function jsonOf(object: KubernetesObject): JsonObject {
   return object as unknown as JsonObject;
 }

@@ -3,7 +3,6 @@ import type { Controller, ControllerContext } from "../feed/controller.js";
 import { type KubernetesObject, isSame, selects } from "../feed/kubernetes-object.js";
 import { type Pod, controllerReference, isActive, isFinished, isReady, timestamp } from "../pods/pod.js";
 
-/** A port of a Service. */
 interface ServicePort {
   name?: string;
   protocol?: string;
@@ -12,7 +11,6 @@ interface ServicePort {
   targetPort?: number | string;
 }
 
-/** A Service. */
 export interface Service extends KubernetesObject {
   spec: {
     type?: string;
@@ -24,7 +22,7 @@ export interface Service extends KubernetesObject {
   };
 }
 
-/** A port as endpoints have it. */
+/** A port of Endpoints or of an EndpointSlice. */
 interface EndpointPort {
   name: string;
   port: number;
@@ -32,7 +30,7 @@ interface EndpointPort {
   appProtocol?: string;
 }
 
-/** The Pods of a Service that have an address, those that are being deleted too. */
+/** Returns the Pods that a Service selects and that have an IP, including terminating ones. */
 function podsOfService(cluster: Cluster, { metadata, spec }: Service): Pod[] {
   const { selector } = spec;
   if (selector === undefined || Object.keys(selector).length === 0) return [];
@@ -46,7 +44,7 @@ function podsOfService(cluster: Cluster, { metadata, spec }: Service): Pod[] {
   );
 }
 
-/** The ports of a Service on one of its Pods; a name that the Pod does not know is no port. */
+/** Resolves the ports of a Service for a Pod; a named port that the Pod does not have is omitted. */
 function portsOn({ spec }: Service, pod: Pod): EndpointPort[] {
   return (spec.ports ?? []).flatMap(({ name = "", protocol = "TCP", appProtocol, port, targetPort = port }) => {
     const number = typeof targetPort === "number" ? targetPort : portNamed(pod, targetPort, protocol);
@@ -62,12 +60,12 @@ function portNamed({ spec }: Pod, name: string, protocol: string): number | unde
   return ports.find((port) => port.name === name && (port.protocol ?? "TCP") === protocol)?.containerPort;
 }
 
-/** A reference to the Pod behind an address. */
+/** Builds the targetRef of an address. */
 function targetRefOf({ metadata: { name, namespace, uid } }: Pod) {
   return { kind: "Pod", namespace, name, uid };
 }
 
-/** The keys of the Services that a Pod with these labels may be behind. */
+/** Maps a Pod to the keys of the Services that select its labels. */
 function servicesOf({ metadata }: KubernetesObject, cluster: Cluster): string[] {
   const services = cluster.list<Service>("services.", metadata.namespace);
   return services
@@ -90,7 +88,7 @@ const ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by";
 const HEADLESS = "service.kubernetes.io/headless";
 const TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time";
 
-/** Keeps the Endpoints of Services that select Pods, for clients that do not read EndpointSlices. */
+/** Maintains Endpoints of Services with selectors, for clients that do not use EndpointSlices. */
 export function createEndpoints(): Controller<Service> {
   return {
     kind: "services.",
@@ -173,7 +171,7 @@ const SERVICE = "kubernetes.io/service-name";
 const SLICES_MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLER = "endpointslice-controller.k8s.io";
 
-/** Keeps the EndpointSlices of Services that select Pods: one for each set of ports. */
+/** Maintains EndpointSlices of Services with selectors: one slice for each set of ports. */
 export function createEndpointSlices(): Controller<Service> {
   return {
     kind: "services.",
@@ -209,7 +207,7 @@ function ownSlices({ metadata }: Service, { cluster }: ControllerContext): Endpo
     });
 }
 
-/** A slice with ports that no endpoint has any more. */
+/** Returns a slice whose ports are no longer used, so that it can be reused. */
 function takeIdle(present: EndpointSlice[], wanted: Pick<EndpointSlice, "ports">[]): EndpointSlice | undefined {
   return present.find(({ ports }) => !wanted.some((slice) => isSame(slice.ports, ports)));
 }
@@ -226,7 +224,7 @@ function slicesOf(service: Service, pods: Pod[]): Slice[] {
     slice.endpoints.push(endpointOf(service, pod));
     slices.set(key, slice);
   }
-  // A Service without Pods has a slice that says so.
+  // As in Kubernetes, a Service without Pods has an empty placeholder slice.
   return slices.size === 0 ? [{ ports: [], endpoints: [] }] : [...slices.values()];
 }
 

@@ -1,23 +1,23 @@
-// The addresses behind the Service `kubernetes`, which the API server keeps for itself.
+// Endpoints of the Service `kubernetes`, which kube-apiserver maintains itself.
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 
 const NAME = "kubernetes";
 const NAMESPACE = "default";
 
-/** Creates the Endpoints and the EndpointSlice of the server itself, unless they are there. */
+/** Creates the Endpoints and EndpointSlice of the API server if they do not exist. */
 export async function writeServerEndpoints(cluster: Pick<Cluster, "get" | "create">, url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const ports = [{ name: "https", port: Number(port === "" ? 443 : port), protocol: "TCP" }];
   const ip = /^[\d.]+$/.test(hostname) ? hostname : "127.0.0.1";
-  // Endpoints may not lead to a loopback address.
+  // Validation of Endpoints rejects loopback addresses.
   const address = ip.startsWith("127.") ? "10.0.0.1" : ip;
   const create = async (kind: string, labels: Record<string, string>, content: object) => {
     if (cluster.get(kind, `${NAMESPACE}/${NAME}`) !== undefined) return;
     try {
       await cluster.create(kind, { metadata: { name: NAME, namespace: NAMESPACE, labels }, ...content });
     } catch (error) {
-      // A real server that has just started makes its own, and may have done so since.
+      // A real API server that has just started creates these objects itself, possibly concurrently.
       if (!(error instanceof ApiError) || error.status !== 409) throw error;
     }
   };

@@ -1,4 +1,4 @@
-// What the controller of a cloud does: Services of type LoadBalancer get an address.
+// Simulates a cloud controller: assigns IPs to Services of type LoadBalancer.
 import { createHash } from "node:crypto";
 import type { Controller } from "../feed/controller.js";
 import { isSame } from "../feed/kubernetes-object.js";
@@ -29,7 +29,7 @@ export function createLoadBalancers(): Controller<BalancedService> {
   };
 }
 
-/** An address for documentation (RFC 5737) that stays with the Service. */
+/** Returns a documentation address (RFC 5737) derived from the UID, so it is stable. */
 function addressOf(uid: string): string {
   const [byte = 0] = createHash("sha256").update(uid).digest();
   return `192.0.2.${Math.max(1, Math.min(254, byte))}`;

@@ -1,10 +1,9 @@
-// The templates of StatefulSets and DaemonSets, kept as ControllerRevisions.
+// ControllerRevisions: the template history of StatefulSets and DaemonSets.
 import type { Cluster } from "../feed/cluster.js";
 import { type KubernetesObject, controllerOf, isSame, selects } from "../feed/kubernetes-object.js";
 import { type PodTemplate, controllerReference } from "../pods/pod.js";
 import { type Workload, templateHash } from "./workload.js";
 
-/** A ControllerRevision. */
 export interface ControllerRevision extends KubernetesObject {
   revision: number;
   data: { spec: { template: PodTemplate & { $patch: "replace" } } };
@@ -13,12 +12,12 @@ export interface ControllerRevision extends KubernetesObject {
 const KIND = "controllerrevisions.apps";
 const HASH = "controller.kubernetes.io/hash";
 
-/** The revisions of a workload, oldest first. */
+/** Returns the revisions of a workload, oldest first. */
 export function revisionsOf(cluster: Cluster, { metadata }: KubernetesObject): ControllerRevision[] {
   return cluster.controlledBy<ControllerRevision>(KIND, metadata.uid).sort((a, b) => a.revision - b.revision);
 }
 
-/** Returns the revision of the present template; it is the one with the highest number afterwards. */
+/** Returns the revision of the current template. Creates or renumbers it if needed, so that it has the highest number. */
 export async function currentRevision(
   cluster: Cluster,
   workload: Workload,
@@ -58,20 +57,20 @@ async function adoptRevisions(cluster: Cluster, workload: Workload, kind: string
   }
 }
 
-/** Deletes the oldest revisions that no Pod has. */
+/** Deletes the oldest unused revisions beyond revisionHistoryLimit. */
 export async function cleanRevisions(cluster: Cluster, workload: Workload, used: Set<string>): Promise<void> {
   const limit = workload.spec.revisionHistoryLimit ?? 10;
   const unused = revisionsOf(cluster, workload).filter(({ metadata }) => !used.has(metadata.name));
   for (const revision of unused.slice(0, Math.max(0, unused.length - limit))) await cluster.remove(KIND, revision);
 }
 
-/** The template that a revision holds. */
+/** Returns the Pod template of a revision. */
 export function templateOf({ spec }: ControllerRevision["data"]): PodTemplate {
   const { $patch: _, ...template } = spec.template;
   return template;
 }
 
-/** The last part of the name of a revision. */
+/** Returns the hash at the end of the name of a revision. */
 export function hashOfRevision({ metadata }: ControllerRevision): string {
   return metadata.labels?.[HASH] ?? metadata.name.slice(metadata.name.lastIndexOf("-") + 1);
 }

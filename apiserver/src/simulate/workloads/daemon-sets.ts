@@ -1,4 +1,4 @@
-// Keeps one Pod of each DaemonSet on every Node that takes it.
+// Runs one Pod of each DaemonSet on every eligible Node.
 import type { Controller, ControllerContext } from "../feed/controller.js";
 import { isSame } from "../feed/kubernetes-object.js";
 import { type Pod, isActive, isFinished, isReady } from "../pods/pod.js";
@@ -21,13 +21,12 @@ interface DaemonSetSpec extends WorkloadSpec {
   updateStrategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string } };
 }
 
-/** A DaemonSet. */
 export type DaemonSet = Workload<DaemonSetSpec>;
 
 const KIND = "daemonsets.apps";
 const REVISION = "controller-revision-hash";
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
-// What Pods of DaemonSets bear, in the order of the real controller.
+// Default tolerations of DaemonSet Pods, in the order of kube-controller-manager.
 const TOLERATED: [key: string, effect: string][] = [
   ["not-ready", "NoExecute"],
   ["unreachable", "NoExecute"],
@@ -37,7 +36,7 @@ const TOLERATED: [key: string, effect: string][] = [
   ["unschedulable", "NoSchedule"],
 ];
 
-/** Makes the controller of DaemonSets. */
+/** Creates the controller of DaemonSets. */
 export function createDaemonSets(): Controller<DaemonSet> {
   return {
     kind: KIND,
@@ -79,7 +78,7 @@ function nodesFor({ spec }: DaemonSet, { cluster }: ControllerContext): Node[] {
   });
 }
 
-/** Creates the Pods that are missing, and deletes those that are in the wrong place or have ended. */
+/** Creates missing Pods and deletes those on ineligible Nodes and finished ones. */
 async function place(set: DaemonSet, hash: string, context: ControllerContext): Promise<void> {
   const { cluster } = context;
   const owner = { kind: KIND, object: set };
@@ -119,7 +118,7 @@ function tolerationsOf(own: { key?: string }[] = []) {
   );
 }
 
-/** Replaces Pods of earlier templates, as many at once as may be missing. */
+/** Deletes outdated Pods, limited by maxUnavailable. */
 async function replaceOld(set: DaemonSet, hash: string, context: ControllerContext): Promise<void> {
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   if (type === "OnDelete") return;

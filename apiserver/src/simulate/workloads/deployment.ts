@@ -2,17 +2,15 @@ import { isSame } from "../feed/kubernetes-object.js";
 import type { PodTemplate } from "../pods/pod.js";
 import { type Workload, type WorkloadSpec, type WorkloadStatus, templateHash } from "./workload.js";
 
-/** What is read from the spec of a Deployment. */
+/** The fields of a Deployment spec that the controller reads. */
 interface DeploymentSpec extends WorkloadSpec {
   paused?: boolean;
   strategy?: { type?: string; rollingUpdate?: { maxUnavailable?: number | string; maxSurge?: number | string } };
   progressDeadlineSeconds?: number;
 }
 
-/** A Deployment. */
 export type Deployment = Workload<DeploymentSpec>;
 
-/** A ReplicaSet. */
 export interface ReplicaSet extends Workload {
   status?: WorkloadStatus & {
     replicas?: number;
@@ -22,22 +20,22 @@ export interface ReplicaSet extends Workload {
   };
 }
 
-/** The label that tells the Pods of one template from those of another. */
+/** Label with the hash of the Pod template. */
 export const HASH = "pod-template-hash";
-/** The annotation that counts templates. */
+/** Annotation with the revision of the Pod template. */
 export const REVISION = "deployment.kubernetes.io/revision";
 
-/** The number of replicas that is asked for. */
+/** Returns spec.replicas. Default: 1 */
 export function replicasOf({ spec }: Pick<Deployment, "spec">): number {
   return spec.replicas ?? 1;
 }
 
-/** The revision of a ReplicaSet or Deployment. */
+/** Returns the revision of a ReplicaSet or Deployment. */
 export function revisionOf({ metadata }: Pick<Deployment, "metadata">): string {
   return metadata.annotations?.[REVISION] ?? "0";
 }
 
-/** The ReplicaSet that has the present template of a Deployment; of several the oldest. */
+/** Returns the ReplicaSet with the current template of a Deployment; the oldest if there are several. */
 export function newReplicaSetOf({ spec }: Deployment, sets: ReplicaSet[]): ReplicaSet | undefined {
   const wanted = withoutHash(spec.template);
   return [...sets]
@@ -45,7 +43,7 @@ export function newReplicaSetOf({ spec }: Deployment, sets: ReplicaSet[]): Repli
     .find((set) => isSame(withoutHash(set.spec.template), wanted));
 }
 
-/** The name that the ReplicaSet of the present template has, or will have. */
+/** Returns the pod-template-hash of the current template, the suffix of the name of its ReplicaSet. */
 export function hashOf({ spec, status }: Deployment): string {
   return templateHash(spec.template, Number(status?.["collisionCount"] ?? 0));
 }
@@ -55,38 +53,38 @@ function withoutHash({ metadata = {}, spec }: PodTemplate): PodTemplate {
   return { metadata: { ...metadata, labels }, spec };
 }
 
-/** Do all Pods of a Deployment have this ReplicaSet's template, and are they available? */
+/** Reports whether a ReplicaSet has all replicas of the Deployment, and all are available. */
 function isSaturated(deployment: Deployment, set: ReplicaSet): boolean {
   const wanted = replicasOf(deployment);
   return replicasOf(set) === wanted && (set.status?.availableReplicas ?? 0) === wanted;
 }
 
-/** How many Pods may be missing, and how many more there may be, during a rollout. */
+/** Resolves maxUnavailable and maxSurge to numbers of Pods. */
 export function rolloutLimits({ spec }: Deployment): { maxUnavailable: number; maxSurge: number } {
   const replicas = spec.replicas ?? 1;
   if (spec.strategy?.type === "Recreate" || replicas === 0) return { maxUnavailable: 0, maxSurge: 0 };
   const { maxUnavailable = "25%", maxSurge = "25%" } = spec.strategy?.rollingUpdate ?? {};
   const surge = scaled(maxSurge, replicas, Math.ceil);
   const unavailable = Math.min(scaled(maxUnavailable, replicas, Math.floor), replicas);
-  // Otherwise nothing could be replaced.
+  // If both are 0, the rollout could not make progress.
   return { maxSurge: surge, maxUnavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** A number, or a percentage of a total. */
+/** Resolves an integer or a percentage of `total`. */
 export function scaled(value: number | string, total: number, round: (value: number) => number): number {
   return typeof value === "number" ? value : round((total * Number.parseInt(value, 10)) / 100);
 }
 
-// How many replicas each ReplicaSet of a Deployment is to have next. Pure, after the deployment controller of Kubernetes 1.36.
+// Computes the next replicas of each ReplicaSet of a Deployment. Pure; follows the deployment controller of Kubernetes 1.36.
 
-/** What a ReplicaSet is to be. */
+/** New replicas and annotations of a ReplicaSet. */
 export interface Scaling {
   set: ReplicaSet;
   replicas: number;
   annotations?: Record<string, string>;
 }
 
-/** The annotations by which a change of the number of replicas is recognised later. */
+/** Builds the annotations that later reveal a scaling of the Deployment. */
 export function sizeAnnotations(deployment: Deployment): Record<string, string> {
   const wanted = replicasOf(deployment);
   const surge = deployment.spec.strategy?.type === "Recreate" ? 0 : rolloutLimits(deployment).maxSurge;
@@ -96,7 +94,7 @@ export function sizeAnnotations(deployment: Deployment): Record<string, string> 
   };
 }
 
-/** The next step from earlier templates to the present one. */
+/** Plans the next step of a rollout. */
 export function planRollout(deployment: Deployment, sets: ReplicaSet[]): Scaling[] {
   const next = newReplicaSetOf(deployment, sets);
   if (next === undefined) return [];
@@ -132,7 +130,7 @@ function shrinkOld(
   const byAge = [...old].sort((a, b) =>
     (a.metadata.creationTimestamp ?? "").localeCompare(b.metadata.creationTimestamp ?? ""),
   );
-  // What does not work goes first.
+  // Unhealthy replicas are scaled down first.
   for (const set of byAge) {
     const count = Math.min(spare, Math.max(0, replicasOf(set) - availableOf(set)));
     take(set, count);
@@ -147,7 +145,7 @@ function shrinkOld(
   return old.map((set) => ({ set, replicas: sizes.get(set) ?? 0, annotations }));
 }
 
-/** What a changed number of replicas makes of the ReplicaSets that run. */
+/** Plans the change of replicas after the Deployment was scaled. */
 export function planScaling(deployment: Deployment, sets: ReplicaSet[]): Scaling[] {
   const wanted = replicasOf(deployment);
   const annotations = sizeAnnotations(deployment);
@@ -162,7 +160,7 @@ export function planScaling(deployment: Deployment, sets: ReplicaSet[]): Scaling
   return proportional(deployment, { active, annotations });
 }
 
-/** Shares the difference among the ReplicaSets of a rollout by their size. */
+/** Distributes the difference among the ReplicaSets of a rollout, proportionally to their size. */
 function proportional(
   deployment: Deployment,
   { active, annotations }: { active: ReplicaSet[]; annotations: Record<string, string> },

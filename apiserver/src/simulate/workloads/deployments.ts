@@ -1,4 +1,4 @@
-// Rolls Deployments out through ReplicaSets, as the deployment controller of Kubernetes 1.36 does.
+// Rolls out Deployments through ReplicaSets, as the deployment controller of Kubernetes 1.36 does.
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
@@ -30,7 +30,7 @@ import { type WorkloadStatus, countAt, nonZero, ownersOf } from "./workload.js";
 
 const DEPLOYMENTS = "deployments.apps";
 
-/** Keeps the ReplicaSets of Deployments. */
+/** Creates the controller of Deployments. */
 export function createDeployments(): Controller<Deployment> {
   return {
     kind: DEPLOYMENTS,
@@ -50,7 +50,7 @@ export function createDeployments(): Controller<Deployment> {
   };
 }
 
-/** One reconcile. */
+/** One reconcile of a Deployment. */
 class DeploymentRun {
   #deployment: Deployment;
   #hasNewRevision = false;
@@ -90,7 +90,7 @@ class DeploymentRun {
     }
   }
 
-  /** Was the number of replicas changed, and nothing else? */
+  /** Reports whether spec.replicas has changed since the ReplicaSets were last scaled. */
   #isScaled(): boolean {
     const active = this.#sets().filter((set) => replicasOf(set) > 0);
     const wanted = String(this.#deployment.spec.replicas ?? 1);
@@ -117,7 +117,7 @@ class DeploymentRun {
     await this.#cleanUp();
   }
 
-  /** Takes down what an earlier template runs; returns whether some of it is left. */
+  /** Scales down old ReplicaSets; returns whether some of their Pods still run. */
   async #stopOld(): Promise<boolean> {
     const current = newReplicaSetOf(this.#deployment, this.#sets());
     const old = this.#sets().filter((set) => set.metadata.uid !== current?.metadata.uid);
@@ -132,7 +132,7 @@ class DeploymentRun {
     const { metadata } = this.#deployment;
     if (metadata.annotations?.[REVISION] === revision) return;
     const annotations = { ...metadata.annotations, [REVISION]: revision };
-    // Written with the status, as the annotations of a Deployment raise its generation.
+    // Written together with the status, because a change of the annotations increases the generation of a Deployment.
     this.#deployment = { ...this.#deployment, metadata: { ...metadata, annotations } };
     this.#hasNewRevision = true;
   }
@@ -151,7 +151,7 @@ class DeploymentRun {
     }
   }
 
-  /** Deletes the oldest of what no longer runs. */
+  /** Deletes the oldest inactive ReplicaSets beyond revisionHistoryLimit. */
   async #cleanUp(): Promise<void> {
     const limit = this.#deployment.spec.revisionHistoryLimit ?? 10;
     const current = newReplicaSetOf(this.#deployment, this.#sets());
@@ -175,7 +175,7 @@ class DeploymentRun {
   }
 }
 
-/** What the deployment controller writes: counts, and the conditions Available, Progressing and ReplicaFailure. */
+/** Builds the status: replica counts and the conditions Available, Progressing, and ReplicaFailure. */
 function deploymentStatus(
   deployment: Deployment,
   sets: ReplicaSet[],
@@ -201,7 +201,7 @@ function deploymentStatus(
       ...(condition === undefined ? [] : [condition]),
       ...failures(sets),
     ],
-    // Only the time of the condition shows progress.
+    // Progress updates only lastUpdateTime of the condition.
   ).map((each) => (each.type === condition?.type ? { ...each, lastUpdateTime: condition.lastUpdateTime ?? "" } : each));
   const { collisionCount } = (status ?? {}) as { collisionCount?: number };
   return {
@@ -282,7 +282,7 @@ function conditionOf(
   return { type, status, lastUpdateTime: time, lastTransitionTime: time, reason, message };
 }
 
-// ReplicaSets as the history of a Deployment.
+// ReplicaSets as the revision history of a Deployment.
 
 const REPLICA_SETS = "replicasets.apps";
 const HISTORY = "deployment.kubernetes.io/revision-history";
@@ -295,7 +295,7 @@ const NOT_COPIED = new Set([
   "deprecated.deployment.rollback.to",
 ]);
 
-/** Creates the ReplicaSet of the present template. */
+/** Creates the ReplicaSet of the current template. */
 async function createNewReplicaSet(cluster: Cluster, deployment: Deployment, sets: ReplicaSet[]): Promise<ReplicaSet> {
   const { metadata, spec, status } = deployment;
   const hash = hashOf(deployment);
@@ -329,7 +329,7 @@ async function createNewReplicaSet(cluster: Cluster, deployment: Deployment, set
     return created;
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    // Another object has the name: the next attempt takes another one.
+    // The name is taken by another object; the next attempt uses another hash.
     const collisionCount = Number(status?.["collisionCount"] ?? 0) + 1;
     const next = { ...deployment, status: { ...status, collisionCount } };
     await cluster.update("deployments.apps", next, { subresource: "status" });
@@ -337,7 +337,7 @@ async function createNewReplicaSet(cluster: Cluster, deployment: Deployment, set
   }
 }
 
-/** Tells that a ReplicaSet was made larger or smaller. */
+/** Records an Event for the scaling of a ReplicaSet. */
 function recordScaling(
   cluster: Cluster,
   deployment: Deployment,
@@ -347,7 +347,7 @@ function recordScaling(
   cluster.record("deployments.apps", deployment, { reason: "ScalingReplicaSet", message });
 }
 
-/** Lets the present ReplicaSet have the highest revision, and what else a Deployment tells its ReplicaSet. */
+/** Gives the current ReplicaSet the highest revision, and copies the annotations of the Deployment to it. */
 async function setRevision(
   cluster: Cluster,
   deployment: Deployment,

@@ -8,7 +8,7 @@ import { type Workload, claimPods, createPod, deletePod, nonZero, ownersOf, podF
 const KIND = "replicasets.apps";
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 
-/** Keeps as many Pods of ReplicaSets as they ask for. */
+/** Creates the controller of ReplicaSets. */
 export function createReplicaSets(): Controller<Workload> {
   return {
     kind: KIND,
@@ -26,7 +26,7 @@ export function createReplicaSets(): Controller<Workload> {
   };
 }
 
-/** Creates and deletes Pods; returns why one could not be created. */
+/** Creates or deletes Pods; returns the error of a failed creation. */
 async function scale(cluster: Cluster, set: Workload, active: Pod[]): Promise<ApiError | undefined> {
   const missing = (set.spec.replicas ?? 1) - active.length;
   if (missing < 0) {
@@ -47,7 +47,7 @@ async function scale(cluster: Cluster, set: Workload, active: Pod[]): Promise<Ap
   return undefined;
 }
 
-/** Those that go first: without a Node, not ready, cheap to delete, young. */
+/** Orders Pods for deletion: unscheduled, pending, not ready, low deletion cost, and young Pods come first. */
 function byWorth(a: Pod, b: Pod): number {
   return (
     Number((a.spec.nodeName ?? "") !== "") - Number((b.spec.nodeName ?? "") !== "") ||
@@ -88,8 +88,8 @@ function conditionsOf({ status }: Workload, failure: ApiError | undefined, now: 
   const before = status?.conditions ?? [];
   const others = before.filter(({ type }) => type !== "ReplicaFailure");
   if (failure === undefined) return others;
-  // The message names another Pod each time. As in kube-controller-manager the first one stays: a status that changed would be a reason
-  // to try again at once.
+  // The message contains a different Pod name each time. As in kube-controller-manager, the first one is kept: a changed status would trigger an
+  // immediate retry.
   const present = before.find(({ type, reason }) => type === "ReplicaFailure" && reason === "FailedCreate");
   const condition: StatusCondition = {
     type: "ReplicaFailure",

@@ -1,4 +1,4 @@
-// Keeps the Pods of StatefulSets: numbered, in order, each with claims of its own.
+// Maintains the Pods of StatefulSets: ordered, with stable names, each with its own claims.
 import { ApiError } from "../feed/api-client.js";
 import type { Cluster, NewObject } from "../feed/cluster.js";
 import type { Controller, ControllerContext } from "../feed/controller.js";
@@ -16,7 +16,7 @@ import { type Workload, type WorkloadSpec, claimPods, nonZero, ownersOf, podFrom
 const KIND = "statefulsets.apps";
 const REVISION = "controller-revision-hash";
 
-/** Makes the controller of StatefulSets. */
+/** Creates the controller of StatefulSets. */
 export function createStatefulSets(): Controller<StatefulSet> {
   return {
     kind: KIND,
@@ -58,7 +58,7 @@ function podsOfSet({ set, context }: Plan): Pod[] {
   return own.sort((a, b) => ordinalOf(a) - ordinalOf(b));
 }
 
-/** Takes the next steps; all of those that do not have to wait for one another. */
+/** Takes all steps that are currently allowed by the podManagementPolicy; returns the milliseconds until the next one. */
 async function step(plan: Plan): Promise<number | undefined> {
   const { set, context } = plan;
   const { cluster } = context;
@@ -86,7 +86,7 @@ async function step(plan: Plan): Promise<number | undefined> {
   return updatePods(plan, { first, last });
 }
 
-/** 0 if a Pod counts as well, the milliseconds until it does, `undefined` if nobody knows. */
+/** Returns 0 if a Pod is available, the milliseconds until it is, or undefined if that is unknown. */
 function isHealthy({ set, context }: Plan, pod: Pod): number | undefined {
   if (pod.metadata.deletionTimestamp !== undefined) return undefined;
   return msUntilAvailable(pod, set.spec.minReadySeconds, context.now());
@@ -97,7 +97,7 @@ async function createPod(plan: Plan, ordinal: number): Promise<void> {
   await createClaims(context.cluster, set, ordinal);
   const first = set.spec.ordinals?.start ?? 0;
   const currentReplicas = Number(set.status?.["currentReplicas"] ?? 0);
-  // Below the partition, and where the update has not come to, the earlier template counts.
+  // Pods below the partition, and those that the update has not reached, use the previous revision.
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   const isBefore = type !== "OnDelete" && ordinal < first + (rollingUpdate?.partition ?? currentReplicas);
   const revision = isBefore ? current : update;
@@ -129,7 +129,7 @@ function recordPod(
   context.cluster.record(KIND, set, { type, reason: outcome + verb, message });
 }
 
-/** Replaces Pods of the earlier template, from the last to the partition. */
+/** Replaces outdated Pods, from the highest ordinal down to the partition. */
 async function updatePods(plan: Plan, { first, last }: { first: number; last: number }): Promise<number | undefined> {
   const { set, update } = plan;
   if (set.spec.updateStrategy?.type === "OnDelete") return undefined;
@@ -174,7 +174,7 @@ async function writeStatus(plan: Plan): Promise<number | undefined> {
   return again;
 }
 
-/** What is read from the spec of a StatefulSet. */
+/** The fields of a StatefulSet spec that the controller reads. */
 interface StatefulSetSpec extends WorkloadSpec {
   serviceName?: string;
   podManagementPolicy?: string;
@@ -184,27 +184,26 @@ interface StatefulSetSpec extends WorkloadSpec {
   persistentVolumeClaimRetentionPolicy?: { whenDeleted?: string; whenScaled?: string };
 }
 
-/** A template of the claims that each Pod has for itself. */
+/** A volumeClaimTemplate. */
 interface ClaimTemplate {
   metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
   spec: object;
 }
 
-/** A StatefulSet. */
 type StatefulSet = Workload<StatefulSetSpec>;
 
-/** The number at the end of the name of a Pod; -1 without. */
+/** Returns the ordinal at the end of the name of a Pod, or -1. */
 function ordinalOf({ metadata }: KubernetesObject): number {
   const number = /-(\d+)$/.exec(metadata.name)?.[1];
   return number === undefined ? -1 : Number(number);
 }
 
-/** The name of the claim that a Pod has by a template. */
+/** Returns the name of the claim of a Pod for a template. */
 function claimName(template: ClaimTemplate, set: StatefulSet, ordinal: number): string {
   return `${template.metadata.name}-${set.metadata.name}-${ordinal}`;
 }
 
-/** The Pod of a StatefulSet with this number. */
+/** Builds the Pod with this ordinal. */
 function statefulPod(
   set: StatefulSet,
   { ordinal, revision, template }: { ordinal: number; revision: string; template: PodTemplate },
@@ -238,7 +237,7 @@ function statefulPod(
 
 const CLAIMS = "persistentvolumeclaims.";
 
-/** Creates the claims of a Pod that are missing. */
+/** Creates the missing claims of a Pod. */
 async function createClaims(cluster: Cluster, set: StatefulSet, ordinal: number): Promise<void> {
   const { namespace = "" } = set.metadata;
   for (const template of set.spec.volumeClaimTemplates ?? []) {
@@ -259,7 +258,7 @@ async function createClaims(cluster: Cluster, set: StatefulSet, ordinal: number)
   }
 }
 
-/** Lets claims go with their StatefulSet or with their Pod, where the retention policy says so. */
+/** Applies the persistentVolumeClaimRetentionPolicy: sets owner references to the StatefulSet or to the Pod. */
 async function keepClaims(cluster: Cluster, set: StatefulSet, pods: Pod[]): Promise<void> {
   const { whenDeleted = "Retain", whenScaled = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {};
   if (whenDeleted === "Retain" && whenScaled === "Retain") return;

@@ -1,4 +1,3 @@
-// What the controllers of workloads have in common.
 import { createHash } from "node:crypto";
 import { NAME_CHARACTERS } from "@gen-operator/schema";
 import { ApiError } from "../feed/api-client.js";
@@ -19,7 +18,7 @@ import {
   msUntilAvailable,
 } from "../pods/pod.js";
 
-/** What the specs of the workloads have in common; the server has filled in the defaults. */
+/** Common fields of workload specs; the server has set their defaults. */
 export interface WorkloadSpec {
   replicas?: number;
   selector?: LabelSelector;
@@ -28,30 +27,29 @@ export interface WorkloadSpec {
   revisionHistoryLimit?: number;
 }
 
-/** A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job. */
+/** A Deployment, ReplicaSet, StatefulSet, DaemonSet, or Job. */
 export interface Workload<Spec extends WorkloadSpec = WorkloadSpec> extends KubernetesObject {
   spec: Spec;
   status?: WorkloadStatus;
 }
 
-/** A status of a workload. */
 export interface WorkloadStatus {
   conditions?: StatusCondition[];
   [member: string]: unknown;
 }
 
-/** Leaves out what is zero, as Kubernetes does with most counts. */
+/** Omits counts that are 0, as Kubernetes does for most of them. */
 export function nonZero(counts: Record<string, number>): Record<string, number> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 }
 
-/** A count in a status; 0 where it is left out. */
+/** Returns a count of a status, or 0 if it is absent. */
 export function countAt(status: object | undefined, field: string): number {
   const value = (status as Record<string, unknown> | undefined)?.[field];
   return typeof value === "number" ? value : 0;
 }
 
-/** A short name for a pod template, like those that the names of replica sets and revisions end with. */
+/** Returns a hash of a Pod template, used as suffix of the names of ReplicaSets and ControllerRevisions. */
 export function templateHash(template: unknown, collisions = 0): string {
   const digest = createHash("sha256")
     .update(JSON.stringify(template ?? null) + (collisions === 0 ? "" : String(collisions)))
@@ -59,7 +57,7 @@ export function templateHash(template: unknown, collisions = 0): string {
   return [...digest.subarray(0, 10)].map((byte) => NAME_CHARACTERS[byte % NAME_CHARACTERS.length]).join("");
 }
 
-/** A new Pod of a workload, without a name. */
+/** Builds a Pod of a workload, without a name. */
 export function podFrom(
   template: PodTemplate,
   owner: { apiVersion: string; kind: string; object: KubernetesObject },
@@ -78,7 +76,7 @@ export function podFrom(
   };
 }
 
-/** Creates a Pod of a workload, and tells so; tells why, too, if it cannot be created. */
+/** Creates a Pod of a workload and records an Event for the success or failure. */
 export async function createPod(cluster: Cluster, owner: Owner, pod: NewObject): Promise<Pod> {
   const { kind, object } = owner;
   try {
@@ -94,19 +92,19 @@ export async function createPod(cluster: Cluster, owner: Owner, pod: NewObject):
   }
 }
 
-/** Deletes a Pod of a workload, and tells so. */
+/** Deletes a Pod of a workload and records an Event. */
 export async function deletePod(cluster: Cluster, { kind, object }: Owner, pod: Pod): Promise<void> {
   await cluster.remove("pods.", pod);
   cluster.record(kind, object, { reason: "SuccessfulDelete", message: `Deleted pod: ${pod.metadata.name}` });
 }
 
-/** A workload, and its kind by `plural.group`. */
+/** A workload and its kind as `plural.group`. */
 export interface Owner {
   kind: string;
   object: KubernetesObject;
 }
 
-/** How many Pods are ready and available, and when the next one will be. */
+/** Counts ready and available Pods, and returns the milliseconds until the next one becomes available. */
 export function readiness(pods: Pod[], minReadySeconds: number | undefined, now: Date): Readiness {
   const waits = pods.map((pod) => msUntilAvailable(pod, minReadySeconds, now)).filter((ms) => ms !== undefined);
   const pending = waits.filter((ms) => ms > 0);
@@ -117,18 +115,13 @@ export function readiness(pods: Pod[], minReadySeconds: number | undefined, now:
   };
 }
 
-/** Counts of Pods. */
 export interface Readiness {
   ready: number;
   available: number;
   again?: number;
 }
 
-/**
- * Lets the Pods of a selector belong to a workload, as far as nobody controls them, and lets go of those that no longer match.
- *
- * Returns those that belong to it.
- */
+/** Adopts orphaned Pods that match the selector, and releases owned Pods that no longer match. Returns the owned Pods. */
 export async function claimPods(
   cluster: Cluster,
   owner: { apiVersion: string; kind: string; object: Workload },
@@ -159,7 +152,7 @@ function withoutOwner({ metadata }: Pod, owner: string) {
   return (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== owner);
 }
 
-/** The keys of the workloads of a kind that a Pod belongs to, or may come to belong to. */
+/** Maps a Pod to the keys of the workloads that own it or could adopt it. */
 export function ownersOf(kind: {
   plural: string;
   kind: string;

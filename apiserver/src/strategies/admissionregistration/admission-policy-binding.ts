@@ -1,4 +1,4 @@
-// What kube-apiserver demands of the bindings of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
+// Validation of policy bindings, with the order and messages of kube-apiserver (pkg/apis/admissionregistration/validation).
 import {
   type FieldError,
   duplicateError,
@@ -35,13 +35,11 @@ export const mutatingAdmissionPolicyBindingStrategy: Strategy = {
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
 
-/** Checks a ValidatingAdmissionPolicyBinding. */
 function checkValidatingBinding(binding: JsonObject): FieldError[] {
   const spec = objectAt(binding, "spec") ?? {};
   return [...checkBinding(spec), ...checkActions("spec.validationActions", arrayAt(spec, "validationActions") ?? [])];
 }
 
-/** Checks a MutatingAdmissionPolicyBinding. */
 function checkMutatingBinding(binding: JsonObject): FieldError[] {
   const spec = objectAt(binding, "spec") ?? {};
   return [

@@ -1,4 +1,4 @@
-// What kube-apiserver demands of admission policies, in its order and words (pkg/apis/admissionregistration/validation).
+// Validation of admission policies, with the order and messages of kube-apiserver (pkg/apis/admissionregistration/validation).
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import type { Variables } from "../../errors/expression-problem.js";
 import { type FieldError, duplicateError, invalidError, requiredError } from "../../errors/field-error.js";
@@ -49,7 +49,6 @@ const POLICY_REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MOST_ANNOTATIONS = 20;
 const LONGEST_ANNOTATION = 5 * 1024;
 
-/** Checks a ValidatingAdmissionPolicy. */
 function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const [validations, annotations] = [objectsAt(spec, "validations"), objectsAt(spec, "auditAnnotations")];
@@ -72,7 +71,6 @@ function checkValidatingPolicy(policy: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a MutatingAdmissionPolicy. */
 function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   const mutations = objectsAt(spec, "mutations");
@@ -88,7 +86,7 @@ function checkMutatingPolicy(policy: JsonObject): FieldError[] {
   ];
 }
 
-// What both kinds of policies have.
+// Validation that both kinds of policies share.
 function checkSpec(spec: JsonObject, { isMutating }: { isMutating: boolean }): FieldError[] {
   const [kind, match] = [objectAt(spec, "paramKind"), objectAt(spec, "matchConstraints")];
   const field = "spec.matchConstraints";
@@ -135,7 +133,7 @@ function checkApiVersion(field: string, apiVersion: string): FieldError[] {
   ];
 }
 
-// The expression of a message has no authorizer.
+// messageExpression has no access to the authorizer.
 function checkValidation(field: string, validation: JsonObject, variables: Variables): FieldError[] {
   const message = stringAt(validation, "message") ?? "";
   const messageExpression = stringAt(validation, "messageExpression") ?? "";
@@ -175,7 +173,7 @@ function checkAnnotations(annotations: JsonObject[], policy: string, variables: 
   ];
 }
 
-// The server shows an annotation as its own type has it.
+// kube-apiserver prints its internal struct, which has no JSON tags.
 function goAnnotationOf(annotation: JsonObject): JsonObject {
   return { Key: annotation["key"] ?? "", ValueExpression: annotation["valueExpression"] ?? "" };
 }
@@ -211,9 +209,7 @@ function checkMutation(field: string, mutation: JsonObject, variables: Variables
   ];
 }
 
-// What may be written to the status of a ValidatingAdmissionPolicy.
-
-/** Checks the status of a ValidatingAdmissionPolicy. */
+/** Validates the status of a ValidatingAdmissionPolicy. */
 function checkPolicyStatus(policy: JsonObject): FieldError[] {
   return [
     ...objectsAt(policy, "status.typeChecking.expressionWarnings").flatMap((warning, index) =>
@@ -225,7 +221,7 @@ function checkPolicyStatus(policy: JsonObject): FieldError[] {
   ];
 }
 
-/** Sets what an admission policy leaves open. */
+/** Sets the defaults of an admission policy. */
 function defaultAdmissionPolicy(spec: JsonObject): void {
   spec["failurePolicy"] ??= "Fail";
 }

@@ -1,7 +1,7 @@
-// The types of what expressions about a request see, as kube-apiserver declares them.
+// Types of the CEL variables about a request, as kube-apiserver declares them.
 import type { VariableType, Variables } from "../../errors/expression-problem.js";
 
-/** The type of what nothing is known of. */
+/** Type of values without a known schema. */
 export const ANYTHING: VariableType = { kind: "dyn" };
 
 const TEXT: VariableType = { kind: "string" };
@@ -57,7 +57,7 @@ const NAMESPACE = objectOf("kubernetes.Namespace", {
   }),
 });
 
-/** What all expressions about a request see, whatever they are for. */
+/** Variables of every expression about a request. */
 export const REQUEST: Variables = {
   object: ANYTHING,
   oldObject: ANYTHING,
@@ -65,20 +65,20 @@ export const REQUEST: Variables = {
   namespaceObject: NAMESPACE,
 };
 
-/** What most of them may ask besides. */
+/** Additional variables of expressions with access to the authorizer. */
 export const AUTHORIZER: Variables = {
   authorizer: { kind: "opaque", name: "kubernetes.authorization.Authorizer" },
   "authorizer.requestResource": { kind: "opaque", name: "kubernetes.authorization.ResourceCheck" },
 };
 
-/** Returns the type of `variables`, given what the variables before come to. */
+/** Returns the type of `variables` from the types of the preceding variables. */
 export function variablesType(types: { readonly [name: string]: VariableType }): VariableType {
   return objectOf("kubernetes.variables", types);
 }
 
 const DECLARED: ReadonlySet<string> = new Set("bool bytes double duration int null string timestamp uint".split(" "));
 
-/** Returns what is declared of a variable that comes to a type: nothing of objects and of the types of Kubernetes. */
+/** Returns the declared type of a variable with a given type: objects and Kubernetes types are declared as dyn. */
 export function declaredType(type: VariableType): VariableType {
   if (type.kind === "list") return listOf(declaredType(type.element));
   if (type.kind === "map") return { ...type, key: declaredType(type.key), element: declaredType(type.element) };

@@ -15,7 +15,7 @@ import { ANYTHING, AUTHORIZER, REQUEST, declaredType, variablesType } from "./ex
 
 const MOST_CONDITIONS = 64;
 
-/** Checks the match conditions of a webhook or a policy; `params` is what they see besides. */
+/** Validates matchConditions of a webhook or policy; `params` contains additional variables. */
 export function checkMatchConditions(field: string, conditions: JsonObject[], params: Variables = {}): FieldError[] {
   const variables = { ...REQUEST, ...AUTHORIZER, ...params };
   const names = conditions.map((condition) => stringAt(condition, "name") ?? "");
@@ -36,23 +36,23 @@ export function checkMatchConditions(field: string, conditions: JsonObject[], pa
   ];
 }
 
-/** What an expression may see, and what it has to come to. */
+/** The variables and the expected result type of an expression. */
 interface Wanted {
   readonly variables: Variables;
   /** Default: bool. */
   readonly wanted?: string | readonly string[];
-  /** Whether it may construct `Object{…}` and `JSONPatch{…}`. */
+  /** Allows `Object{…}` and `JSONPatch{…}`. */
   readonly hasPatchTypes?: boolean;
-  /** Whether the spaces around it are left out before it is read; `unseen`: it is shown with them. */
+  /** Trims the expression before compilation; with `unseen`, messages contain the untrimmed text. */
   readonly trims?: "seen" | "unseen";
 }
 
-/** Checks an expression that is the last member of a path; of one that is missing nothing is said. */
+/** Validates the expression at the last segment of a path; a missing expression is not an error. */
 export function checkExpressionAt(field: string, object: JsonObject, wanted: Wanted): FieldError[] {
   return typeOfExpressionAt(field, object, wanted).errors;
 }
 
-/** Checks an expression in the same way, and returns the type of what it comes to; undefined if that is not known. */
+/** Like checkExpressionAt, and returns the result type; undefined if it is unknown. */
 function typeOfExpressionAt(
   field: string,
   object: JsonObject,
@@ -75,7 +75,7 @@ function typeOfExpressionAt(
   return { errors: [invalidError(field, named, `must evaluate to ${words} but got ${type}`)] };
 }
 
-/** Checks the variables of a policy, and gives the type of `variables`. A variable sees the ones before, and what is `seen` besides. */
+/** Validates the variables of a policy and returns the type of `variables`. A variable can use the preceding ones and those in `seen`. */
 export function checkVariables(
   spec: JsonObject,
   seen: Variables,

@@ -5,10 +5,10 @@ import { checkLabelSelector, checkOneOf, checkPathSegment, checkRequired } from 
 
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
-/** What a mutating policy can be asked about. */
+/** Operations that a mutating policy can match. */
 const MUTATING_OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-/** Checks which writes a policy or its binding selects. */
+/** Validates matchResources of a policy or its binding. */
 export function checkMatchResources(field: string, match: JsonObject): FieldError[] {
   const rulesAt = (member: string): FieldError[] =>
     objectsAt(match, member).flatMap((rule, index) => checkNamedRule(`${field}.${member}[${index}]`, rule));
@@ -21,7 +21,7 @@ export function checkMatchResources(field: string, match: JsonObject): FieldErro
   ];
 }
 
-/** Checks that what a mutating policy selects can be changed: a deletion cannot. */
+/** Validates that a mutating policy does not match DELETE. */
 export function checkMutatedOperations(field: string, match: JsonObject): FieldError[] {
   return objectsAt(match, "resourceRules").flatMap((rule) =>
     textsAt(rule, "operations").flatMap((operation) =>
@@ -44,7 +44,7 @@ function textsAt(object: JsonObject, member: string): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** Checks a rule of a webhook or a policy: which operations on which resources it selects. */
+/** Validates a rule of a webhook or policy. */
 export function checkRule(field: string, rule: JsonObject): FieldError[] {
   const [operations, groups, versions] = ["operations", "apiGroups", "apiVersions"].map((member) =>
     textsAt(rule, member),
@@ -66,7 +66,8 @@ function checkList(field: string, values: string[], what: string): FieldError[] 
   return [invalidError(field, values, `if '*' is present, must not specify other ${what}`)];
 }
 
-// Each resource is compared with those before it alone, and the last one without a subresource decides whether "*" has company.
+// As in kube-apiserver, each resource is compared only with the preceding ones, and the last one without a subresource determines whether "*" is
+// combined with others.
 function checkResources(field: string, resources: string[]): FieldError[] {
   if (resources.length === 0) return [requiredError(field)];
   const wider = new Set<string>();
@@ -98,7 +99,7 @@ function checkResources(field: string, resources: string[]): FieldError[] {
   ];
 }
 
-/** Lets the resources that an admission policy matches be all that its rules name. */
+/** Sets the defaults of matchResources: all objects in all namespaces. */
 export function defaultMatchResources(resources: JsonObject): void {
   resources["matchPolicy"] ??= "Equivalent";
   resources["namespaceSelector"] ??= {};
@@ -113,7 +114,7 @@ export function defaultRuleScopes(holder: JsonObject, list: string): void {
 
 const STATIC_SUFFIX = ".static.k8s.io";
 
-/** Warns of names that are reserved for what a server reads from files. */
+/** Warns about names that are reserved for configurations in static manifests. */
 export function staticNameWarnings(object: JsonObject): string[] {
   if (!textAt(object, "metadata.name").endsWith(STATIC_SUFFIX)) return [];
   return [

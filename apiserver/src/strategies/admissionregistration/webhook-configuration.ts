@@ -1,4 +1,4 @@
-// What kube-apiserver demands of webhook configurations, in its order and words (pkg/apis/admissionregistration/validation).
+// Validation of webhook configurations, with the order and messages of kube-apiserver (pkg/apis/admissionregistration/validation).
 import { REVIEW_VERSIONS, checkClientConfig, checkReviewVersions } from "@gen-operator/schema/definitions";
 import { objectsAt } from "../../builtin/read-path.js";
 import {
@@ -32,7 +32,7 @@ export const mutatingWebhookConfigurationStrategy: Strategy = {
 
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 
-/** Checks a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
+/** Validates a ValidatingWebhookConfiguration or MutatingWebhookConfiguration. */
 function checkWebhooks(configuration: JsonObject): FieldError[] {
   const names = new Set<string>();
   return objectsAt(configuration, "webhooks").flatMap((webhook, index) => {
@@ -83,7 +83,7 @@ function checkTimeout(field: string, value: JsonValue | undefined): FieldError[]
   return [invalidError(field, value, "the timeout value must be between 1 and 30 seconds")];
 }
 
-/** Sets what a webhook leaves open. */
+/** Sets the defaults of a webhook. */
 function defaultWebhook(webhook: JsonObject, isMutating: boolean): void {
   webhook["failurePolicy"] ??= "Fail";
   webhook["matchPolicy"] ??= "Equivalent";

@@ -1,6 +1,6 @@
 import type { Strategy } from "../strategy.js";
 
-/** CustomResourceDefinitions; their other rules are in registry/definition-rules.ts. */
+/** CustomResourceDefinitions; their validation and defaults are in registry/definition-rules.ts. */
 export const customResourceDefinitionStrategy: Strategy = {
   generation: "spec",
   allowsUnconditionalUpdate: false,

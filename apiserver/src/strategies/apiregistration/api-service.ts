@@ -1,4 +1,4 @@
-// Who serves a version of an API group: the server itself, or a Service.
+// APIServices: an API group version is served locally or by a Service.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
@@ -22,7 +22,7 @@ export const apiServiceStrategy: Strategy = {
 
 const NOT_PROXIED = ["APIService: the embedded API server stores it and passes no request on"];
 
-// The server is ready to serve its own groups at once.
+// Local API groups are available immediately.
 function markLocal(apiService: JsonObject): void {
   if (objectAt(objectAt(apiService, "spec"), "service") !== undefined) return;
   const own = { reason: "Local", message: "Local APIServices are always available" };
@@ -34,7 +34,6 @@ function markLocal(apiService: JsonObject): void {
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;
 
-/** Checks an APIService. */
 function checkApiService(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const [group, version] = [textAt(spec, "group"), textAt(spec, "version")];
@@ -90,7 +89,7 @@ function checkServer(spec: JsonObject): FieldError[] {
 
 const UNCHECKED = "insecureSkipTLSVerify";
 
-/** Checks the status of an APIService. */
+/** Validates the status of an APIService. */
 function checkApiServiceStatus(object: JsonObject): FieldError[] {
   return objectsAt(object, "status.conditions").flatMap((condition, index) =>
     checkOneOf(`status.conditions[${index}].status`, textAt(condition, "status"), ["True", "False", "Unknown"]),

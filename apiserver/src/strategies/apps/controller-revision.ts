@@ -8,11 +8,11 @@ export const controllerRevisionStrategy: Strategy = {
   validate: checkRevision,
 };
 
-/** Checks a ControllerRevision: its data are an object when it is created, and stay. */
+/** Validates a ControllerRevision: data must be an object and is immutable. */
 function checkRevision(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = memberOf(object, "data") ?? null;
   const ofNumber = checkNotNegative("revision", memberOf(object, "revision"));
-  // Data that are written in another order are others.
+  // As in Kubernetes, the raw data is compared, so a different order of keys is a change.
   const isSame = old !== undefined && JSON.stringify(data) === JSON.stringify(memberOf(old, "data") ?? null);
   if (old !== undefined) return [...ofNumber, ...(isSame ? [] : [invalidError("data", data, "field is immutable")])];
   return [

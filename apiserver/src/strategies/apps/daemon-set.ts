@@ -32,7 +32,6 @@ const STATUS_RULE: StatusRule = {
   ],
 };
 
-/** Checks a DaemonSet. */
 function checkDaemonSet(set: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(set, "spec") ?? {};
   return [
@@ -67,7 +66,7 @@ function checkDaemonUpdate(parameters: JsonObject): FieldError[] {
   ];
 }
 
-/** Gives an update strategy of a DaemonSet its type and parameters: those of another type count for nothing if they are missing. */
+/** Sets the defaults of an update strategy; with OnDelete, missing rollingUpdate parameters default to 0. */
 function defaultDaemonUpdate(strategy: JsonObject): void {
   defaultRollingUpdate(strategy);
   const parameters = objectAt(strategy, "rollingUpdate");
@@ -79,15 +78,15 @@ function defaultDaemonUpdate(strategy: JsonObject): void {
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/** Keeps the number of templates that a DaemonSet has had, in an annotation that clients cannot set on an existing one. */
+/** Keeps the template generation in an annotation, which clients cannot change on an update. */
 function keepTemplateCount(daemonSet: JsonObject, old: JsonObject | undefined): void {
   const metadata = objectAt(daemonSet, "metadata") ?? {};
   const given = objectAt(metadata, "annotations");
-  // Who leaves it out of an update sets it to 0 for as long as fields are attributed.
+  // While managedFields are computed, an update that omits the annotation has the value 0.
   metadata["annotations"] = { [TEMPLATE_GENERATION]: old === undefined ? "1" : "0", ...given };
 }
 
-/** Counts the template of a DaemonSet if it is another one. */
+/** Increments the template generation if the template has changed. */
 export function countTemplate(daemonSet: JsonObject, old: JsonObject): void {
   const before = stringAt(objectAt(objectAt(old, "metadata"), "annotations"), TEMPLATE_GENERATION) ?? "0";
   const isSame = deepEqual(templateOf(daemonSet), templateOf(old));

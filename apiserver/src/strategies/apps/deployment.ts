@@ -37,7 +37,6 @@ const STATUS_RULE: StatusRule = {
   ready: "readyReplicas",
 };
 
-/** Checks a Deployment. */
 function checkDeployment(deployment: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(deployment, "spec") ?? {};
   return [

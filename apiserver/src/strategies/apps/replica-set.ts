@@ -29,7 +29,6 @@ const STATUS_RULE: StatusRule = {
   ready: "readyReplicas",
 };
 
-/** Checks a ReplicaSet. */
 function checkReplicaSet(set: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(set, "spec") ?? {};
   return [

@@ -46,7 +46,6 @@ const IMMUTABLE_RULE =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
   "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-/** Checks a StatefulSet. */
 function checkStatefulSet(set: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(set, "spec") ?? {};
   const checked = withoutNames(objectAt(spec, "template") ?? {});
