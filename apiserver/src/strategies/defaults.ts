@@ -7,8 +7,8 @@ import type { DefaultingContext, StructDefaults } from "./strategy.js";
 import { strategyOf } from "./table.js";
 
 /**
- * Brings an object of a built-in type into the form in which it is stored, in place: unknown members and nulls dropped, quantities
- * canonical, defaults set, addresses allocated. Idempotent, but what depends on the uid is only set when that is given.
+ * Converts an object of a built-in type to its stored form, in place: drops unknown fields and nulls, canonicalizes quantities, sets defaults, and
+ * allocates addresses. Idempotent; defaults that depend on the UID are set only if it is known.
  */
 export function defaultBuiltin(type: ServedType, object: JsonObject, context: DefaultingContext): void {
   if (type.schemaName === undefined) return;
@@ -22,7 +22,7 @@ export function defaultBuiltin(type: ServedType, object: JsonObject, context: De
 
 const API = "io.k8s.api.";
 
-/** Sets what is absent to its default, in place and everywhere below; the defaults of a struct come first. */
+/** Sets defaults recursively, in place; the defaults of a struct are set before those of its fields. */
 function setDefaults(node: SchemaNode, value: JsonValue, structDefaults: StructDefaults | undefined): void {
   if (typeof value !== "object" || value === null) return;
   const { items, values, name } = node;
@@ -54,7 +54,7 @@ function setStructDefaults(
 const CORE = "io.k8s.api.core.v1.";
 const BELOW_THOUSANDTHS = /^(-?)(\d+)(n|u|e-9|e-6)$/;
 
-// The core knows no amounts of resources below a thousandth, and rounds up to one.
+// As in Kubernetes, quantities of core resources are rounded up to milli-units.
 function roundUp(amounts: JsonObject): void {
   for (const [name, amount] of Object.entries(amounts)) {
     const [, sign = "", digits = "", suffix = ""] = BELOW_THOUSANDTHS.exec(String(amount)) ?? [];

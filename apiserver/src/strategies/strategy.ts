@@ -2,51 +2,51 @@ import type { RestStrategy } from "../builtin/rest-strategy.js";
 import type { FieldError } from "../errors/field-error.js";
 import type { JsonObject } from "../json.js";
 
-/** What defaults need besides the object. */
+/** Context of defaulting. */
 export interface DefaultingContext {
-  /** Absent before the fields are attributed to the writer, to whom nothing that is allocated belongs. */
+  /** Absent while managedFields are computed, so that allocated values get no owner. */
   allocateClusterIP?: () => string;
   allocateNodePort?: () => number;
-  /** Throws for a Service that asks for what it cannot be given. */
+  /** Throws if a Service requests an address or port that is not available. */
   checkAsked?: (spec: JsonObject) => void;
-  /** The uid of an object that is being created; absent on updates. */
+  /** UID of an object that is being created; absent on update. */
   uid?: string;
-  /** The object before an update; what was allocated to it is kept. */
+  /** The object before an update; its allocated values are kept. */
   old?: JsonObject;
 }
 
-/** Sets defaults of one struct in place, by the name of its schema without `io.k8s.api.`. */
+/** Set the defaults of a struct, in place, by schema name without the prefix `io.k8s.api.`. */
 export type StructDefaults = { readonly [schemaName: string]: (struct: JsonObject) => void };
 
 /**
- * All that distinguishes one built-in kind, as the strategies in pkg/registry of Kubernetes do. Everything is optional: a kind without a strategy is
- * stored as its schema says. Functions that return nothing change the object in place, and `old` is the object before an update.
+ * Behavior of a built-in kind, like the strategies in pkg/registry of Kubernetes. All members are optional: a kind without a strategy is stored
+ * according to its schema. Functions without a result modify the object in place; `old` is the object before an update.
  */
 export interface Strategy extends Partial<RestStrategy> {
-  /** Sets the defaults that depend on the whole object, or on its creation. Idempotent. */
+  /** Sets defaults that depend on the whole object or on its creation. Idempotent. */
   defaults?(object: JsonObject, context: DefaultingContext): void;
-  /** Sets the defaults that depend on other members of the same struct, wherever it stands. */
+  /** Sets defaults that depend on other fields of the same struct, wherever it occurs. */
   structDefaults?: StructDefaults;
-  /** Whether a new object gets its defaults again once it has a uid. The default is true for kinds with a status. */
+  /** Runs `defaults` again for a new object once it has a UID. Default: true for kinds with a status */
   defaultsOfNew?: boolean;
-  /** Whether objects get addresses and ports of the cluster. */
+  /** True if the kind gets cluster IPs and node ports. */
   allocatesAddresses?: boolean;
-  /** Drops fields that Kubernetes decodes and forgets: those of disabled features, and those without use. */
+  /** Drops fields that Kubernetes decodes but does not store: those of disabled features, and unused ones. */
   dropFields?(object: JsonObject, old: JsonObject | undefined): void;
-  /** Sets what only the server decides in a new object; returns warnings for the client, even if the object is rejected. */
+  /** Sets fields of a new object that the server owns; returns warnings, which are sent even if the object is rejected. */
   prepareForCreate?(object: JsonObject): readonly string[] | undefined | void;
-  /** Sets what only the server decides in an update through `subresource`, "" for the main endpoint. */
+  /** Sets fields that the server owns on an update through `subresource`, "" for the main resource. */
   prepareForUpdate?(object: JsonObject, old: JsonObject, subresource: string): void;
-  /** Sets what reading a stored object sets. */
+  /** Applies what decoding the object from storage changes. */
   reread?(object: JsonObject): void;
-  /** Validates a new object, or an update through the main endpoint. */
+  /** Validates a create, or an update of the main resource. */
   validate?(object: JsonObject, old: JsonObject | undefined): FieldError[];
-  /** Validates an update through /status. */
+  /** Validates an update of the status subresource. */
   validateStatus?(object: JsonObject, old: JsonObject): FieldError[];
-  /** Validates an update through another subresource; undefined if `validate` has to do it. */
+  /** Validates an update of another subresource; returns undefined to use `validate`. */
   validateSubresource?(object: JsonObject, old: JsonObject, subresource: string): FieldError[] | undefined;
-  /** Returns the warnings for a write, except one through /status. */
+  /** Returns the warnings for a write, except to the status subresource. */
   warnings?(object: JsonObject, old: JsonObject | undefined): readonly string[];
-  /** Returns the warnings for a write through /status. */
+  /** Returns the warnings for a write to the status subresource. */
   statusWarnings?(object: JsonObject): readonly string[];
 }

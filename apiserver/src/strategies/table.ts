@@ -138,14 +138,14 @@ const STRATEGIES: { readonly [resource: string]: Strategy } = {
 
 const ORDINARY: Strategy = {};
 
-/** Returns the strategy of a built-in type, which says nothing for an ordinary one. */
+/** Returns the strategy of a built-in type; an empty one if it has none. */
 export function strategyOf(type: { readonly plural: string; readonly group: string }): Strategy {
   return STRATEGIES[resourceNameOf(type)] ?? ORDINARY;
 }
 
 let memoisedTypes: ServedType[] | undefined;
 
-/** Returns every built-in type, in the order of discovery. */
+/** Returns all built-in types in discovery order. */
 export function builtinTypes(): ServedType[] {
   memoisedTypes ??= discoveredTypes().map((type) => {
     const hasStatus = type.subresources.some(({ name }) => name === "status");

@@ -1,4 +1,4 @@
-/** Writes a span of time as kubectl does: `5s`, `2m3s`, `3h`, `2d4h`, `1y20d`. */
+/** Formats a duration as kubectl does: `5s`, `2m3s`, `3h`, `2d4h`, `1y20d`. */
 export function humanDuration(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000);
   if (seconds < -1) return "<invalid>";
@@ -21,7 +21,7 @@ function withRest(text: string, rest: number, unit: string): string {
   return rest === 0 ? text : `${text}${rest}${unit}`;
 }
 
-/** Writes how long ago a timestamp was; `<unknown>` if there is none. */
+/** Formats the age of a timestamp; `<unknown>` if it is absent. */
 export function ageOf(timestamp: unknown, now: Date): string {
   if (typeof timestamp !== "string" || timestamp === "") return "<unknown>";
   return humanDuration(now.getTime() - Date.parse(timestamp));

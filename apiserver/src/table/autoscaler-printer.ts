@@ -12,7 +12,7 @@ const SOURCES: Record<string, string> = {
   External: "external",
 };
 
-/** Prints HorizontalPodAutoscalers, in both versions. */
+/** HorizontalPodAutoscalers in autoscaling/v1 and v2. */
 export const autoscalerPrinter: Printer = {
   columns: ["Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"],
   cells: (object, now) => [

@@ -1,4 +1,4 @@
-// What a real server says of the columns of its tables: recorded, and read when the first table is asked for.
+// Descriptions of table columns, recorded from kube-apiserver; loaded with the first table.
 import { readFileSync } from "node:fs";
 import { packageFile } from "../package-file.js";
 
@@ -6,15 +6,15 @@ const COLUMNS_FILE = packageFile("data/kubernetes-1.36-columns.json");
 
 let memoisedTexts: Record<string, readonly string[]> | undefined;
 
-/** Gives the texts of the columns of a built-in kind, named as `Kind` or `Kind.group`. */
+/** Returns the column descriptions of a built-in kind, named `Kind` or `Kind.group`. */
 export function columnTextsOf(qualifiedKind: string): readonly string[] {
   memoisedTexts ??= readTexts();
   return memoisedTexts[qualifiedKind] ?? [];
 }
 
-/** Gives what is said of the name and the time of creation of any object. */
+/** Returns the descriptions of the columns Name and Created At, which all kinds have. */
 export function textsOfEveryObject(): { name: string; creationTimestamp: string } {
-  // It has no other columns.
+  // The table of ServiceAccounts has no other columns.
   const [name = "", creationTimestamp = ""] = columnTextsOf("ServiceAccount");
   return { name, creationTimestamp };
 }

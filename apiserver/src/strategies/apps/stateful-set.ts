@@ -88,7 +88,7 @@ function checkUpdate(spec: JsonObject, old: JsonObject | undefined): FieldError[
 function statefulSetWarnings(set: JsonObject, old: JsonObject | undefined): string[] {
   return [
     ...objectsAt(set, "spec.volumeClaimTemplates").flatMap((claim, index) => {
-      // As Kubernetes has it.
+      // kube-apiserver prints `.Spec` in the warnings of an update.
       const path = `spec.volumeClaimTemplates[${index}]${old === undefined ? "" : ".Spec"}`;
       return claimSpecWarnings(path, objectAt(claim, "spec") ?? {});
     }),
@@ -103,13 +103,13 @@ function checkPodManagement(policy: JsonValue | undefined): FieldError[] {
   return [invalidError("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")];
 }
 
-// The Pods of a StatefulSet get these from elsewhere.
+// The StatefulSet controller sets these fields of its Pods.
 function withoutNames(template: JsonObject): JsonObject {
   const { subdomain: _subdomain, hostname: _hostname, ...spec } = objectAt(template, "spec") ?? {};
   return { ...template, spec };
 }
 
-// How the Pods of a StatefulSet are called, and what becomes of their claims. A name that was stored stays as it is.
+// Validates the service name and the claim retention policy. The stored service name is not validated again.
 function checkIdentity(spec: JsonObject, { isNew }: { isNew: boolean }): FieldError[] {
   const name = textAt(spec, "serviceName");
   const retention = objectAt(spec, "persistentVolumeClaimRetentionPolicy");
@@ -122,20 +122,20 @@ function checkIdentity(spec: JsonObject, { isNew }: { isNew: boolean }): FieldEr
   ];
 }
 
-// A claim that was stored stays as it is.
+// Only called on create, as the templates are immutable.
 function checkClaimTemplates(spec: JsonObject): FieldError[] {
   return objectsAt(spec, "volumeClaimTemplates").flatMap((claim, index) =>
     checkClaimSpec(`spec.volumeClaimTemplates[${index}].spec`, objectAt(claim, "spec") ?? {}),
   );
 }
 
-/** Returns the volumes that the Pods of a StatefulSet get for its claims. */
+/** Returns the volumes that the controller adds to the Pods for the claim templates. */
 function claimVolumesOf(spec: JsonObject): JsonObject[] {
   const names = objectsAt(spec, "volumeClaimTemplates").map((claim) => textAt(claim, "metadata.name"));
   return [...new Set(names)].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
 }
 
-/** Gives an update strategy of a StatefulSet its type, and with that alone its parameters. */
+/** Sets the default type, and the rollingUpdate parameters only if the type was absent. */
 function defaultStatefulStrategy(strategy: JsonObject): void {
   if (memberOf(strategy, "type") === undefined) strategy["rollingUpdate"] ??= {};
   strategy["type"] ??= "RollingUpdate";

@@ -1,4 +1,4 @@
-// What Deployments, ReplicaSets, StatefulSets and DaemonSets have in common.
+// Validation that Deployments, ReplicaSets, StatefulSets, and DaemonSets share.
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { objectsAt } from "../../builtin/read-path.js";
 import {
@@ -12,7 +12,10 @@ import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.
 import { checkLabelSelector, checkNotNegative, goMap, goSelector, selectorMatches } from "../../validation/fields.js";
 import { checkPodTemplate, checkTemplateLabels } from "../pod-template/pod-spec.js";
 
-/** Checks the selector and the pod template of a workload. `checked` is what is checked of the template, and `claims` are volumes that the Pods get from elsewhere. */
+/**
+ * Validates the selector and the Pod template of a workload. `checked` replaces the template for its own validation; `claims` are volumes that the
+ * controller adds to the Pods.
+ */
 export function checkSelectorAndTemplate(
   kind: string,
   spec: JsonObject,
@@ -27,7 +30,7 @@ export function checkSelectorAndTemplate(
     objectsAt(selector, "matchExpressions").length === 0;
   const isReadable = checkLabelSelector("", selector).length === 0;
   const isUnmatched = selector === undefined || (!isEmpty && !selectorMatches(selector, labels ?? {}));
-  // As Kubernetes has it.
+  // kube-apiserver uses this name in the message for ReplicaSets.
   const named = kind === "ReplicaSet" ? "deployment" : kind.toLowerCase();
   return [
     ...(selector === undefined && kind !== "DaemonSet" ? [requiredError("spec.selector")] : []),
@@ -38,9 +41,9 @@ export function checkSelectorAndTemplate(
         ? [mismatchError(objectAt(template, "metadata"))]
         : []),
     ...(isReadable || kind === "DaemonSet" ? [] : [unreadableError(kind, selector ?? {})]),
-    // The template is not checked if its selector is invalid.
+    // As in kube-apiserver, the template is not validated if the selector is invalid.
     ...(isReadable || kind === "DaemonSet" ? checkPodTemplate("spec.template", checked ?? template, claims) : []),
-    // Kubernetes reports it twice.
+    // kube-apiserver reports this error twice.
     ...(isReadable && kind === "StatefulSet" ? checkTemplateLabels("spec.template", template) : []),
     ...(isReadable || kind === "DaemonSet" || kind === "StatefulSet" ? checkLasting(kind, template) : []),
   ];
@@ -54,17 +57,16 @@ export function goRollingUpdate(rolling: JsonObject): JsonObject {
   };
 }
 
-/** How the numbers in the status of a workload are validated (validation.ValidateDeploymentStatus and its like, Kubernetes 1.36). */
+/** Validation of the counts in the status of a workload (validation.ValidateDeploymentStatus and similar functions, Kubernetes 1.36). */
 export interface StatusRule {
-  /** Numbers that may not be negative. */
+  /** Counts that must not be negative. */
   counts: string[];
-  /** Of these, the ones that `replicas` limits. */
+  /** Counts that must not exceed `replicas`. */
   ofReplicas?: string[];
-  /** What the number of available replicas is compared with, as its message names it. */
+  /** The limit of availableReplicas, as named in the message. */
   ready?: string;
 }
 
-/** Checks the numbers in the status of a workload. */
 export function checkWorkloadStatus(rule: StatusRule, object: JsonObject, live: JsonObject): FieldError[] {
   const status = objectAt(object, "status") ?? {};
   const { counts, ofReplicas = [], ready } = rule;
@@ -82,12 +84,12 @@ export function checkWorkloadStatus(rule: StatusRule, object: JsonObject, live: 
   ];
 }
 
-/** Demands that the Pods of a template run until they are deleted. */
+/** Validates restartPolicy Always and the absence of activeDeadlineSeconds. */
 export function checkLasting(kind: string, template: JsonObject): FieldError[] {
   const spec = objectAt(template, "spec");
   const restartPolicy = memberOf(spec, "restartPolicy");
   const path = "spec.template.spec";
-  // As Kubernetes has it.
+  // kube-apiserver uses this name in the message for Deployments.
   const named = kind === "Deployment" ? "ReplicaSet" : kind;
   return [
     ...(restartPolicy === undefined || restartPolicy === "Always"
@@ -103,7 +105,7 @@ function unreadableError(kind: string, selector: JsonObject): FieldError {
   return invalidError("spec.selector", goSelector(selector), kind === "StatefulSet" ? "" : "invalid label selector");
 }
 
-/** What a selector does not select has these labels. */
+/** Builds the error for template labels that do not match the selector. */
 export function mismatchError(metadata: JsonObject | undefined): FieldError {
   const detail = "`selector` does not match template `labels`";
   const empty = wasGivenEmpty(metadata, "labels") ? {} : null;
@@ -111,12 +113,12 @@ export function mismatchError(metadata: JsonObject | undefined): FieldError {
   return invalidError("spec.template.metadata.labels", labels === undefined ? empty : goMap(labels), detail);
 }
 
-// What is neither a number nor a percentage counts for nothing.
+// A string that is neither an integer nor a percentage counts as 0.
 export function isZero(value: JsonValue | undefined): boolean {
   return !/^([+-]?[0-9]+|[0-9]+%)$/.test(String(value)) || Number.parseInt(String(value), 10) === 0;
 }
 
-/** Gives an update strategy of type RollingUpdate its parameters. */
+/** Sets the default type of an update strategy, and the parameters of RollingUpdate. */
 export function defaultRollingUpdate(strategy: JsonObject): void {
   strategy["type"] ??= "RollingUpdate";
   if (strategy["type"] === "RollingUpdate") strategy["rollingUpdate"] ??= {};
@@ -124,7 +126,7 @@ export function defaultRollingUpdate(strategy: JsonObject): void {
 
 const COLLISIONS = "collisionCount";
 
-// Names that were taken are counted up.
+// collisionCount can only increase.
 function checkCollisions(status: JsonObject, before: JsonObject | undefined): FieldError[] {
   const [count, old] = [memberOf(status, COLLISIONS), memberOf(before, COLLISIONS)];
   const isLess = typeof old === "number" && (typeof count !== "number" || count < old);

@@ -1,6 +1,6 @@
 import type { Strategy } from "../strategy.js";
 
-/** Reviews of access and tokens, which are answered and not stored. */
+/** Access and token reviews, which are answered and not stored. */
 export const reviewStrategy: Strategy = {
   creates: "review",
 };

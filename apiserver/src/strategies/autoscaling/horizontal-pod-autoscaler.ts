@@ -23,7 +23,6 @@ export const horizontalPodAutoscalerStrategy: Strategy = {
 const MAX_STABILIZATION_SECONDS = 3600;
 const MAX_PERIOD_SECONDS = 1800;
 
-/** Checks a HorizontalPodAutoscaler. */
 function checkAutoscaler(autoscaler: JsonObject): FieldError[] {
   const spec = objectAt(autoscaler, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minReplicas"), memberOf(spec, "maxReplicas") ?? 0];
@@ -107,7 +106,7 @@ function checkAutoscalerStatus(autoscaler: JsonObject): FieldError[] {
   );
 }
 
-/** Completes the scaling rules of an autoscaler that declares a behavior, and its metrics. */
+/** Sets the default metric, and completes the scaling rules if behavior is set. */
 function defaultAutoscaler(spec: JsonObject): void {
   const utilization = { type: "Utilization", averageUtilization: 80 };
   spec["metrics"] ??= [{ type: "Resource", resource: { name: "cpu", target: utilization } }];
@@ -131,10 +130,10 @@ function defaultAutoscaler(spec: JsonObject): void {
   for (const key of withoutPolicies) delete objectAt(behavior, key)?.["policies"];
 }
 
-/** Where autoscaling/v1 keeps the metrics that it has no fields for. */
+/** Annotation with the metrics that autoscaling/v1 has no fields for. */
 const OTHER_METRICS = "autoscaling.alpha.kubernetes.io/metrics";
 
-/** Sets what an autoscaler of version 1 without any metric aims at. */
+/** Sets the default CPU utilization of autoscaling/v1 if there are no other metrics. */
 function defaultUtilization(scaler: JsonObject): void {
   const [spec, annotations] = [objectAt(scaler, "spec"), objectAt(objectAt(scaler, "metadata"), "annotations")];
   if (scaler["apiVersion"] !== "autoscaling/v1" || spec === undefined) return;

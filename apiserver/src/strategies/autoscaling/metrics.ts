@@ -1,4 +1,3 @@
-// The metrics of a HorizontalPodAutoscaler.
 import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -16,7 +15,7 @@ interface Source {
   check(path: string, source: JsonObject): FieldError[];
 }
 
-// In the order in which Kubernetes names them.
+// In the order of the error message of kube-apiserver.
 const SOURCES: Record<string, Source> = {
   ContainerResource: {
     key: "containerResource",
@@ -38,18 +37,17 @@ const SOURCES: Record<string, Source> = {
 
 const CHECKED = ["Object", "External", "Pods", "Resource", "ContainerResource"];
 
-/** Checks one metric. */
 export function checkMetric(path: string, metric: JsonObject): FieldError[] {
   const type = memberOf(metric, "type") ?? "";
   const source = Object.hasOwn(SOURCES, String(type)) ? SOURCES[String(type)] : undefined;
   const keys = Object.values(SOURCES).map(({ key }) => key);
   const given = keys.filter((key) => memberOf(metric, key) !== undefined);
-  // Of several, the first one is looked at.
+  // Only the first source is validated if there are several.
   const first = CHECKED.map((kind) => SOURCES[kind]).find((one) => one !== undefined && given.includes(one.key));
   const unsupported = notSupportedError(`${path}.type`, type, Object.keys(SOURCES));
   return [
     ...(type === "" ? [requiredError(`${path}.type`, "must specify a metric source type")] : []),
-    // Kubernetes says it twice.
+    // kube-apiserver reports this error twice.
     ...(source === undefined ? [unsupported, unsupported] : []),
     ...(source === undefined || given.includes(source.key)
       ? []
@@ -144,7 +142,6 @@ function checkTarget(path: string, target: JsonObject): FieldError[] {
   ];
 }
 
-// A target of nothing is none.
 function checkUtilization(path: string, utilization: number): FieldError[] {
   return utilization < 1 ? [invalidError(`${path}.averageUtilization`, utilization, "must be greater than 0")] : [];
 }
@@ -153,7 +150,7 @@ function isPositive(amount: JsonValue | undefined): boolean {
   return amount !== undefined && amount !== null && !/^-|^[+0.]*[a-zA-Z]*$/.test(String(amount));
 }
 
-/** Demands the kind and the name of another object, and its group, as autoscalers name them. */
+/** Validates kind, name, and apiVersion of an object reference in an autoscaler. */
 export function checkReference(path: string, reference: JsonObject, { needsGroup = true } = {}): FieldError[] {
   const apiVersion = textAt(reference, "apiVersion");
   const parts = apiVersion.split("/");

@@ -22,7 +22,6 @@ export const cronJobStrategy: Strategy = {
 
 const MAX_CRON_NAME = 52;
 
-/** Checks a CronJob. */
 function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(cronJob, "spec") ?? {};
   const counts = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
@@ -31,7 +30,7 @@ function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldEr
   const name = textAt(cronJob, "metadata.name");
   const isTooLong = old === undefined && name.length > MAX_CRON_NAME;
   return [
-    // Its Jobs add a time to it.
+    // The names of its Jobs have a timestamp as suffix.
     ...(isTooLong ? [invalidError("metadata.name", name, `must be no more than ${MAX_CRON_NAME} characters`)] : []),
     ...checkSchedule(memberOf(spec, "schedule"), memberOf(objectAt(old, "spec"), "schedule"), zone),
     ...counts.flatMap((key) => checkNotNegative(`spec.${key}`, memberOf(spec, key))),
@@ -41,7 +40,7 @@ function checkCronJob(cronJob: JsonObject, old: JsonObject | undefined): FieldEr
   ];
 }
 
-// What the Jobs of a CronJob select is set when they are made.
+// Jobs of a CronJob get a generated selector, so the template must not contain one.
 function checkJobTemplate(path: string, spec: JsonObject): FieldError[] {
   const selector = objectAt(spec, "selector");
   return [
@@ -67,7 +66,7 @@ function checkSchedule(
   );
 }
 
-// A zone in a schedule that is there already may stay.
+// A time zone in a stored schedule is still allowed.
 function zoneProblem(schedule: string, before: JsonValue | undefined, zone: JsonValue | undefined): string | undefined {
   const hasZone = (text: JsonValue | undefined) => typeof text === "string" && text.includes("TZ");
   if (!hasZone(schedule)) return undefined;

@@ -1,9 +1,9 @@
-// The numbers of the Pods of an indexed Job, such as `1,3-5`.
+// Completion indexes of indexed Jobs, such as `1,3-5`.
 import { quote } from "../../errors/go-format.js";
 
 type Range = [first: number, last: number];
 
-/** Counts indexes; text is what is wrong with them. */
+/** Returns the number of indexes, or an error message. */
 export function readIndexes(text: string, completions: number): number | string {
   if (text === "") return 0;
   let [total, last] = [0, -1];
@@ -17,7 +17,7 @@ export function readIndexes(text: string, completions: number): number | string 
   return total;
 }
 
-/** Lists the readable ranges of indexes. */
+/** Returns the valid ranges of indexes. */
 export function indexRanges(text: string, completions: number): Range[] {
   return text.split(",").flatMap((part) => {
     const range = readRange(part, completions);

@@ -1,4 +1,4 @@
-// When a Job fails or succeeds before its Pods are through.
+// podFailurePolicy and successPolicy of Jobs.
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
@@ -23,7 +23,7 @@ const ACTIONS = ["Count", "FailIndex", "FailJob", "Ignore"];
 const STATUSES = ["False", "True", "Unknown"];
 const OPERATORS = ["In", "NotIn"];
 
-/** Checks which failures of Pods a Job takes how. */
+/** Validates the podFailurePolicy of a Job. */
 export function checkFailurePolicy(path: string, spec: JsonObject): FieldError[] {
   const policy = objectAt(spec, "podFailurePolicy");
   if (policy === undefined) return [];
@@ -72,7 +72,7 @@ function checkFailureRule(
   ];
 }
 
-// Which values there are is said in brackets, without commas.
+// kube-apiserver lists the valid values in brackets, without commas.
 function checkNamedChoice(path: string, value: string, supported: string[]): FieldError[] {
   if (value !== "") return checkOneOf(path, value, supported);
   return [requiredError(path, `valid values: [${supported.map(quote).join(" ")}]`)];
@@ -101,7 +101,7 @@ function checkExitCodes(path: string, codes: JsonObject, names: string[]): Field
   ];
 }
 
-/** Checks when a Job succeeds. */
+/** Validates the successPolicy of a Job. */
 export function checkSuccessPolicy(path: string, spec: JsonObject): FieldError[] {
   const policy = objectAt(spec, "successPolicy");
   if (policy === undefined) return [];
@@ -132,12 +132,12 @@ const FAILURE: GoStruct = {
   },
 };
 
-/** Writes when a Job succeeds as Kubernetes prints it. */
+/** Formats a successPolicy as Go does. */
 export function goSuccessPolicy(policy: JsonObject): JsonObject {
   return goForm(SUCCESS, policy);
 }
 
-/** Writes which failures of Pods a Job takes how as Kubernetes prints it. */
+/** Formats a podFailurePolicy as Go does. */
 export function goFailurePolicy(policy: JsonObject): JsonObject {
   return goForm(FAILURE, policy);
 }

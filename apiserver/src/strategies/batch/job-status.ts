@@ -1,5 +1,4 @@
-// What may be written to the status of a Job: its conditions, times and counts must tell one story. What was wrong before an update and
-// is not touched by it may stay.
+// Validation of the status of a Job: conditions, times, and counts must be consistent. Violations that the update does not touch are tolerated.
 import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -16,16 +15,15 @@ interface Update {
   readonly job: JsonObject;
   readonly live: JsonObject;
   readonly status: JsonObject;
-  /** True if the update changes one of these members of the status. */
+  /** True if the update changes one of these fields of the status. */
   changes(...members: string[]): boolean;
-  /** True if a condition of one of these types becomes true or ceases to be. */
+  /** True if a condition of one of these types changes to or from true. */
   turns(...types: string[]): boolean;
 }
 
 const COUNTS = ["active", "succeeded", "failed", "ready", "terminating"];
 const FINAL = ["Complete", "Failed"];
 
-/** Checks the status of a Job. */
 export function checkJobStatus(job: JsonObject, live: JsonObject): FieldError[] {
   const [status, before] = [job, live].map((one) => objectAt(one, "status") ?? {}) as [JsonObject, JsonObject];
   const update: Update = {
@@ -133,7 +131,7 @@ function isFalse(job: JsonObject, type: string): boolean {
   return objectsAt(job, "status.conditions").some((one) => one["type"] === type && one["status"] === "False");
 }
 
-// What has ended runs no more.
+// A finished Job has no running Pods.
 function checkEnd({ job, live, status, changes }: Update): FieldError[] {
   const isEnd = isFinished(job) !== isFinished(live);
   const [active, ready] = [Number(memberOf(status, "active") ?? 0), memberOf(status, "ready")];
@@ -214,7 +212,7 @@ function overlapOf(completed: string, failed: string, completions: number): numb
   return undefined;
 }
 
-// An end is for ever, and what was counted stays counted, unless an indexed Job shrinks.
+// Terminal conditions cannot be removed, and finished Pods stay counted, unless an elastic indexed Job is scaled down.
 function checkKept({ job, live, status }: Update): FieldError[] {
   const spec = objectAt(job, "spec") ?? {};
   const mayShrink =

@@ -23,7 +23,7 @@ export const jobStrategy: Strategy = {
   checksMetadata: ["object", "change"],
   generation: "spec",
   defaultPropagation: "Orphan",
-  // A Job without labels has those of its Pods, and these get some only when all else has its defaults.
+  // An absent list of labels defaults to the labels of the Pod template, which are complete only after all other defaults.
   settlesOnUpdate: "without-labels",
   defaults: (job, { uid }) => defaultJob(job, uid),
   structDefaults: podTemplateDefaults,
@@ -39,7 +39,7 @@ export const jobStrategy: Strategy = {
   ],
 };
 
-/** Warns of a Job at `path` with more indexes than can be tracked. */
+/** Warns about an indexed Job with too many indexes to track. */
 export function indexWarnings(path: string, spec: JsonObject | undefined): string[] {
   const [completions, parallelism] = ["completions", "parallelism"].map((key) => Number(memberOf(spec, key) ?? 0));
   const isVast = Number(completions) > MANY.completions && Number(parallelism) > MANY.parallelism;
@@ -54,20 +54,19 @@ const MAX_MANAGER = 63;
 const MAX_INDEXED = 100_000;
 const MAX_OF_VAST = 10_000;
 
-/** Checks a Job. */
 function checkJob(job: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(job, "spec") ?? {};
   const ofSpec = [...checkJobSpec("spec", spec), ...checkSelector(spec)];
   return [
     ...ofSpec,
-    // Kubernetes checks the spec of an update twice and lists it twice.
+    // kube-apiserver validates the spec of an update twice and reports its errors twice.
     ...(old === undefined ? checkHostName(textAt(job, "metadata.name"), spec) : ofSpec),
     ...checkOwnLabels(job, spec),
     ...(old === undefined ? [] : checkJobUpdate(spec, old)),
   ];
 }
 
-// The Pods of an indexed Job are called after it and their number.
+// The hostnames of the Pods of an indexed Job consist of its name and the index.
 function checkHostName(name: string, spec: JsonObject): FieldError[] {
   const completions = memberOf(spec, "completions");
   if (memberOf(spec, "completionMode") !== "Indexed" || typeof completions !== "number" || completions < 1) return [];
@@ -76,7 +75,7 @@ function checkHostName(name: string, spec: JsonObject): FieldError[] {
   return [invalidError("metadata.name", name, `will not able to create pod with invalid DNS label: ${last}`)];
 }
 
-// What a Job selects is set when it is created; an update that leaves it out has nothing.
+// The selector is generated on create; it must not be missing on update.
 function checkSelector(spec: JsonObject): FieldError[] {
   const selector = objectAt(spec, "selector");
   const labels = templateLabels(spec);
@@ -195,11 +194,11 @@ function checkCompletions(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-// What of a Job may change.
+// Immutable fields of a Job.
 
 const NO_CHANGE = "field is immutable";
 
-/** Demands that an update of a Job leaves what its Pods are made from. */
+/** Validates that immutable fields, such as the Pod template, are unchanged. */
 function checkJobUpdate(spec: JsonObject, old: JsonObject): FieldError[] {
   const before = objectAt(old, "spec") ?? {};
   const isIndexed = memberOf(spec, "completionMode") === "Indexed";
@@ -234,7 +233,7 @@ function checkTandem(spec: JsonObject, old: JsonObject): FieldError[] {
   return [invalidError("spec.completions", completions, "can only be modified in tandem with spec.parallelism")];
 }
 
-/** A suspended Job without Pods may still change where they run and what they ask for. */
+/** A suspended Job without Pods may change the scheduling directives and resources of its template. */
 function checkTemplateKept(spec: JsonObject, before: JsonObject, old: JsonObject): FieldError[] {
   const [now, was] = [spec, before].map((one) => objectAt(one, "template") ?? {}) as [JsonObject, JsonObject];
   if (!mayChange(old)) return deepEqual(now, was) ? [] : [invalidError("spec.template", now, NO_CHANGE)];
@@ -264,7 +263,7 @@ function fixedPart(pod: JsonObject, before: JsonObject): JsonObject {
   return Object.keys(others).length === 0 ? rest : { ...rest, affinity: others };
 }
 
-/** Sets what Kubernetes sets in Jobs, but not in the job templates of CronJobs; the selector needs the Job's uid. */
+/** Sets the defaults of Jobs, which do not apply to the job templates of CronJobs; the selector requires the UID. */
 function defaultJob(job: JsonObject, uid: string | undefined): void {
   const spec = objectAt(job, "spec");
   if (spec === undefined) return;
@@ -278,7 +277,7 @@ function defaultJob(job: JsonObject, uid: string | undefined): void {
   spec["manualSelector"] ??= false;
   spec["podReplacementPolicy"] ??= objectAt(spec, "podFailurePolicy") === undefined ? "TerminatingOrFailed" : "Failed";
   copyTemplateLabels(job, spec);
-  // Of a Job without labels these are none until it is read.
+  // If the Job has no labels, the generated labels are copied to it only when it is read.
   if (uid !== undefined && spec["manualSelector"] !== true) selectOwnPods(job, spec, uid);
 }
 
@@ -286,8 +285,8 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
   const name = stringAt(objectAt(job, "metadata"), "name") ?? "";
   const template = (spec["template"] ??= {}) as JsonObject;
   const metadata = objectAt(template, "metadata") ?? {};
-  // Labels that the Job has from its Pods are shared with these, as they are in kube-apiserver, and grow with them.
-  // Labels with other values that the user wrote stay, and are refused later.
+  // If the Job took its labels from the template, both share one map, as in kube-apiserver, so these labels are added to both. Conflicting labels of
+  // the user are kept, and rejected by the validation.
   const labels = objectAt(metadata, "labels") ?? {};
   labels["batch.kubernetes.io/controller-uid"] ??= uid;
   labels["batch.kubernetes.io/job-name"] ??= name;
@@ -300,7 +299,7 @@ function selectOwnPods(job: JsonObject, spec: JsonObject, uid: string): void {
   spec["selector"] = selector;
 }
 
-/** Gives a Job without labels those of its Pods, as reading it from the store does. */
+/** Copies the labels of the Pod template to a Job without labels, as decoding it from storage does. */
 export function relabelJob(job: JsonObject): void {
   const spec = objectAt(job, "spec");
   if (spec !== undefined) copyTemplateLabels(job, spec);

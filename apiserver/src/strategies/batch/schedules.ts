@@ -1,11 +1,11 @@
-// Schedules of CronJobs, as github.com/robfig/cron reads them and in its words.
+// Cron schedules, with the syntax and error messages of github.com/robfig/cron.
 import { durationProblem } from "../../errors/go-duration.js";
 import { quote } from "../../errors/go-format.js";
 
 interface Field {
   readonly min: number;
   readonly max: number;
-  /** Names of values, the first for the smallest. */
+  /** Names of the values, starting with the smallest. */
   readonly names?: readonly string[];
 }
 
@@ -21,11 +21,11 @@ const DESCRIPTORS = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@
 const EVERY = "@every ";
 const MAX_INTEGER = 2n ** 63n - 1n;
 
-/** Returns what cron says of a schedule that it cannot read. */
+/** Returns the error message of cron for an invalid schedule, or undefined. */
 export function scheduleProblem(schedule: string): string | undefined {
   if (!/^(CRON_)?TZ=/.test(schedule)) return problemWithoutZone(schedule);
   const end = schedule.indexOf(" ");
-  // cron panics here, and the check of the CronJob says so.
+  // cron panics here, and kube-apiserver returns the panic as validation error.
   if (end === -1) return "invalid schedule format: runtime error: slice bounds out of range [:-1]";
   const zone = schedule.slice(schedule.indexOf("=") + 1, end);
   if (zone !== "" && zone !== "Local" && !isTimeZone(zone))
@@ -60,7 +60,7 @@ function rangeProblem(range: string, field: Field): string | undefined {
   if (!isAny && moreEnds.length > 0) return `too many hyphens: ${range}`;
   const first = isAny ? field.min : valueOf(low, field);
   if (typeof first === "string") return first;
-  // A step without an end goes on to the last value.
+  // A range with a step but without an end extends to the maximum.
   const last = isAny || (high === undefined && step !== undefined) ? field.max : valueOf(high ?? low, field);
   if (typeof last === "string") return last;
   if (moreSteps.length > 0) return `too many slashes: ${range}`;
@@ -72,7 +72,7 @@ function rangeProblem(range: string, field: Field): string | undefined {
   return by === 0 ? `step of range should be a positive number: ${range}` : undefined;
 }
 
-/** The value of a name or a number, or what is said of another text. */
+/** Returns the value of a name or number, or an error message. */
 function valueOf(text: string, { min, names = [] }: Field): number | string {
   const index = names.indexOf(text.toLowerCase());
   return index === -1 ? numberOf(text) : min + index;
@@ -86,11 +86,11 @@ function numberOf(text: string): number | string {
   return Number(text);
 }
 
-/** Whether a text names a time zone of the IANA database, in its capital and small letters. */
+/** Reports whether a name is in the IANA time zone database; case-sensitive. */
 export function isTimeZone(zone: string): boolean {
   try {
     const own = new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
-    // Of another name of a zone only its own name is known, but every name begins with a capital.
+    // Intl returns only the canonical name of an alias, so its case cannot be verified; all names start with a capital letter.
     return own.toLowerCase() === zone.toLowerCase() ? own === zone : /^[A-Z]/.test(zone);
   } catch {
     return false;

@@ -47,10 +47,10 @@ const USAGES = [
 const MIN_SECONDS = 600;
 const MAX_DOMAIN = 253;
 
-// Of a domain, a label and a domain, and what is between them.
+// Maximum length of a signer name: a domain, a slash, and a label and a subdomain separated by a dot.
 const MAX_NAME = MAX_DOMAIN + 1 + 63 + 1 + MAX_DOMAIN;
 
-/** Checks a new CertificateSigningRequest; its spec is never changed. */
+/** Validates a new CertificateSigningRequest; its spec is immutable. */
 function checkSigningRequest(request: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return [];
   const spec = objectAt(request, "spec") ?? {};
@@ -71,7 +71,7 @@ function checkSigningRequest(request: JsonObject, old: JsonObject | undefined): 
   ];
 }
 
-// What is inside is read by the one who signs.
+// The signer parses the content.
 function checkRequest(request: JsonValue): FieldError[] {
   const text = typeof request === "string" ? Buffer.from(request, "base64").toString("latin1") : "";
   const isRequest = /-----BEGIN CERTIFICATE REQUEST-----[^-]*-----END CERTIFICATE REQUEST-----/.test(text);
@@ -113,7 +113,7 @@ function checkSigner(name: string): FieldError[] {
   ];
 }
 
-// Of the parts between dots the first wrong one is told.
+// Only the first invalid label is reported.
 function checkParts(path: string, text: string, problemsOf: (part: string) => string[]): FieldError[] {
   const wrong = text.split(".").find((part) => problemsOf(part).length > 0);
   if (wrong === undefined) return [];
@@ -122,12 +122,12 @@ function checkParts(path: string, text: string, problemsOf: (part: string) => st
 
 const VERDICTS = ["Approved", "Denied"];
 
-/** Conditions that are there or not, and never false. */
+/** Conditions that cannot have status False. */
 const ENDS = [...VERDICTS, "Failed"];
 
 const PATH = "status.conditions";
 
-/** Checks the status that is written through /status, or the conditions that are written through /approval. */
+/** Validates conditions that are written through /status or /approval. */
 function checkCertificateStatus(
   request: JsonObject,
   live: JsonObject,
@@ -151,7 +151,7 @@ function ofType(conditions: JsonObject[], type: string): JsonObject[] {
 function checkConditions(conditions: JsonObject[], before: JsonObject[]): FieldError[] {
   const types = conditions.map((condition) => textAt(condition, "type"));
   const oldTypes = before.map((condition) => textAt(condition, "type"));
-  // What was wrong already may stay so.
+  // Violations in the old conditions are tolerated.
   const mayBeEmpty = oldTypes.includes("");
   const mayBeTwice = new Set(oldTypes).size < oldTypes.length;
   const mayContradict = VERDICTS.every((type) => oldTypes.includes(type));
@@ -194,7 +194,7 @@ function checkCertificate(certificate: string, before: string): FieldError[] {
 
 const BLOCK = /-----BEGIN ([^\n-]*)-----\n([^-]*)-----END \1-----/g;
 
-// What is wrong first with the certificates in a text, as far as can be told without reading them.
+// Returns the first problem of a certificate chain that is detectable without parsing the certificates.
 function certificateProblem(text: string): string | undefined {
   const blocks = [...text.matchAll(BLOCK)];
   for (const [, type = "", content = ""] of blocks) {
@@ -215,7 +215,9 @@ function checkCertificateKept(request: JsonObject, live: JsonObject): FieldError
   return [forbiddenError("status.certificate", "updates may not modify existing certificate content")];
 }
 
-/** Puts the verdicts on a CertificateSigningRequest back that /status does not write, unless their number shows that somebody tried. */
+/**
+ * Restores the Approved and Denied conditions, which /status must not change. If their number differs, they are left for the validation to reject.
+ */
 export function keepVerdicts(request: JsonObject, old: JsonObject): void {
   const conditions = arrayAt(objectAt(request, "status"), "conditions");
   const isOf = (verdict: string) => (condition: JsonValue) => isObject(condition) && condition["type"] === verdict;
@@ -227,7 +229,7 @@ export function keepVerdicts(request: JsonObject, old: JsonObject): void {
   }
 }
 
-/** Gives the conditions of a CertificateSigningRequest their times: those of before, or now. */
+/** Sets the times of conditions: the old time if the condition existed with this status, otherwise now. */
 export function stampConditions(request: JsonObject, old: JsonObject | undefined, now: string): void {
   const conditionsOf = (object: JsonObject | undefined) =>
     (arrayAt(objectAt(object, "status"), "conditions") ?? []).filter(isObject);

@@ -14,7 +14,6 @@ export const leaseStrategy: Strategy = {
   validate: checkLease,
 };
 
-/** Checks a Lease. */
 function checkLease(lease: JsonObject): FieldError[] {
   const spec = objectAt(lease, "spec") ?? {};
   const seconds = memberOf(spec, "leaseDurationSeconds");

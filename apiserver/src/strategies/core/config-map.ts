@@ -9,10 +9,9 @@ export const configMapStrategy: Strategy = {
   validate: checkConfigMap,
 };
 
-/** Of the values of a ConfigMap or Secret together (MaxSecretSize). */
+/** Limit for all values of a ConfigMap or Secret (MaxSecretSize). */
 const MAX_DATA_BYTES = 1024 * 1024;
 
-/** Checks a ConfigMap. */
 function checkConfigMap(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const keys = [...checkConfigKeys(object, "data"), ...checkConfigKeys(object, "binaryData"), ...checkKeysOnce(object)];
   const bytes = bytesOf(object, "data", Buffer.byteLength) + bytesOf(object, "binaryData", decodedLength);
@@ -26,30 +25,30 @@ function checkKeysOnce(object: JsonObject): FieldError[] {
     .map((key) => invalidError(`data[${key}]`, key, "duplicate of key present in binaryData"));
 }
 
-/** Demands values that fit into an object together. */
+/** Validates the total size of the values. */
 export function checkDataSize(field: string, bytes: number): FieldError[] {
   return bytes > MAX_DATA_BYTES ? [tooLongError(field, MAX_DATA_BYTES)] : [];
 }
 
-/** Counts the bytes of the values of a map. */
+/** Returns the total size of the values of a map, in bytes. */
 export function bytesOf(object: JsonObject, member: string, lengthOf: (text: string) => number): number {
   const texts = Object.values(objectAt(object, member) ?? {}).filter((text) => typeof text === "string");
   return texts.reduce((total, text) => total + lengthOf(text), 0);
 }
 
-/** Counts the bytes that a text in base64 stands for. */
+/** Returns the decoded size of a base64 string. */
 export function decodedLength(base64: string): number {
   return Buffer.byteLength(base64, "base64");
 }
 
-/** Demands that what was set to stay does. */
+/** Validates that an immutable ConfigMap or Secret is unchanged. */
 export function checkSealed(object: JsonObject, old: JsonObject | undefined, members: string[]): FieldError[] {
   if (old?.["immutable"] !== true) return [];
   const detail = "field is immutable when `immutable` is set";
   return [
     ...(object["immutable"] === true ? [] : [forbiddenError("immutable", detail)]),
     ...members
-      // A ConfigMap without data gets an empty map.
+      // The data of a ConfigMap is always decoded into a map.
       .filter((member) => {
         const isGivenEmpty = wasGivenEmpty(object, member) && !(object["kind"] === "ConfigMap" && member === "data");
         return isGivenEmpty || !deepEqual(memberOf(object, member), memberOf(old, member));

@@ -21,8 +21,7 @@ export const endpointsStrategy: Strategy = {
 
 export const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
-// Addresses that are never those of an endpoint.
-// By the usual form.
+// Special addresses that are not allowed as endpoints, in canonical form.
 const UNSPECIFIED = /^(0\.0\.0\.0|::)$/;
 
 const SPECIAL: [pattern: RegExp, problem: string][] = [
@@ -31,7 +30,6 @@ const SPECIAL: [pattern: RegExp, problem: string][] = [
   [/^(224\.0\.0\.|ff[0-9a-f]2:)/, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"],
 ];
 
-/** Checks Endpoints. */
 function checkEndpoints(object: JsonObject): FieldError[] {
   return objectsAt(object, "subsets").flatMap((subset, index) => {
     const path = `subsets[${index}]`;
@@ -64,7 +62,7 @@ function checkAddress(path: string, address: JsonObject): FieldError[] {
   ];
 }
 
-/** Demands an address that is not a special one. */
+/** Validates an IP that must not be unspecified, loopback, or link-local. */
 export function checkPublicAddress(field: string, address: string): FieldError[] {
   const problems = addressProblems(address);
   return (problems.length > 0 ? problems : specialProblems(address)).map((detail) =>
@@ -93,7 +91,7 @@ export function checkApplication(path: string, port: JsonObject): FieldError[] {
   return typeof application === "string" ? checkQualifiedName(`${path}.appProtocol`, application) : [];
 }
 
-/** Warns of the addresses of Endpoints. */
+/** Warns about addresses in non-canonical form. */
 function endpointsWarnings(endpoints: JsonObject): string[] {
   if (labelOf(endpoints, "endpoints.kubernetes.io/managed-by") === "endpoint-controller") return [];
   return objectsAt(endpoints, "subsets").flatMap((subset, index) =>

@@ -1,4 +1,4 @@
-// What an Event tells, which stays.
+// Validation and immutable fields of Events.
 import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../../json.js";
@@ -16,7 +16,7 @@ export const eventStrategy: Strategy = {
   validate: checkEvent,
 };
 
-/** Events of events.k8s.io/v1, which are stored as those of core/v1. */
+/** Events of events.k8s.io/v1, which share the storage of core/v1. */
 export const newEventStrategy: Strategy = {
   createsOnUpdate: true,
   defaultPropagation: undefined,
@@ -26,7 +26,7 @@ export const newEventStrategy: Strategy = {
 const EVENT_TEXTS = { reportingInstance: 128, action: 128, reason: 128 };
 const NOTE_LENGTH = 1024;
 
-/** Checks an Event of events.k8s.io, which new clients write. */
+/** Validates an Event of events.k8s.io/v1. */
 function checkNewEvent(event: JsonObject, old: JsonObject | undefined): FieldError[] {
   const own = checkTold(event, NEW_NAMES);
   if (old !== undefined) return [...own, ...checkChangedSeries(event, old), ...checkEventKept(event, old)];
@@ -59,7 +59,7 @@ function checkChangedSeries(event: JsonObject, old: JsonObject): FieldError[] {
 
 const EVENT_SOURCE: GoStruct = { Component: "", Host: "" };
 
-// In the order of Kubernetes, by the names of core/v1; a reason is looked at twice.
+// Validates immutable fields in the order of kube-apiserver, with the field names of core/v1; `reason` is checked twice.
 function checkEventKept(event: JsonObject, old: JsonObject): FieldError[] {
   const kept = (field: string, shown: (one: JsonObject) => JsonValue) => checkKept(field, shown(event), shown(old));
   const text = (field: string, member = field) => kept(field, (one) => textAt(one, member));
@@ -84,7 +84,7 @@ function checkEventKept(event: JsonObject, old: JsonObject): FieldError[] {
   ];
 }
 
-/** How a version of Events names what both have, and what Kubernetes calls the reporter in its messages. */
+/** Field names of an API version, and the name of the reporter in error messages. */
 interface EventNames {
   about: string;
   note: string;
@@ -94,7 +94,7 @@ interface EventNames {
 const NEW_NAMES: EventNames = { about: "regarding", note: "note", reporter: "reportingController" };
 const OLD_NAMES: EventNames = { about: "involvedObject", note: "message", reporter: "reportingComponent" };
 
-// An event with a time of its own tells who reports it, and why.
+// An Event with an eventTime must name its reporter and reason.
 function checkTold(event: JsonObject, names: EventNames): FieldError[] {
   const namespace = textAt(event, "metadata.namespace");
   const about = textAt(event, `${names.about}.namespace`);
@@ -125,7 +125,7 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
-/** Checks an Event of core/v1; events about cluster-scoped objects live in the namespace default. */
+/** Validates an Event of core/v1; Events of cluster-scoped objects must be in namespace `default`. */
 function checkEvent(event: JsonObject): FieldError[] {
   return checkTold(event, OLD_NAMES);
 }

@@ -24,7 +24,7 @@ const CLAIM = "PersistentVolumeClaim";
 const TYPES = ["Pod", "Container", CLAIM];
 type Amounts = Record<"min" | "max" | "default" | "defaultRequest" | "maxLimitRequestRatio", string | undefined>;
 
-// One amount is more than another, of which the first or the second is named, in these words.
+// Ordering constraints between two amounts, with the field and the message of the error.
 const ORDER: [more: keyof Amounts, less: keyof Amounts, at: keyof Amounts, words: string][] = [
   ["min", "max", "min", "min value MORE is greater than max value LESS"],
   ["min", "defaultRequest", "defaultRequest", "min value MORE is greater than default request value LESS"],
@@ -39,7 +39,6 @@ const ORDER: [more: keyof Amounts, less: keyof Amounts, at: keyof Amounts, words
   ["default", "max", "default", "default value MORE is greater than max value LESS"],
 ];
 
-/** Checks a LimitRange. */
 function checkLimitRange(range: JsonObject): FieldError[] {
   const types = new Set<string>();
   return objectsAt(range, "spec.limits").flatMap((limit, index) => {
@@ -86,7 +85,7 @@ function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[
       const [large, small] = [amounts[more], amounts[less]];
       if (large === undefined || small === undefined) return [];
       if ((parseQuantity(large) ?? 0n) <= (parseQuantity(small) ?? 0n)) return [];
-      // Of a default Kubernetes shows what it is above or below.
+      // For defaults, kube-apiserver prints the bound instead of the value.
       const shown = at !== "default" ? (amounts[at] ?? "") : more === "default" ? small : large;
       return [invalidError(`${path}.${at}[${name}]`, shown, words.replace("MORE", large).replace("LESS", small))];
     }),
@@ -96,7 +95,7 @@ function checkAmounts(path: string, name: string, amounts: Amounts): FieldError[
   ];
 }
 
-// What is beyond can have no thousandths in Kubernetes.
+// Larger values overflow when Kubernetes converts them to milli-units.
 const MAX_IN_THOUSANDTHS = (2n ** 63n - 1n) / 1000n;
 
 function checkRatio(field: string, { min, max, maxLimitRequestRatio: ratio }: Amounts): FieldError[] {
@@ -115,7 +114,7 @@ function roundedUp(amount: bigint, unit: bigint): bigint {
   return amount / unit + (amount % unit > 0n ? 1n : 0n);
 }
 
-// Of what is not Kubernetes' own, nobody may use more than was asked for.
+// Extended resources cannot be overcommitted, so limit and request must be equal.
 function checkEqualDefaults(path: string, name: string, amounts: Amounts): FieldError[] {
   const [limit, request] = [amounts.default, amounts.defaultRequest];
   if (limit === undefined || request === undefined || parseQuantity(limit) === parseQuantity(request)) return [];
@@ -147,7 +146,7 @@ function amountAt(limit: JsonObject, key: string, name: string): string | undefi
   return amount === undefined ? undefined : String(amount);
 }
 
-/** Derives the default limits and requests of a LimitRange for containers from its bounds. */
+/** Derives default limits and requests of containers from the bounds. */
 function defaultLimitRangeItem(item: JsonObject): void {
   if (item["type"] !== "Container") return;
   const limits = { ...objectAt(item, "max"), ...objectAt(item, "default") };

@@ -36,7 +36,7 @@ function checkPhase(object: JsonObject): FieldError[] {
   return [invalidError("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` is ${state}`)];
 }
 
-/** Gives a Namespace the label of its name and, when it is created, its finalizer. */
+/** Sets the label with the name of a Namespace and, on create, its finalizer. */
 function defaultNamespace(namespace: JsonObject, isCreate: boolean): void {
   const metadata = objectAt(namespace, "metadata") ?? {};
   const name = stringAt(metadata, "name");

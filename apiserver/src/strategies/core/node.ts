@@ -31,7 +31,7 @@ export const nodeStrategy: Strategy = {
   defaults: defaultNode,
   dropFields(node, old) {
     delete objectAt(node, "spec")?.["configSource"];
-    // A config that is stored already stays.
+    // A stored status.config is kept.
     if (objectAt(objectAt(old, "status"), "config") === undefined) delete objectAt(node, "status")?.["config"];
   },
   validate: checkNode,
@@ -68,7 +68,6 @@ function nodeWarnings(node: JsonObject): string[] {
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** Checks a Node. */
 function checkNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
   return [...checkNewNode(node), ...(old === undefined ? [] : checkNodeUpdate(node, old))];
 }
@@ -76,7 +75,7 @@ function checkNode(node: JsonObject, old: JsonObject | undefined): FieldError[] 
 const KEPT_RANGES = 'node updates may not change podCIDR except from "" to valid';
 const KEPT_PROVIDER = 'node updates may not change providerID except from "" to valid';
 
-/** Checks what an update of a Node, or of its status, changes. Kubernetes checks taints and what the Node offers again and lists it twice. */
+/** Validates an update of a Node or of its status. As in kube-apiserver, taints and capacity are validated again, so their errors appear twice. */
 function checkNodeUpdate(node: JsonObject, old: JsonObject): FieldError[] {
   const [ranges, before] = [node, old].map(rangesOf) as [string[], string[]];
   const changed = ranges.length === before.length ? before.filter((one, index) => one !== ranges[index]) : [""];
@@ -178,7 +177,7 @@ function checkNewNode(node: JsonObject): FieldError[] {
   ];
 }
 
-// Two ranges are one of each family.
+// Two CIDRs must be of different IP families.
 function checkFamilies(field: string, ranges: string[]): FieldError[] {
   if (ranges.length < 2) return [];
   const broken = ranges.findIndex((range) => !isCidr(range));
@@ -198,7 +197,7 @@ function twice(path: string, taint: JsonObject): FieldError {
   return { ...error, message: `${error.message}: taints must be unique by key and effect pair` };
 }
 
-/** Keeps both fields for the addresses of the Pods of a Node equal: the one of old counts before the first of several. */
+/** Synchronizes podCIDR and podCIDRs; podCIDR takes precedence. */
 function agreeOnRanges(spec: JsonObject): void {
   const range = stringAt(spec, "podCIDR") ?? "";
   const [first] = arrayAt(spec, "podCIDRs") ?? [];

@@ -38,7 +38,6 @@ const OTHER_MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"];
 const CLAIM_RULE =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-/** Checks a PersistentVolumeClaim. */
 function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(claim, "spec") ?? {};
   const oldSpec = objectAt(old, "spec");
@@ -57,7 +56,7 @@ function checkClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[
   ];
 }
 
-/** Checks the spec of a claim, or of a template of claims. */
+/** Validates the spec of a claim or of a claim template. */
 export function checkClaimSpec(path: string, spec: JsonObject): FieldError[] {
   const storage = storageOf(spec);
   const given = memberOf(spec, "accessModes");
@@ -102,7 +101,7 @@ function checkDataSource(path: string, source: JsonObject | undefined): FieldErr
 function checkSourcesAgree(path: string, spec: JsonObject): FieldError[] {
   const [source, reference] = [objectAt(spec, "dataSource"), objectAt(spec, "dataSourceRef")];
   if (source === undefined || reference === undefined) return [];
-  // Kubernetes shows the path of a member, whose fields JSON does not have.
+  // kube-apiserver prints an internal struct, whose fields have no JSON tags, so it is `{}`.
   if (textAt(reference, "namespace") !== "")
     return [invalidError(path, {}, "may not be specified when dataSourceRef.namespace is specified")];
   const isSame = ["apiGroup", "kind", "name"].every((key) => deepEqual(source[key] ?? null, reference[key] ?? null));
@@ -113,7 +112,7 @@ function storageOf(spec: JsonObject): JsonValue | undefined {
   return memberOf(objectAt(objectAt(spec, "resources"), "requests"), "storage");
 }
 
-// A claim may ask for less than before, but not for less than it has.
+// The request of a claim may shrink, but not to its capacity or below.
 function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: JsonValue | undefined): FieldError[] {
   const has = memberOf(objectAt(objectAt(claim, "status"), "capacity"), "storage") ?? "0";
   const [size, old] = [String(now ?? "0"), String(before ?? "0")];
@@ -122,10 +121,10 @@ function checkGrowth(claim: JsonObject, now: JsonValue | undefined, before: Json
   return [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")];
 }
 
-/** Where the class of a claim or a volume was once told. */
+/** Legacy annotation with the class of a claim or volume. */
 export const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
-// The class of a claim was once told in an annotation, and may move from there into the spec.
+// The class may be moved from the legacy annotation to the spec.
 function checkClassAnnotation(claim: JsonObject, old: JsonObject): FieldError[] {
   const [now, before] = [claim, old].map((one) =>
     memberOf(objectAt(objectAt(one, "metadata"), "annotations"), CLASS_ANNOTATION),
@@ -137,7 +136,7 @@ function checkClassAnnotation(claim: JsonObject, old: JsonObject): FieldError[] 
   return [invalidError(`metadata.annotations.${CLASS_ANNOTATION}`, now ?? "", "field is immutable")];
 }
 
-// A volume and a class may be set once; the storage of a bound claim may grow.
+// The volume and the class may be set once; the storage request of a bound claim may change.
 function fixedPart(spec: JsonObject, { isBound, old }: { isBound: boolean; old: JsonObject }): JsonObject {
   const { volumeAttributesClassName, ...fixed } = spec;
   for (const key of ["volumeName", "storageClassName"]) if (memberOf(old, key) === undefined) delete fixed[key];
@@ -153,7 +152,6 @@ const RESIZE_STATES = [
   "NodeResizeInfeasible",
 ].sort();
 
-/** Checks the status of a PersistentVolumeClaim. */
 function checkClaimStatus(claim: JsonObject): FieldError[] {
   const status = objectAt(claim, "status");
   const modes = arrayAt(objectAt(claim, "spec"), "accessModes") ?? [];
@@ -195,7 +193,7 @@ function sourceKind(source: JsonObject): string {
   return group === "" ? kind : `${kind}.${group}`;
 }
 
-/** Lets the two ways to name the data source of a claim agree: the older of the two names nothing but claims and snapshots. */
+/** Synchronizes dataSource and dataSourceRef; dataSource supports only claims and snapshots. */
 function settleDataSource(spec: JsonObject, old: JsonObject | undefined): void {
   const isElsewhere = textAt(spec, "dataSourceRef.namespace") !== "";
   if (isElsewhere && objectAt(old, "dataSourceRef") === undefined) delete spec["dataSourceRef"];
@@ -209,7 +207,7 @@ function settleDataSource(spec: JsonObject, old: JsonObject | undefined): void {
     spec["dataSource"] = clone(reference);
 }
 
-/** Adds a finalizer that holds an object while it is in use. */
+/** Adds a finalizer that protects an object in use. */
 export function protectByFinalizer(object: JsonObject, finalizer: string): void {
   const metadata = objectAt(object, "metadata") ?? {};
   const finalizers = arrayAt(metadata, "finalizers") ?? [];
@@ -229,7 +227,7 @@ export function annotationWarnings(
     );
 }
 
-/** Warns of a PersistentVolumeClaim. */
+/** Returns the warnings for a PersistentVolumeClaim. */
 function claimWarnings(claim: JsonObject): string[] {
   return [
     ...annotationWarnings(claim, [[CLASS_ANNOTATION, "v1.8", "storageClassName"]]),
@@ -237,7 +235,7 @@ function claimWarnings(claim: JsonObject): string[] {
   ];
 }
 
-/** Warns of the spec of a claim at `path`. */
+/** Returns the warnings for the spec of a claim at `path`. */
 export function claimSpecWarnings(path: string, spec: JsonObject): string[] {
   return ["requests", "limits"].flatMap((list) =>
     fractionWarnings(`${path}.resources.${list}`, objectAt(objectAt(spec, "resources"), list), ["storage"]),

@@ -32,7 +32,7 @@ export const persistentVolumeStrategy: Strategy = {
   warnings: volumeWarnings,
 };
 
-// The server sets the time of a phase that is new, unless the client sets another time.
+// Sets the time of a phase transition, unless the client sets it.
 function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
   const [status, before] = [objectAt(volume, "status") ?? {}, objectAt(live, "status")];
   const [time, oldTime] = [status["lastPhaseTransitionTime"], before?.["lastPhaseTransitionTime"]];
@@ -44,12 +44,12 @@ function stampPhase(volume: JsonObject, live: JsonObject | undefined): void {
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/** Checks a PersistentVolume. What it is made of stays, but for a secret that it may be given once. */
+/** Validates a PersistentVolume. Its source is immutable, except for a secret that can be set once. */
 function checkVolume(volume: JsonObject, old: JsonObject | undefined): FieldError[] {
   const own = checkNewVolume(volume);
   const ofMounts = checkMountOptions(volume);
   if (old === undefined) return [...own, ...ofMounts];
-  // Kubernetes checks an update twice and lists it twice.
+  // kube-apiserver validates an update twice and reports its errors twice.
   return [...own, ...ofMounts, ...own, ...checkVolumeKept(objectAt(volume, "spec") ?? {}, objectAt(old, "spec") ?? {})];
 }
 
@@ -76,7 +76,7 @@ function checkVolumeKept(spec: JsonObject, old: JsonObject): FieldError[] {
 
 const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
 
-/** What is mounted with options that an annotation may tell. */
+/** Volume types that support mount options in the legacy annotation. */
 const MOUNTED = [
   ...["gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs"],
   ...["azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"],
@@ -157,7 +157,7 @@ function checkAttributes(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Warns of a PersistentVolume. */
+/** Returns the warnings for a PersistentVolume. */
 function volumeWarnings(volume: JsonObject): string[] {
   const recycles = textAt(volume, "spec.persistentVolumeReclaimPolicy") === "Recycle";
   const advice =

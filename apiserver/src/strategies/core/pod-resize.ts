@@ -1,4 +1,4 @@
-// What /resize may change of a Pod: the processors and the memory of its containers, or of all of them together.
+// Validation of the resize subresource, which can change cpu and memory of containers or of the whole Pod.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, WHOLE, forbiddenError, invalidError } from "../../errors/field-error.js";
 import { type JsonObject, clone, deepEqual, objectAt } from "../../json.js";
@@ -10,7 +10,7 @@ const LISTS = ["containers", "initContainers"] as const;
 const SIZES = ["cpu", "memory"];
 const ONLY_SIZES = "only cpu and memory resources are mutable";
 
-/** Checks a Pod with resources that were written through /resize. */
+/** Validates a resize of a Pod. */
 export function checkResize(pod: JsonObject, live: JsonObject): FieldError[] {
   if (isMirror(live)) return [forbiddenError(WHOLE, "static pods cannot be resized")];
   if (textAt(live, "spec.os.name") === "windows") return [forbiddenError(WHOLE, "windows pods cannot be resized")];
@@ -33,7 +33,7 @@ export function checkResize(pod: JsonObject, live: JsonObject): FieldError[] {
   return all.length > 0 || deepEqual(spec, before) ? all : [forbiddenError("spec", ONLY_SIZES)];
 }
 
-// A container that runs tells its resources where they can be changed.
+// The kubelet reports the resources of running containers if it supports resizing.
 function isSupported(pod: JsonObject): boolean {
   const running = objectsAt(pod, "status.containerStatuses").find((status) =>
     objectAt(objectAt(status, "state"), "running"),
@@ -69,7 +69,7 @@ function isRemoved(now: JsonObject = {}, before: JsonObject = {}): boolean {
   return names.length > Object.keys(now).length || names.some((name) => !Object.hasOwn(now, name));
 }
 
-// Resources with the sizes of others, of which only these and no claims are looked at.
+// Replaces cpu and memory in `resources` by those of `others`. Without `claims`, resource claims are ignored.
 function withSizesOf(resources: JsonObject, others: JsonObject | undefined, { claims = true } = {}): JsonObject {
   const amounts = Object.fromEntries(
     ["limits", "requests"].flatMap((list) => {
@@ -103,7 +103,7 @@ function checkKeptResources(list: string, spec: JsonObject, old: JsonObject): Fi
   });
 }
 
-// Brings the sizes of before into the containers, and tells what is otherwise still.
+// Restores the old sizes, in place, and reports all other changes.
 function checkOthers(spec: JsonObject, old: JsonObject): FieldError[] {
   return LISTS.flatMap((list) =>
     objectsAt(spec, list).flatMap((container, index) => {

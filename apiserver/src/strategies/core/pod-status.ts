@@ -18,7 +18,6 @@ import { checkProfileAnnotations, checkProfilesKept } from "../pod-template/prof
 const OWN_CONDITIONS = ["PodScheduled", "Ready", "Initialized"];
 const NOT_NEGATIVE = "must be a non-negative integer";
 
-/** Checks the status of a Pod. */
 export function checkPodStatus(pod: JsonObject, live: JsonObject): FieldError[] {
   const [status, before] = [pod, live].map((one) => objectAt(one, "status") ?? {}) as [JsonObject, JsonObject];
   const qosClass = (one: JsonObject) => textAt(one, "qosClass");
@@ -128,7 +127,7 @@ function checkHostAddresses(status: JsonObject, before: JsonObject): FieldError[
   ];
 }
 
-// Addresses that are there may stay, though they are wrong; two are one of each family.
+// Unchanged invalid addresses are tolerated; two addresses must be of different IP families.
 function checkAddresses(key: string, status: JsonObject, before: JsonObject): FieldError[] {
   const [addresses, known] = [status, before].map((one) => objectsAt(one, key).map((item) => textAt(item, "ip"))) as [
     string[],
@@ -166,7 +165,7 @@ const KINDS = [
   ["ephemeralContainerStatuses", "ephemeralContainers"],
 ] as const;
 
-/** Checks what the status of a Pod says of its containers. */
+/** Validates the container statuses. */
 function checkContainerStatuses(pod: JsonObject, live: JsonObject): FieldError[] {
   return KINDS.flatMap(([list, containers]) => {
     const path = `status.${list}`;
@@ -189,7 +188,7 @@ interface Restarts {
   readonly containers: (typeof KINDS)[number][1];
 }
 
-// What has ended runs again only if its policy lets it.
+// A terminated container may only restart if its restartPolicy allows it.
 function checkRestarts(path: string, { statuses, live, containers }: Restarts): FieldError[] {
   if (containers !== "ephemeralContainers" && allMayRestart(live)) return [];
   return objectsAt(live, path).flatMap((before, index) => {

@@ -15,7 +15,6 @@ export const podTemplateStrategy: Strategy = {
   warnings: (object, old) => templateWarnings("template", object, old),
 };
 
-/** Checks a PodTemplate. */
 function checkTemplate(object: JsonObject): FieldError[] {
   return checkPodTemplate("template", objectAt(object, "template") ?? {});
 }

@@ -24,7 +24,7 @@ import {
 } from "../pod-template/profile-annotations.js";
 import { checkTolerations } from "../pod-template/scheduling.js";
 
-/** Checks a Pod that is not there yet, or an update of one. */
+/** Validates a create or update of a Pod. */
 export function checkNewPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
   return [
@@ -41,14 +41,14 @@ function checkNewSpec(spec: JsonObject): FieldError[] {
   ];
 }
 
-// Of Pods alone, not of templates.
+// Only for Pods, not for Pod templates.
 function checkImages(spec: JsonObject): FieldError[] {
   return ["initContainers", "containers"].flatMap((list) =>
     objectsAt(spec, list).flatMap((container, index) => checkImage(`spec.${list}[${index}]`, container)),
   );
 }
 
-/** Checks a Pod, and on update that it only changes what a Pod may change. */
+/** Validates a Pod and, on update, that only mutable fields have changed. */
 export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(pod, "spec") ?? {};
   const ofAnnotations = checkProfileAnnotations("metadata.annotations", pod);
@@ -57,14 +57,14 @@ export function checkPod(pod: JsonObject, old: JsonObject | undefined): FieldErr
     ...checkPodSpec("spec", spec, { pod: { isPod: true, name: textAt(pod, "metadata.name") } }),
     ...checkTokens(spec),
     ...checkImages(spec),
-    // Kubernetes looks at annotations twice on an update.
+    // On update, kube-apiserver validates annotations twice.
     ...(old === undefined ? [] : [...checkProfilesKept(pod, old), ...ofAnnotations]),
   ];
   const oldSpec = objectAt(old, "spec");
   return oldSpec === undefined ? errors : [...errors, ...checkPodUpdate(spec, oldSpec)];
 }
 
-// A token is one of the account that a Pod has.
+// A token projection requires a service account.
 function checkTokens(spec: JsonObject): FieldError[] {
   if (textAt(spec, "serviceAccountName") !== "") return [];
   const detail = "must not be specified when serviceAccountName is not set";
@@ -84,12 +84,12 @@ const POD_UPDATE_RULE =
   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/** Demands that an update changes only what a Pod may change. */
+/** Validates that only mutable fields of a Pod have changed. */
 function checkPodUpdate(spec: JsonObject, old: JsonObject): FieldError[] {
   const changed = ["containers", "initContainers"].find(
     (list) => objectsAt(spec, list).length !== objectsAt(old, list).length,
   );
-  // Until a list has another length, an image that is missing is listed again.
+  // kube-apiserver validates images again, up to the first list whose length has changed.
   const lists = ["containers", "initContainers"].slice(0, changed === undefined ? 2 : changed === "containers" ? 0 : 1);
   const images = lists.flatMap((list) =>
     objectsAt(spec, list).flatMap((container, index) => [
@@ -124,7 +124,7 @@ function checkDeadlineKept(spec: JsonObject, old: JsonObject): FieldError[] {
   return now > before ? [invalidError(path, now, "must be less than or equal to previous value")] : [];
 }
 
-// How long a toleration lasts may change.
+// Only tolerationSeconds of existing tolerations may change.
 function checkTolerationsKept(spec: JsonObject, old: JsonObject): FieldError[] {
   const lasting = ({ tolerationSeconds: _seconds, ...rest }: JsonObject) => rest;
   const now = objectsAt(spec, "tolerations").map(lasting);
@@ -142,7 +142,7 @@ function checkGatesKept(spec: JsonObject, old: JsonObject): FieldError[] {
   });
 }
 
-/** A Pod that waits for its gates may be told more about its nodes, never less. */
+/** Validates that node constraints of a gated Pod only become stricter. */
 function checkPlaceNarrowed(spec: JsonObject, old: JsonObject): FieldError[] {
   const [now, before] = [spec, old].map((one) => objectAt(one, "nodeSelector") ?? {}) as [JsonObject, JsonObject];
   const isKept = Object.entries(before).every(([key, value]) => memberOf(now, key) === value);
@@ -181,7 +181,7 @@ function isNarrowed(now: JsonObject, before: JsonObject): boolean {
   });
 }
 
-// Kubernetes prints the fields of its structs, in their order.
+// kube-apiserver prints Go structs, with their fields in order.
 function goTerm(term: JsonObject): JsonObject {
   const [expressions, fields] = PARTS.map((part): JsonValue => {
     if (arrayAt(term, part) === undefined) return null;
@@ -201,7 +201,7 @@ function fixedPart(spec: JsonObject, old: JsonObject, { isHeld }: { isHeld: bool
     ...rest
   } = spec;
   const fixed = clone(rest);
-  // What was negative counts as 1.
+  // A negative grace period may be changed to 1.
   const wasNegative = Number(memberOf(old, "terminationGracePeriodSeconds") ?? 0) < 0;
   if (grace !== undefined && !(wasNegative && (grace === 1 || Number(grace) < 0)))
     fixed["terminationGracePeriodSeconds"] = grace;
@@ -212,7 +212,7 @@ function fixedPart(spec: JsonObject, old: JsonObject, { isHeld }: { isHeld: bool
   return fixed;
 }
 
-// What may change of the nodes of a Pod is as before; without anything else, no affinity is what one of nodes was added to.
+// Neutralizes the mutable node constraints before the comparison. An affinity that contains only nodeAffinity may be new.
 function settleNodes(spec: JsonObject, old: JsonObject): void {
   delete spec["nodeSelector"];
   const [affinity, before] = [spec, old].map((one) => objectAt(one, "affinity"));
@@ -240,7 +240,7 @@ function checkEphemeralKept(object: JsonObject, live: JsonObject): FieldError[] 
   ];
 }
 
-/** Checks a Pod whose ephemeral containers are updated. */
+/** Validates an update of ephemeral containers. */
 export function checkEphemeralContainers(pod: JsonObject, old: JsonObject): FieldError[] {
   return isMirror(old)
     ? [forbiddenError(WHOLE, "static pods do not support ephemeral containers")]

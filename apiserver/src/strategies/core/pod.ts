@@ -17,7 +17,7 @@ export const podStrategy: Strategy = {
   returnsDeletedObject: true,
   graceful: true,
   resetOnStatus: [".spec", ".metadata.deletionTimestamp", ".metadata.ownerReferences"],
-  // What admission sets is there before an update and comes with the uid of a new Pod; it has no owner.
+  // Fields set by admission are present before an update, and set together with the UID on create, so that they have no owner.
   defaults(pod, { uid, old }) {
     dropOldAnnotations(pod);
     defaultPod(pod, { isAdmitted: uid !== undefined || old !== undefined, isNew: old === undefined });
@@ -50,14 +50,14 @@ export const podStrategy: Strategy = {
     ),
 };
 
-// Fields of disabled features are dropped from the status unless they are stored already.
+// Drops status fields of disabled features, unless they are already stored.
 function dropStatusFields(pod: JsonObject, old: JsonObject | undefined): void {
   const key = "nodeAllocatableResourceClaimStatuses";
   if (objectAt(old, "status")?.[key] === undefined) delete objectAt(pod, "status")?.[key];
   for (const mount of mountStatusesOf(pod)) delete mount["volumeStatus"];
 }
 
-// One address stands for all that do not begin with it, as nodes of old told one alone; all of them stand for a missing one.
+// If podIP differs from the first of podIPs, it replaces them, as older kubelets set only podIP; an absent podIP is set to the first of podIPs.
 function agreeOnAddresses(status: JsonObject): void {
   const ip = stringAt(status, "podIP") ?? "";
   const [first] = (arrayAt(status, "podIPs") ?? []).filter(isObject);
@@ -66,12 +66,12 @@ function agreeOnAddresses(status: JsonObject): void {
   else if (ip === "" && firstIp !== undefined && firstIp !== "") status["podIP"] = firstIp;
 }
 
-/** Sets what Kubernetes sets in Pods, but not in pod templates. */
+/** Sets the defaults of Pods that do not apply to Pod templates. */
 function defaultPod(pod: JsonObject, { isAdmitted, isNew }: { isAdmitted: boolean; isNew: boolean }): void {
   const spec = objectAt(pod, "spec");
   if (spec === undefined) return;
   spec["enableServiceLinks"] ??= true;
-  // No container is given less time than a second.
+  // As in Kubernetes, a negative grace period becomes 1 second.
   if (isAdmitted && Number(spec["terminationGracePeriodSeconds"]) < 0) spec["terminationGracePeriodSeconds"] = 1;
   for (const container of containersOf(spec)) {
     requestLimits(container);
@@ -94,7 +94,10 @@ function requestLimits(container: JsonObject): void {
 
 const SHARED = /^(cpu|memory|hugepages-.+)$/;
 
-/** A Pod with limits of its own asks for what its containers ask for, and for what it may use. */
+/**
+ * Completes the resources of a Pod with Pod-level resources: requests from those of its containers and from its limits, limits of huge pages from
+ * those of its containers.
+ */
 function defaultPodResources(spec: JsonObject): void {
   const resources = objectAt(spec, "resources");
   if (resources === undefined) return;
@@ -118,7 +121,7 @@ function defaultHostPorts(container: JsonObject): void {
   }
 }
 
-/** Says of a new Pod with gates that it waits for these. */
+/** Sets the PodScheduled condition of a new Pod with scheduling gates. */
 export function holdGated(pod: JsonObject, now: string): void {
   const status = objectAt(pod, "status");
   if (status === undefined || (arrayAt(objectAt(pod, "spec"), "schedulingGates") ?? []).length === 0) return;
@@ -129,7 +132,7 @@ export function holdGated(pod: JsonObject, now: string): void {
 
 const OPERATORS = { matchLabelKeys: "In", mismatchLabelKeys: "NotIn" };
 
-/** Tells the selectors of a new Pod, in place, what its own labels are where it names their keys. */
+/** Resolves matchLabelKeys and mismatchLabelKeys of a new Pod into its label selectors, in place. */
 export function selectOwnLabels(pod: JsonObject): void {
   const labels = objectAt(objectAt(pod, "metadata"), "labels") ?? {};
   for (const kind of ["podAffinity", "podAntiAffinity"]) {
@@ -156,7 +159,9 @@ function selectLabels(holder: JsonObject, labels: JsonObject): void {
 
 const GENERATION = "observedGeneration";
 
-/** Keeps, in place, which generation the status of a Pod is about where a write does not tell; conditions of one type have theirs in order. */
+/**
+ * Keeps the observedGeneration of the status and its conditions, in place, if a write omits it. Conditions with the same type are matched in order.
+ */
 export function keepObservedGenerations(pod: JsonObject, live: JsonObject): void {
   const [status, before] = [pod, live].map((one) => objectAt(one, "status") ?? {}) as [JsonObject, JsonObject];
   keepGeneration(status, before);

@@ -29,7 +29,6 @@ const STATUS_RULE: StatusRule = {
   ready: "readyReplicas",
 };
 
-/** Checks a ReplicationController. */
 function checkReplicationController(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const template = objectAt(spec, "template");
@@ -50,7 +49,7 @@ function checkReplicationController(object: JsonObject): FieldError[] {
   ];
 }
 
-/** Gives a ReplicationController the labels of its pods, as selector and as labels of its own. */
+/** Defaults the selector and labels of a ReplicationController to the labels of its Pod template. */
 function defaultReplicationController(controller: JsonObject): void {
   const spec = objectAt(controller, "spec");
   const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");

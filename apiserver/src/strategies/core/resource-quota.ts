@@ -28,7 +28,7 @@ const STANDARD = new Set([
 
 const OF_PODS = ["pods", ...COMPUTE];
 
-// The standard resources that a scope can limit.
+// Standard resources that each scope can limit.
 const SCOPES = new Map<string, readonly string[]>([
   ["Terminating", OF_PODS],
   ["NotTerminating", OF_PODS],
@@ -45,7 +45,7 @@ const EXISTS_RULE =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, " +
   "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
-/** Checks a ResourceQuota, and on update that its scopes are as they were. */
+/** Validates a ResourceQuota; its scopes are immutable. */
 function checkQuota(quota: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(quota, "spec") ?? {};
   const scopes = scopesOf(spec);
@@ -58,7 +58,6 @@ function checkQuota(quota: JsonObject, old: JsonObject | undefined): FieldError[
   ];
 }
 
-/** Checks what the status of a ResourceQuota says. */
 function checkQuotaStatus(quota: JsonObject): FieldError[] {
   const status = objectAt(quota, "status");
   return ["hard", "used"].flatMap((key) => checkAmounts(`status.${key}`, objectAt(status, key)));
@@ -71,7 +70,7 @@ function checkAmounts(path: string, amounts: JsonObject = {}): FieldError[] {
   });
 }
 
-/** Demands an amount of a resource that there can be. */
+/** Validates an amount of a resource. */
 export function checkAmount(field: string, name: string, amount: JsonValue): FieldError[] {
   const value = parseQuantity(String(amount)) ?? 0n;
   return [
@@ -80,7 +79,7 @@ export function checkAmount(field: string, name: string, amount: JsonValue): Fie
   ];
 }
 
-// Resources of a domain are counted, but not what is asked of them under `requests.`.
+// Extended resources are integers, except under `requests.`.
 function isCounted(name: string): boolean {
   return COUNTED.includes(name) || (name.includes("/") && !/kubernetes\.io\/|^requests\./.test(name));
 }
@@ -155,7 +154,7 @@ function checkValues(path: string, operator: string, values: JsonValue | undefin
   return [invalidError(`${path}.operator`, operator, "not a valid selector operator")];
 }
 
-/** Lists the standard resources under `spec.hard` that a scope cannot limit. */
+/** Lists standard resources in `spec.hard` that do not match a scope. */
 function unlimitedBy(scope: string, spec: JsonObject): string[] {
   const limited = SCOPES.get(scope);
   if (limited === undefined) return [];
@@ -185,7 +184,7 @@ function textOf(object: JsonObject, key: string): string {
   return String(memberOf(object, key) ?? "");
 }
 
-// Who may ask for more than may be used has not limited anything.
+// Warns if the quota for requests exceeds the quota for limits.
 function quotaWarnings(quota: JsonObject): string[] {
   const hard = quantitiesAt(objectAt(quota, "spec") ?? {}, "hard");
   return ["cpu", "memory", "storage", "ephemeral-storage"].flatMap((name) => {

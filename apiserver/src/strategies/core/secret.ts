@@ -23,14 +23,14 @@ const REQUIRED_KEYS: Record<string, string[]> = {
   "kubernetes.io/dockercfg": [".dockercfg"],
 };
 
-// One of them is enough.
+// At least one of the keys is required.
 function checkBasicAuth(object: JsonObject, data: JsonObject): FieldError[] {
   const keys = ["username", "password"];
   if (textAt(object, "type") !== "kubernetes.io/basic-auth" || keys.some((key) => Object.hasOwn(data, key))) return [];
   return keys.map((key) => requiredError(`data[${key}]`));
 }
 
-// A key that is empty is none.
+// The key must not be empty.
 function checkSshKey(object: JsonObject, data: JsonObject): FieldError[] {
   const hasKey = textAt(data, "ssh-privatekey") !== "";
   return hasKey || textAt(object, "type") !== "kubernetes.io/ssh-auth" ? [] : [requiredError("data[ssh-privatekey]")];
@@ -47,7 +47,7 @@ function checkRegistryLogin(object: JsonObject, data: JsonObject): FieldError[] 
   return problem === "" ? [] : [invalidError(`data[${key}]`, "<secret contents redacted>", problem)];
 }
 
-// null is a map without members.
+// Go decodes null into a nil map.
 function mapProblem(json: Buffer): string {
   const unreadable = jsonSyntaxError(json);
   if (unreadable !== "") return unreadable;
@@ -62,7 +62,6 @@ function checkAccountToken(object: JsonObject): FieldError[] {
   return [requiredError(`metadata.annotations[${ACCOUNT_NAME}]`)];
 }
 
-/** Checks a Secret. */
 function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const data = objectAt(object, "data") ?? {};
   const required = REQUIRED_KEYS[textAt(object, "type")] ?? [];
@@ -79,7 +78,7 @@ function checkSecret(object: JsonObject, old: JsonObject | undefined): FieldErro
   ];
 }
 
-/** Moves the plain texts of a Secret into its data, encoded. */
+/** Encodes stringData into data. */
 function encodeStringData(secret: JsonObject): void {
   const plain = objectAt(secret, "stringData");
   delete secret["stringData"];
@@ -93,7 +92,7 @@ function encodeStringData(secret: JsonObject): void {
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 
-/** Names what is wrong with the key pair of a Secret for TLS. */
+/** Warns about an invalid key pair of a TLS Secret. */
 function keyPairWarnings(secret: JsonObject): string[] {
   if (textAt(secret, "type") !== "kubernetes.io/tls") return [];
   const data = objectAt(secret, "data") ?? {};

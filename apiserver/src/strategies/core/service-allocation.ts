@@ -1,4 +1,4 @@
-// The addresses and ports that a Service asks for by name: they must be of the ranges of this cluster, and nobody else's.
+// Static allocation: requested cluster IPs and node ports must be in the ranges of this cluster and not in use.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -11,24 +11,24 @@ import { type JsonObject, type JsonValue, arrayAt, deepEqual, memberOf, objectAt
 import { addressProblems } from "../../validation/addresses.js";
 import { checkOneOf } from "../../validation/fields.js";
 
-/** What this cluster gives out. */
+/** The ranges of this cluster. */
 export interface Ranges {
   readonly addresses: string;
   holdsAddress(address: string): boolean;
   isTaken(addressOrPort: string | number): boolean;
 }
 
-/** What a Service asks of these ranges. */
+/** Context for the validation of requested values. */
 interface Asked {
   readonly ranges: Ranges;
   readonly old: JsonObject | undefined;
   readonly isDryRun: boolean;
 }
 
-/** The ports of the nodes that Services get. */
+/** Default --service-node-port-range of kube-apiserver. */
 export const NODE_PORTS = { first: 30_000, last: 32_767 };
 
-/** Says what is wrong with the port that a load balancer is to tell its health at; it is asked for once. */
+/** Returns why a requested healthCheckNodePort cannot be allocated; only checked when the Service starts to need one. */
 export function healthPortProblem(spec: JsonObject, { ranges, old, isDryRun }: Asked): string | undefined {
   const port = memberOf(spec, HEALTH_PORT) ?? 0;
   if (typeof port !== "number" || port === 0 || !tellsHealth(spec) || (old !== undefined && tellsHealth(old))) return;
@@ -43,7 +43,7 @@ function tellsHealth(spec: JsonObject): boolean {
   return memberOf(spec, "type") === "LoadBalancer" && memberOf(spec, "externalTrafficPolicy") === "Local";
 }
 
-/** Says which port of the nodes an update asks for twice with the same protocol. */
+/** Returns the node port that an update contains twice with the same protocol. */
 export function doubleNodePort(spec: JsonObject): string | undefined {
   const hasAny = memberOf(spec, "type") === "NodePort" || memberOf(spec, "type") === "LoadBalancer";
   const ports = hasAny ? objectsAt(spec, "ports").filter((port) => nodePortOf(port) !== 0) : [];
@@ -51,7 +51,7 @@ export function doubleNodePort(spec: JsonObject): string | undefined {
   return places.find((place, index) => places.indexOf(place) < index);
 }
 
-/** Checks what a Service asks for. */
+/** Validates the requested cluster IP and node ports. */
 export function checkAsked(spec: JsonObject, asked: Asked): FieldError[] {
   const ofAddress = checkAddress(spec, asked);
   return ofAddress.length > 0 ? ofAddress : checkNodePorts(spec, asked);
@@ -88,7 +88,7 @@ function checkNodePorts(spec: JsonObject, { ranges, old, isDryRun }: Asked): Fie
   return [];
 }
 
-/** The place of a port of a Service, and the port of the nodes that it asks for. */
+/** Index of a Service port and its requested node port. */
 type AskedPort = [index: number, nodePort: number];
 
 function nodePortOf(port: JsonObject): number {
@@ -96,7 +96,7 @@ function nodePortOf(port: JsonObject): number {
   return typeof nodePort === "number" ? nodePort : 0;
 }
 
-// Ports of one number share the first port of the nodes that one of them asks for, unless they say otherwise.
+// On create, ports with the same number share the first requested node port, unless they request another one.
 function askedByNew(ports: JsonObject[]): AskedPort[] {
   const shared = new Map<JsonValue | undefined, number>();
   return ports.flatMap((port, index): AskedPort[] => {
@@ -109,7 +109,7 @@ function askedByNew(ports: JsonObject[]): AskedPort[] {
   });
 }
 
-// An update may ask for one port of the nodes more than once.
+// On update, a new node port may be requested by several ports.
 function askedByUpdate(ports: JsonObject[], old: JsonObject): AskedPort[] {
   const kept = objectsAt(old, "ports").map(nodePortOf);
   const all = ports.map(nodePortOf);
@@ -131,7 +131,7 @@ const FAMILIES = ["IPv4", "IPv6"];
 const POLICIES = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 const POLICY = "spec.ipFamilyPolicy";
 
-/** Checks the addresses of a Service before it gets those that it lacks; what is wrong first is all that is told. */
+/** Validates cluster IPs and IP families before allocation; stops at the first group of errors. */
 export function checkAddresses(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
   const policy = policyOf(spec, old);
   const checks = [checkAddressForms, checkCounts, checkFamilies];
@@ -151,7 +151,7 @@ const addressesOf = (spec: JsonObject): string[] => (arrayAt(spec, "clusterIPs")
 const familiesOf = (spec: JsonObject): JsonValue[] => [...(arrayAt(spec, "ipFamilies") ?? [])];
 const familyOf = (address: string): string => (address.includes(":") ? "IPv6" : "IPv4");
 
-/** True for a Service that has neither an address nor Pods, and so may be of any family. */
+/** True for a headless Service without selector, which can have any IP family. */
 function isOfAnyFamily(spec: JsonObject): boolean {
   return memberOf(spec, "clusterIP") === "None" && objectAt(spec, "selector") === undefined;
 }
@@ -161,7 +161,7 @@ function policyOf(spec: JsonObject, old: JsonObject | undefined): JsonValue {
   return given ?? (isOfAnyFamily(spec) ? "RequireDualStack" : "SingleStack");
 }
 
-/** Checks addresses and families by what they look like. */
+/** Validates the syntax of addresses and families. */
 export function checkAddressForms(spec: JsonObject, { policy }: Pick<Context, "policy">): FieldError[] {
   const [addresses, families] = [addressesOf(spec), familiesOf(spec)];
   const forms = addresses.flatMap((address, index) =>

@@ -47,7 +47,7 @@ export const serviceStrategy: Strategy = {
   statusWarnings: loadBalancerWarnings,
 };
 
-/** Checks a Service, and on update that it keeps its address. */
+/** Validates a Service; its cluster IP is immutable. */
 function checkService(service: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(service, "spec") ?? {};
   const type = memberOf(spec, "type");
@@ -87,17 +87,17 @@ function checkHintsOnce(service: JsonObject): FieldError[] {
   return [invalidError(`metadata.annotations[${TOPOLOGY_MODE}]`, mode, detail)];
 }
 
-/** What the annotation is called that tells how near traffic stays. */
+/** Annotation with the routing preference. */
 const TOPOLOGY_MODE = "service.kubernetes.io/topology-mode";
 
-/** What it was called before. */
+/** Legacy name of the annotation. */
 const TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints";
 
 const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'";
 const OF_BALANCERS = ["allocateLoadBalancerNodePorts"];
 
-// What only some types of Services have.
+// Validates fields that only some types of Services support.
 function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[] {
   const policy = memberOf(spec, "externalTrafficPolicy");
   const isExternal = type === "LoadBalancer" || type === "NodePort" || (arrayAt(spec, "externalIPs") ?? []).length > 0;
@@ -129,7 +129,7 @@ function checkOfType(spec: JsonObject, type: JsonValue | undefined): FieldError[
 
 const RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-// Once the ranges of clients of a load balancer were told here, which counts only where there are no others.
+// Validates the legacy annotation, which is only used if spec.loadBalancerSourceRanges is empty.
 function checkRangesInAnnotation(service: JsonObject, old: JsonObject | undefined): FieldError[] {
   const [text, before] = [service, old ?? {}].map((one) =>
     memberOf(objectAt(objectAt(one, "metadata"), "annotations"), RANGES),
@@ -162,7 +162,6 @@ function checkAffinity(spec: JsonObject): FieldError[] {
   return [invalidError(`spec.${path}`, timeout, `must be greater than 0 and less than ${MAX_AFFINITY_SECONDS}`)];
 }
 
-/** Checks the status of a Service. */
 function checkServiceStatus(service: JsonObject): FieldError[] {
   const ingress = objectsAt(service, "status.loadBalancer.ingress");
   if (ingress.length === 0 || memberOf(objectAt(service, "spec"), "type") === "LoadBalancer") return [];
@@ -203,7 +202,7 @@ function checkPorts(ports: JsonObject[], { type }: { type: JsonValue | undefined
   });
 }
 
-// Kubernetes prints the port as it compares it: without its name and target.
+// kube-apiserver prints the port as it compares it: without its name and target port.
 function goPort(port: JsonObject): JsonObject {
   return {
     Name: "",
@@ -215,14 +214,12 @@ function goPort(port: JsonObject): JsonObject {
   };
 }
 
-// What of a Service may change.
-
-/** Demands that a Service keeps its addresses, the class of its load balancer and the port that tells its health. */
+/** Validates immutable fields of a Service: cluster IPs, loadBalancerClass, and healthCheckNodePort. */
 function checkServiceUpdate(spec: JsonObject, old: JsonObject): FieldError[] {
   return [
     ...checkAddressesKept(spec, old),
     ...checkBalancerClassKept(spec, old),
-    // Kubernetes looks at it once more in an update.
+    // kube-apiserver validates it again on update.
     ...checkBalancerClass(spec),
     ...checkHealthPortKept(spec, old),
   ];
@@ -230,7 +227,7 @@ function checkServiceUpdate(spec: JsonObject, old: JsonObject): FieldError[] {
 
 const isBalancer = (spec: JsonObject): boolean => memberOf(spec, "type") === "LoadBalancer";
 
-/** Checks the class of a load balancer, which nothing else has. */
+/** Validates loadBalancerClass, which only type LoadBalancer supports. */
 function checkBalancerClass(spec: JsonObject): FieldError[] {
   const [field, name] = ["spec.loadBalancerClass", memberOf(spec, "loadBalancerClass")];
   if (name === undefined) return [];
@@ -279,7 +276,7 @@ function checkModes(service: JsonObject): FieldError[] {
 
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 
-/** Sets what depends on the type of a Service: policies, addresses, ports of nodes. */
+/** Sets the defaults that depend on the type of a Service: policies, cluster IPs, and node ports. */
 function defaultService(service: JsonObject, context: DefaultingContext): void {
   const spec = objectAt(service, "spec");
   if (spec === undefined) return;
@@ -289,13 +286,13 @@ function defaultService(service: JsonObject, context: DefaultingContext): void {
   const hasTimeout = at(spec, "sessionAffinityConfig.clientIP.timeoutSeconds") !== undefined;
   if (spec["sessionAffinity"] === "ClientIP" && !hasTimeout)
     spec["sessionAffinityConfig"] = { clientIP: { timeoutSeconds: DEFAULT_AFFINITY_SECONDS } };
-  // What was allocated is no field of the writer.
+  // Allocated values must not become fields of the manager that writes.
   const isFinal = context.allocateClusterIP !== undefined;
   const old = objectAt(context.old, "spec");
   if (isFinal) pairAddresses(spec, old);
   if (isFinal && old !== undefined) {
     dropUnneeded(spec, old);
-    // The balancer is gone with the type.
+    // A Service that is no longer of type LoadBalancer loses its load balancer status.
     if (isLoadBalancer(old) && !isLoadBalancer(spec))
       service["status"] = { ...objectAt(service, "status"), loadBalancer: {} };
   }
@@ -315,7 +312,7 @@ function defaultService(service: JsonObject, context: DefaultingContext): void {
     spec["healthCheckNodePort"] ??= context.allocateNodePort();
 }
 
-/** Takes away what an ExternalName has no use for, as reading it from the store does. */
+/** Removes internalTrafficPolicy of an ExternalName Service, as decoding it from storage does. */
 export function forgetInternalTraffic(service: JsonObject): void {
   const spec = objectAt(service, "spec");
   if (spec?.["type"] === "ExternalName") delete spec["internalTrafficPolicy"];
@@ -341,7 +338,7 @@ const isReachedFromOutside = (spec: Spec): boolean =>
 
 const hasHealthCheck = (spec: Spec): boolean => isLoadBalancer(spec) && spec["externalTrafficPolicy"] === "Local";
 
-// Which fields a Service needs only as long as this holds.
+// Fields that a Service needs only while the condition is met.
 const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
   [(spec) => !isExternalName(spec), ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]],
   [hasHealthCheck, ["healthCheckNodePort"]],
@@ -349,7 +346,7 @@ const NEEDS: [needs: (spec: Spec) => boolean, fields: string[]][] = [
   [isReachedFromOutside, ["externalTrafficPolicy"]],
 ];
 
-// Who writes the one address and leaves the list as it is, or out, means both.
+// If only clusterIP is set or changed, clusterIPs follows.
 function pairAddresses(spec: Spec, old: Spec | undefined): void {
   const [now, before] = [stringAt(spec, "clusterIP") ?? "", stringAt(old, "clusterIP") ?? ""];
   if (old === undefined) {
@@ -364,13 +361,13 @@ function pairAddresses(spec: Spec, old: Spec | undefined): void {
   }
 }
 
-/** Takes away what the type before needed, the new one does not, and the update says nothing about. */
+/** Removes fields that the old type needed and the new one does not, unless the update changes them. */
 function dropUnneeded(spec: Spec, old: Spec): void {
   for (const [needs, fields] of NEEDS) {
     if (!needs(old) || needs(spec)) continue;
     const isSame = (field: string) => deepEqual(spec[field] ?? null, old[field] ?? null);
     for (const field of fields) if (field !== "clusterIP" && isSame(field)) delete spec[field];
-    // An address goes with the list that says the same.
+    // clusterIP is removed together with clusterIPs.
     if (fields.includes("clusterIP") && spec["clusterIPs"] === undefined && isSame("clusterIP"))
       delete spec["clusterIP"];
   }
@@ -381,7 +378,7 @@ function dropUnneeded(spec: Spec, old: Spec): void {
     for (const port of ports) delete port["nodePort"];
 }
 
-// An update that leaves out what was allocated keeps it, as long as its type still needs it.
+// An update that omits allocated values keeps them while the type needs them.
 function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
   if (old === undefined || old["type"] === "ExternalName") return;
   for (const key of ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"]) {
@@ -389,7 +386,7 @@ function keepAllocated(spec: JsonObject, old: JsonObject | undefined): void {
     const isNeeded = key !== "healthCheckNodePort" || (hasHealthCheck(old) && hasHealthCheck(spec));
     if (value !== undefined && isNeeded && memberOf(spec, key) === undefined) spec[key] = clone(value);
   }
-  // Who has one family only leaves the other.
+  // A change to SingleStack drops the second IP family.
   const families = arrayAt(spec, "ipFamilies") ?? [];
   if (spec["ipFamilyPolicy"] === "SingleStack" && families.length > 1 && deepEqual(families, old["ipFamilies"] ?? null))
     spec["ipFamilies"] = families.slice(0, 1);
@@ -413,7 +410,7 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   const clusterIp = given === "" ? context.allocateClusterIP() : given;
   spec["clusterIP"] = clusterIp;
   spec["clusterIPs"] ??= [clusterIp];
-  // A headless service without selector may have endpoints of either family.
+  // A headless Service without selector can have endpoints of both families.
   const isOfAny = clusterIp === "None" && objectAt(spec, "selector") === undefined;
   const policy = (spec["ipFamilyPolicy"] ??= isOfAny ? "RequireDualStack" : "SingleStack");
   const families = arrayAt(spec, "ipFamilies") ?? [clusterIp.includes(":") ? "IPv6" : "IPv4"];
@@ -423,12 +420,12 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
 
 function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: DefaultingContext): void {
   if (allocateNodePort === undefined) return;
-  // Ports of one number and different protocols have one port of the nodes.
+  // Ports with the same number and different protocols share a node port.
   const byNumber = new Map<unknown, JsonValue>();
   const ports = (arrayAt(spec, "ports") ?? []).filter(isObject);
   for (const { port, nodePort } of ports)
     if (nodePort !== undefined && !byNumber.has(port)) byNumber.set(port, nodePort);
-  // An update is checked before it gets ports of the nodes, so none of these may be what is wrong with it.
+  // Updates are validated before node ports are allocated, so an allocation must not cause a duplicate.
   const seen = new Set<string>();
   for (const port of ports) {
     const place = `${protocolOf(port)} ${String(port["port"])}`;
@@ -439,12 +436,12 @@ function allocateNodePorts(spec: JsonObject, { allocateNodePort, old }: Defaulti
   }
 }
 
-// The address of a load balancer is that of a virtual IP.
+// ipMode defaults to VIP if there is an IP.
 function defaultIpMode(ingress: JsonObject): void {
   if (stringAt(ingress, "ip") !== undefined) ingress["ipMode"] ??= "VIP";
 }
 
-/** Names what a Service says in vain, or should say otherwise. */
+/** Returns the warnings for a Service: ignored, deprecated, or ambiguous fields. */
 export function serviceWarnings(service: JsonObject): string[] {
   const spec = objectAt(service, "spec") ?? {};
   const type = memberOf(spec, "type");

@@ -41,12 +41,11 @@ const MAX_LABEL = 63;
 const MAX_ENDPOINTS = 1000;
 const MAX_ADDRESSES = 100;
 
-/** Checks an EndpointSlice. */
 function checkEndpointSlice(slice: JsonObject, old: JsonObject | undefined): FieldError[] {
   const type = textAt(slice, "addressType");
   const names = new Set<string>();
   const endpoints = objectsAt(slice, "endpoints");
-  // What is there may stay, though it was wrong.
+  // Unchanged invalid endpoints are tolerated.
   const isSame = old !== undefined && deepEqual(endpoints, objectsAt(old, "endpoints"));
   return [
     ...checkRequiredOneOf("addressType", type, ["FQDN", "IPv4", "IPv6"]),
@@ -85,7 +84,7 @@ function checkEndpoint(path: string, endpoint: JsonObject, type: string): FieldE
 
 const MAX_HINTS = 8;
 
-// Too many of one kind are all that is told.
+// If there are too many hints of one kind, only that is reported.
 function checkHints(path: string, hints: JsonObject): FieldError[] {
   const [zones, nodes] = ["forZones", "forNodes"].map((key) =>
     objectsAt(hints, key).map((one) => textAt(one, "name")),
@@ -130,10 +129,10 @@ function checkSliceAddress(path: string, address: JsonValue, type: string): Fiel
   ];
 }
 
-// They write no others.
+// kube-controller-manager writes canonical addresses only.
 const CONTROLLERS = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
-/** Warns of the addresses of an EndpointSlice. */
+/** Warns about addresses in non-canonical form. */
 function sliceAddressWarnings(slice: JsonObject): string[] {
   if (CONTROLLERS.includes(labelOf(slice, "endpointslice.kubernetes.io/managed-by"))) return [];
   return objectsAt(slice, "endpoints").flatMap((endpoint, index) =>

@@ -1,4 +1,4 @@
-// In the order and words of kube-apiserver (pkg/apis/flowcontrol/validation).
+// Validation with the order and messages of kube-apiserver (pkg/apis/flowcontrol/validation).
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -25,7 +25,7 @@ const METHODS = ["ByNamespace", "ByUser"];
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 const SUBJECTS: Record<string, string> = { Group: "group", ServiceAccount: "serviceAccount", User: "user" };
 
-/** Checks the status of a FlowSchema or a PriorityLevelConfiguration. */
+/** Validates the status of a FlowSchema or PriorityLevelConfiguration. */
 export function checkFlowStatus(object: JsonObject): FieldError[] {
   const types = objectsAt(object, "status.conditions").map((condition) => textAt(condition, "type"));
   const path = "status.conditions";
@@ -35,7 +35,6 @@ export function checkFlowStatus(object: JsonObject): FieldError[] {
   ]);
 }
 
-/** Checks a FlowSchema. */
 function checkFlowSchema(schema: JsonObject): FieldError[] {
   const spec = objectAt(schema, "spec") ?? {};
   const level = textAt(spec, "priorityLevelConfiguration.name");

@@ -1,4 +1,4 @@
-// In the order and words of kube-apiserver (pkg/apis/flowcontrol/validation).
+// Validation with the order and messages of kube-apiserver (pkg/apis/flowcontrol/validation).
 import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -22,7 +22,6 @@ export const priorityLevelConfigurationStrategy: Strategy = {
 const MAX_QUEUES = 10_000_000;
 const MAX_HASH_BITS = 60;
 
-/** Checks a PriorityLevelConfiguration. */
 function checkPriorityLevel(level: JsonObject): FieldError[] {
   const spec = objectAt(level, "spec") ?? {};
   const [limited, exempt] = [objectAt(spec, "limited"), objectAt(spec, "exempt")];
@@ -110,7 +109,7 @@ function checkQueuing(path: string, queuing: JsonObject): FieldError[] {
   ];
 }
 
-// A request is dealt a hand of queues by a hash of 60 bits: these must suffice to choose the hand.
+// Shuffle sharding deals queues from a 60-bit hash, which must have enough entropy for the hand size.
 function problemsOfHand(hand: number, queues: number): string[] {
   if (hand <= 0) return ["must be positive"];
   if (hand > queues) return [`should not be greater than queues (${queues})`];

@@ -17,7 +17,7 @@ export const ingressClassStrategy: Strategy = {
   validate: checkIngressClass,
 };
 
-/** Checks an IngressClass; what names its controller stays. */
+/** Validates an IngressClass; its controller is immutable. */
 function checkIngressClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const parameters = objectAt(objectAt(object, "spec"), "parameters");
   return [

@@ -33,10 +33,9 @@ const WILDCARD_RULE =
   "alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is " +
   "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** The annotation that named the class before there was a field for it. */
+/** Legacy annotation with the class. */
 const INGRESS_CLASS = "kubernetes.io/ingress.class";
 
-/** Checks an Ingress. */
 function checkIngress(ingress: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(ingress, "spec") ?? {};
   const rules = objectsAt(spec, "rules");

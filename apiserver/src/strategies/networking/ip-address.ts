@@ -15,7 +15,7 @@ const SPEC: GoStruct = {
   ParentRef: { kind: "pointer", struct: { Group: "", Resource: "", Namespace: "", Name: "" } },
 };
 
-/** Checks an IPAddress, whose parent stays. */
+/** Validates an IPAddress; its parentRef is immutable. */
 function checkAddress(address: JsonObject, old: JsonObject | undefined): FieldError[] {
   const path = "spec.parentRef";
   const shown = (one: JsonObject) => goForm(SPEC, objectAt(one, "spec"))["ParentRef"] ?? null;

@@ -18,7 +18,6 @@ export const networkPolicyStrategy: Strategy = {
   warnings: policyWarnings,
 };
 
-/** Checks a NetworkPolicy. */
 function checkNetworkPolicy(policy: JsonObject): FieldError[] {
   const spec = objectAt(policy, "spec") ?? {};
   return [
@@ -90,12 +89,12 @@ function checkBlock(path: string, block: JsonObject): FieldError[] {
   ];
 }
 
-/** Lists the directions that a NetworkPolicy rules. */
+/** Sets the default policyTypes: Ingress, and Egress if there are egress rules. */
 function defaultPolicyTypes(spec: JsonObject): void {
   spec["policyTypes"] ??= arrayAt(spec, "egress") === undefined ? ["Ingress"] : ["Ingress", "Egress"];
 }
 
-/** Warns of the ranges that a NetworkPolicy names. */
+/** Returns the warnings for the CIDRs of a NetworkPolicy. */
 function policyWarnings(policy: JsonObject): string[] {
   return (["ingress", "egress"] as const).flatMap((way) =>
     objectsAt(policy, `spec.${way}`).flatMap((rule, index) => {

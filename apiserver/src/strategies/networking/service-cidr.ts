@@ -11,7 +11,7 @@ export const serviceCidrStrategy: Strategy = {
 
 const ONE_A_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
 
-/** Checks a ServiceCIDR. An update may add a range of the other family, and nothing else is looked at then. */
+/** Validates a ServiceCIDR. An update may only add a CIDR of the other IP family; nothing else is validated again. */
 function checkServiceRange(range: JsonObject, old: JsonObject | undefined): FieldError[] {
   const [ranges, before] = [rangesOf(range), old === undefined ? undefined : rangesOf(old)];
   if (before === undefined) return checkRanges(ranges);

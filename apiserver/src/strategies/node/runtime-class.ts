@@ -18,7 +18,7 @@ export const runtimeClassStrategy: Strategy = {
     labelMapWarnings(objectAt(objectAt(runtime, "scheduling"), "nodeSelector"), () => "scheduling.nodeSelector"),
 };
 
-/** Checks a RuntimeClass, whose handler stays. */
+/** Validates a RuntimeClass; its handler is immutable. */
 function checkRuntimeClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const [handler, scheduling] = [textAt(object, "handler"), objectAt(object, "scheduling") ?? {}];
   const tolerations = objectsAt(scheduling, "tolerations");

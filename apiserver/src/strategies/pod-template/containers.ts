@@ -23,7 +23,7 @@ import { checkLife, checkNoLife } from "./probes.js";
 import { checkResources } from "./resources.js";
 import { checkContainerSecurity } from "./security-context.js";
 
-/** Checks the containers of a pod spec at `path`, which mount `volumes`. */
+/** Validates the containers of a Pod spec at `path`; `volumes` are those that can be mounted. */
 export function checkContainers(path: string, spec: JsonObject, volumes: JsonObject[]): FieldError[] {
   const [regular, initial] = [objectsAt(spec, "containers"), objectsAt(spec, "initContainers")];
   const context = { spec, volumes };
@@ -45,7 +45,7 @@ export function checkContainers(path: string, spec: JsonObject, volumes: JsonObj
         ...checkRestarts(at, container),
       ];
     }),
-    // Containers that run at the same time share the ports of their host.
+    // Containers that run concurrently share the host ports.
     ...checkHostPorts(`${path}.containers`, regular),
     ...initial.flatMap((container, index) => {
       const at = `${path}.initContainers[${index}]`;
@@ -55,7 +55,7 @@ export function checkContainers(path: string, spec: JsonObject, volumes: JsonObj
         ...checkContainer(at, container, context),
         ...checkRestarts(at, container, { isFirst: true }),
         ...(isNamed ? takeName(at, container) : []),
-        // Kubernetes looks at each of them alone, and names the first.
+        // As in kube-apiserver, each init container is checked on its own, and its error has index 0.
         ...checkHostPorts(`${path}.initContainers`, [container]),
         ...(runsOn
           ? checkLife(at, container, spec)
@@ -73,7 +73,7 @@ function checkEphemeral(
 ): FieldError[] {
   const others = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list));
   const targets = others.map((container) => textAt(container, "name"));
-  // Of those that run before, a name that is missing counts now.
+  // As in kube-apiserver, an init container without a name reserves the empty name.
   if (targets.includes("")) takeName("", {});
   return objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
     const at = `${path}.ephemeralContainers[${index}]`;
@@ -88,14 +88,14 @@ function checkEphemeral(
   });
 }
 
-/** Refuses an image of a Pod with spaces around it, which a template may have. */
+/** Validates that an image has no leading or trailing whitespace. This applies to Pods, but not to Pod templates. */
 export function checkImage(path: string, container: JsonObject): FieldError[] {
   const image = textAt(container, "image");
   const detail = "must not have leading or trailing whitespace";
   return image === image.trim() ? [] : [invalidError(`${path}.image`, image, detail)];
 }
 
-/** What a container is checked with: its pod spec, and the volumes of that which can be mounted. */
+/** The Pod spec of a container, and its volumes that can be mounted. */
 interface Context {
   readonly spec: JsonObject;
   readonly volumes: JsonObject[];
@@ -162,13 +162,13 @@ function checkHostPorts(path: string, containers: JsonObject[]): FieldError[] {
   );
 }
 
-/** Demands that Pods in the network of their host use its ports as their own. */
+/** Validates that host ports equal container ports if hostNetwork is true. */
 export function checkHostNetwork(path: string, spec: JsonObject): FieldError[] {
   if (memberOf(spec, "hostNetwork") !== true) return [];
   return objectsAt(spec, "containers").flatMap((container, index) =>
     objectsAt(container, "ports").flatMap((port, place) => {
       const hostPort = memberOf(port, "hostPort") ?? 0;
-      // In a template none is given; a Pod gets it as a default.
+      // In a Pod, hostPort has been defaulted; in a template, it may be absent.
       if (hostPort === 0 || hostPort === memberOf(port, "containerPort")) return [];
       const detail = "must match `containerPort` when `hostNetwork` is true";
       return [invalidError(`${path}.containers[${index}].ports[${place}].hostPort`, hostPort, detail)];
@@ -179,7 +179,7 @@ export function checkHostNetwork(path: string, spec: JsonObject): FieldError[] {
 const MAX_RULES = 20;
 const MAX_CODES = 255;
 
-/** Checks when a container starts again; of one that runs before the others, rules without a policy are not looked at. */
+/** Validates restartPolicy and restartPolicyRules. The rules of an init container without a policy are not validated. */
 function checkRestarts(path: string, container: JsonObject, { isFirst = false } = {}): FieldError[] {
   const [policy, rules] = [memberOf(container, "restartPolicy"), objectsAt(container, "restartPolicyRules")];
   const missing =
@@ -207,7 +207,7 @@ function checkRule(path: string, rule: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks what a container does when its resources change. */
+/** Validates the resizePolicy of a container. */
 function checkResizing(path: string, policies: JsonObject[], podSpec: JsonObject): FieldError[] {
   const names = policies.map((policy) => textAt(policy, "resourceName"));
   const isOver = memberOf(podSpec, "restartPolicy") === "Never";
@@ -223,7 +223,7 @@ function checkResizing(path: string, policies: JsonObject[], podSpec: JsonObject
   });
 }
 
-/** Refuses to start a container again for new resources that ends before the others start. */
+/** Validates that an init container that is not a sidecar has no resize policy RestartContainer. */
 function checkNoRestart(path: string, container: JsonObject): FieldError[] {
   return objectsAt(container, "resizePolicy").flatMap((policy, index) =>
     memberOf(policy, "restartPolicy") === "RestartContainer"

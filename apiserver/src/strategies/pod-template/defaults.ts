@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, isObject, memberOf, objectAt, stringAt
 import type { StructDefaults } from "../strategy.js";
 import { placedContainers } from "./placed-containers.js";
 
-/** Defaults of the structs of a Pod. */
+/** Struct defaults of Pods. */
 export const podDefaults: StructDefaults = {
   "core.v1.Container": (container) => defaultPullPolicy(container, { image: "image", policy: "imagePullPolicy" }),
   "core.v1.EphemeralContainer": (container) =>
@@ -13,12 +13,12 @@ export const podDefaults: StructDefaults = {
   "core.v1.PodSpec": defaultPodSpec,
 };
 
-/** Defaults of the structs of a pod template. */
+/** Struct defaults of Pod templates. */
 export const podTemplateDefaults: StructDefaults = { ...podDefaults, "core.v1.PodTemplateSpec": dropOldAnnotations };
 
 function defaultPodSpec(spec: JsonObject): void {
   spec["securityContext"] ??= {};
-  // The deprecated name of the same field is kept equal.
+  // serviceAccount is the deprecated name of serviceAccountName; both have the same value.
   const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
   if (account !== undefined) spec["serviceAccountName"] = spec["serviceAccount"] = account;
 }
@@ -26,12 +26,12 @@ function defaultPodSpec(spec: JsonObject): void {
 const MAX_IMAGE = 255;
 const PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 
-/** The name of an image, with its tag and its digest; what is no such name has no tag that could be the latest. */
+/** Matches an image reference with tag and digest; an invalid reference has no tag. */
 const IMAGE = new RegExp(
   `^(?:(?:[a-zA-Z0-9](?:[-.a-zA-Z0-9]*[a-zA-Z0-9])?|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?/)?(${PART}(?:/${PART})*)(?::([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,}))?$`,
 );
 
-/** Sets the pull policy of a container: Always for the tag latest, which no tag means, else IfNotPresent. */
+/** Sets the default pull policy: Always for the tag `latest` or no tag, otherwise IfNotPresent. */
 function defaultPullPolicy(holder: JsonObject, keys: { image: string; policy: string }): void {
   if (memberOf(holder, keys.policy) !== undefined) return;
   const image = stringAt(holder, keys.image) ?? "";
@@ -41,7 +41,7 @@ function defaultPullPolicy(holder: JsonObject, keys: { image: string; policy: st
   holder[keys.policy] = isLatest ? "Always" : "IfNotPresent";
 }
 
-/** Gives a volume without source an emptyDir. */
+/** Sets emptyDir on a volume without source. */
 function defaultVolumeSource(volume: JsonObject): void {
   if (Object.keys(volume).every((key) => key === "name")) volume["emptyDir"] = {};
 }
@@ -50,7 +50,7 @@ const OLD_ANNOTATIONS = ["alpha", "beta"].flatMap((stage) =>
   ["init-containers", "init-container-statuses"].map((name) => `pod.${stage}.kubernetes.io/${name}`),
 );
 
-/** Takes annotations off a Pod or a template, in place, that told of containers before there were members for them. */
+/** Removes legacy annotations of init containers, in place. */
 export function dropOldAnnotations(pod: JsonObject): void {
   const metadata = objectAt(pod, "metadata");
   const annotations = objectAt(metadata, "annotations");
@@ -75,7 +75,7 @@ function dropSignal(container: JsonObject): void {
   if (Object.keys(lifecycle).length === 0) delete container["lifecycle"];
 }
 
-/** Gives an object without labels those of its pod template. Both share one map, as in kube-apiserver. */
+/** Copies the labels of the Pod template to an object without labels. Both share one map, as in kube-apiserver. */
 export function copyTemplateLabels(object: JsonObject, spec: JsonObject): void {
   const labels = objectAt(objectAt(objectAt(spec, "template"), "metadata"), "labels");
   const metadata = objectAt(object, "metadata");

@@ -1,4 +1,4 @@
-// Where the variables of a container come from.
+// Environment variables of containers.
 import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError, textNotSupportedError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
@@ -31,7 +31,6 @@ const SOURCES: Record<string, SourceRule> = {
 const NO_SOURCE =
   "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
 
-/** Checks a variable of a container. */
 export function checkVariable(path: string, variable: JsonObject): FieldError[] {
   const from = objectAt(variable, "valueFrom");
   return [
@@ -40,7 +39,7 @@ export function checkVariable(path: string, variable: JsonObject): FieldError[] 
   ];
 }
 
-/** Checks what variables of a container come from all at once. Kubernetes names the list where a source has no place. */
+/** Validates envFrom. As in kube-apiserver, errors refer to the list if a source has no index. */
 export function checkVariableSources(path: string, sources: JsonObject[]): FieldError[] {
   return sources.flatMap((source, index) => {
     const given = ["configMapRef", "secretRef"].filter((key) => objectAt(source, key) !== undefined);
@@ -88,13 +87,13 @@ const FIELDS = [
   ...["metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"],
   ...["status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"],
 ];
-/** What there is besides; where it can be shown is another question. */
+/** Other fields of the downward API; whether they are supported depends on where they are used. */
 const OTHER_FIELDS = [
   ...["metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName", "status.phase"],
 ];
 const SUBSCRIPT = /^(.+?)\['(.*)'\]$/s;
 
-/** Checks a reference to a field of the Pod, which has to be one of `supported`. */
+/** Validates a fieldRef; the field must be in `supported`. */
 export function checkFieldReference(path: string, reference: JsonObject, supported: string[]): FieldError[] {
   const [version, field] = [textAt(reference, "apiVersion"), textAt(reference, "fieldPath")];
   const at = `${path}.fieldPath`;
@@ -105,7 +104,7 @@ export function checkFieldReference(path: string, reference: JsonObject, support
   if (holder === "metadata.annotations") return checkQualifiedName(path, key.toLowerCase());
   if (holder === "metadata.labels") return checkQualifiedName(path, key);
   if (holder !== undefined) return unknown(`field label does not support subscript: ${field}`);
-  // An old name of the node.
+  // Legacy name of spec.nodeName.
   const named = field === "spec.host" ? "spec.nodeName" : field;
   if (![...FIELDS, ...OTHER_FIELDS].includes(named)) return unknown(`field label not supported: ${field}`);
   return supported.includes(named) ? [] : [textNotSupportedError(at, named, supported)];
@@ -129,7 +128,7 @@ const DIVISORS: [of: RegExp, divisors: string[], shown: string][] = [
   [/^(limits|requests)\.hugepages-/, OF_BYTES, `${OF_BYTES.join(", ")} are supported with the hugepages resource`],
 ];
 
-/** Checks a reference to what a container asks for. */
+/** Validates a resourceFieldRef. */
 export function checkResourceReference(
   path: string,
   reference: JsonObject,

@@ -1,4 +1,4 @@
-// Where a container mounts volumes, and what block devices it uses.
+// Volume mounts and block devices of containers.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -12,7 +12,7 @@ import { checkOneOf, checkRequired } from "../../validation/fields.js";
 import { checkNoBacksteps } from "../shared/volume-sources.js";
 import { checkRelative } from "./projected-volumes.js";
 
-/** Checks the mounts of a container. Kubernetes names their list where what is below a mount is wrong. */
+/** Validates volumeMounts. As in kube-apiserver, errors inside of a mount refer to the list. */
 export function checkMounts(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {
   const devices = objectsAt(container, "volumeDevices");
   const paths = new Set<string>();
@@ -70,7 +70,7 @@ function checkReadOnly(path: string, mount: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks the block devices of a container, of which each is a volume of a claim. */
+/** Validates volumeDevices, each of which must refer to a PersistentVolumeClaim volume. */
 export function checkDevices(path: string, container: JsonObject, volumes: JsonObject[]): FieldError[] {
   const mounts = objectsAt(container, "volumeMounts");
   const [names, paths] = [new Set<string>(), new Set<string>()];

@@ -1,4 +1,4 @@
-// What the operating system of a Pod's node lets a Pod ask for.
+// Restrictions that depend on the operating system of a Pod.
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
@@ -15,7 +15,7 @@ const OF_LINUX_CONTAINERS = [
   ...["allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup"],
 ];
 
-/** Checks the operating system that a pod spec at `path` names, and that it asks for nothing of the other one. */
+/** Validates spec.os.name, and that no fields for the other operating system are set. */
 export function checkSystem(path: string, spec: JsonObject): FieldError[] {
   const system = objectAt(spec, "os");
   const name = textAt(system ?? {}, "name");
@@ -54,7 +54,7 @@ function checkWindows(path: string, spec: JsonObject): FieldError[] {
   return refused.map((field) => forbiddenError(field, "cannot be set for a windows pod"));
 }
 
-/** Demands that containers of a pod spec at `path` are processes of their host together or not at all. */
+/** Validates that either all or none of the containers have hostProcess set. */
 export function checkHostProcess(path: string, spec: JsonObject): FieldError[] {
   const valueOf = (holder: JsonObject) =>
     memberOf(objectAt(objectAt(holder, "securityContext"), "windowsOptions"), "hostProcess");
@@ -93,7 +93,7 @@ const MAX_DOMAIN = 256;
 const NET_BIOS = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/;
 const DNS = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
-/** Checks the options of a security context for Windows. */
+/** Validates windowsOptions of a security context. */
 export function checkWindowsOptions(path: string, options: JsonObject): FieldError[] {
   const [name, spec, user] = ["gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName"].map((key) =>
     memberOf(options, key),

@@ -1,4 +1,4 @@
-// Single fields of a pod spec that name something or count something.
+// Validation of single fields of a Pod spec.
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
@@ -34,7 +34,7 @@ const NOT_FOR_EPHEMERAL = [
   ...["restartPolicy", "restartPolicyRules"],
 ];
 
-/** Checks where a pod spec at `path` runs and with what names. */
+/** Validates name fields and deadlines of a Pod spec at `path`. */
 export function checkNames(path: string, spec: JsonObject): FieldError[] {
   const deadline = memberOf(spec, "activeDeadlineSeconds");
   const isOutside = typeof deadline === "number" && (deadline < 1 || deadline > MAX_INT);
@@ -51,7 +51,7 @@ export function checkNames(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks the hosts that a pod spec at `path` knows by other names. */
+/** Validates hostAliases of a Pod spec at `path`. */
 export function checkAliases(path: string, spec: JsonObject): FieldError[] {
   return objectsAt(spec, "hostAliases").flatMap((alias, index) => {
     const at = `${path}.hostAliases[${index}]`;
@@ -65,7 +65,7 @@ export function checkAliases(path: string, spec: JsonObject): FieldError[] {
   });
 }
 
-/** Checks what classes a pod spec at `path` names. */
+/** Validates class names, preemptionPolicy, and hostnameOverride of a Pod spec at `path`. */
 export function checkClasses(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkSubdomain(path, spec, "priorityClassName"),
@@ -79,7 +79,7 @@ function checkSubdomain(path: string, spec: JsonObject, key: string): FieldError
   return checkGivenDomain(`${path}.${key}`, textAt(spec, key));
 }
 
-/** Checks how a pod spec at `path` is placed on a Node and when it may start. */
+/** Validates DNS, node selector, and gates of a Pod spec at `path`. */
 export function checkPlacing(path: string, spec: JsonObject): FieldError[] {
   return [
     ...checkOneOf(`${path}.dnsPolicy`, memberOf(spec, "dnsPolicy"), DNS_POLICIES),
@@ -121,7 +121,7 @@ function checkResolver(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-// Names in a list of search paths may have underscores, and a dot at their end.
+// Search domains may contain underscores and a trailing dot.
 function checkSearch(field: string, search: string): FieldError[] {
   const name = search.replace(/\.$/, "");
   return search === "." ? [] : underscoredProblems(name).map((detail) => invalidError(field, name, detail));
@@ -138,7 +138,7 @@ function checkHostName(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Demands that a pod spec at `path` with users of its own shares nothing with its host. */
+/** Validates that a Pod with its own user namespace does not share namespaces or block devices with the host. */
 export function checkHostUsers(path: string, spec: JsonObject): FieldError[] {
   if (memberOf(spec, "hostUsers") !== false) return [];
   const shared = { hostNetwork: "hostNetwork", hostPID: "HostPID", hostIPC: "HostIPC" };
@@ -153,7 +153,7 @@ export function checkHostUsers(path: string, spec: JsonObject): FieldError[] {
   ].map((field) => forbiddenError(field, "when `hostUsers` is false"));
 }
 
-/** Demands that variables that a pod spec at `path` reads from files have these in volumes that begin empty. */
+/** Validates that each fileKeyRef refers to an emptyDir volume. */
 export function checkFileVariables(path: string, spec: JsonObject): FieldError[] {
   const volumes = new Map(objectsAt(spec, "volumes").map((volume) => [textAt(volume, "name"), volume]));
   return placedContainers(path, spec).flatMap(({ at, container }) =>
@@ -182,7 +182,7 @@ function checkGates(path: string, gates: JsonObject[]): FieldError[] {
   });
 }
 
-/** Checks the claims for devices of a pod spec at `path`. */
+/** Validates resourceClaims of a Pod spec at `path`. */
 export function checkClaims(path: string, spec: JsonObject): FieldError[] {
   const names = new Set<string>();
   return objectsAt(spec, "resourceClaims").flatMap((claim, index) => {
@@ -218,7 +218,7 @@ function checkGiven(path: string, name: JsonValue | undefined): FieldError[] {
   return typeof name === "string" ? checkDomain(path, name) : [];
 }
 
-/** Refuses what containers that come later cannot have. */
+/** Validates that fields that ephemeral containers do not support are absent. */
 export function checkEphemeralFields(path: string, container: JsonObject): FieldError[] {
   const fields = NOT_FOR_EPHEMERAL.filter((key) => {
     const value = memberOf(container, key);
@@ -235,7 +235,7 @@ export function checkEphemeralFields(path: string, container: JsonObject): Field
   return [...fields, ...below];
 }
 
-/** Refuses ephemeral containers where there is no Pod yet. */
+/** Validates that there are no ephemeral containers in a Pod template or on create. */
 export function checkNoEphemeral(path: string, spec: JsonObject, detail: string): FieldError[] {
   return (arrayAt(spec, "ephemeralContainers") ?? []).length === 0
     ? []

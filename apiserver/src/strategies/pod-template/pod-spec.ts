@@ -22,7 +22,7 @@ import { type PodOfVolumes, checkVolumes } from "./volumes.js";
 
 const OF_TEMPLATE: PodOfVolumes = { isPod: false, name: "" };
 
-/** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere, and that count first. */
+/** Validates a Pod spec at `path`. `claims` are volumes that a controller adds; they replace volumes with the same name. */
 export function checkPodSpec(
   path: string,
   spec: JsonObject,
@@ -53,7 +53,7 @@ export function checkPodSpec(
   ];
 }
 
-/** Checks a template of Pods at `path`. */
+/** Validates a Pod template at `path`. */
 export function checkPodTemplate(path: string, template: JsonObject, claims: JsonObject[] = []): FieldError[] {
   const spec = objectAt(template, "spec") ?? {};
   return [
@@ -65,7 +65,7 @@ export function checkPodTemplate(path: string, template: JsonObject, claims: Jso
   ];
 }
 
-/** Checks the labels and annotations of a template of Pods at `path`, which Kubernetes leaves `metadata` out of. */
+/** Validates labels and annotations of a Pod template. As in kube-apiserver, their path does not contain `metadata`. */
 export function checkTemplateLabels(path: string, template: JsonObject): FieldError[] {
   const metadata = objectAt(template, "metadata");
   return [

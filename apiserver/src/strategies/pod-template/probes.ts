@@ -1,4 +1,4 @@
-// What the kubelet does to a container: probes and hooks of its life.
+// Probes and lifecycle hooks of containers.
 import { objectsAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
@@ -8,11 +8,11 @@ const HEADER_NAME = /^[-A-Za-z0-9]+$/;
 const HEADER_RULE =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 const COUNTS = ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
-/** The kinds of actions, in the order in which Kubernetes looks for the first one. */
+/** Kinds of actions, in the order in which kube-apiserver looks for the first one. */
 const ACTIONS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** Checks the probes and hooks of a container that may have them. */
+/** Validates the probes and lifecycle hooks of a container. */
 export function checkLife(path: string, container: JsonObject, podSpec: JsonObject): FieldError[] {
   return [
     ...["postStart", "preStop"].flatMap((hook) => {
@@ -94,7 +94,7 @@ function checkPortOrName(path: string, port: JsonValue | undefined): FieldError[
   return typeof port === "string" ? checkPortName(path, port) : checkPort(path, port ?? 0);
 }
 
-/** Refuses probes and hooks of a container that ends before the others start. */
+/** Validates that an init container that is not a sidecar has no probes and lifecycle hooks. */
 export function checkNoLife(path: string, container: JsonObject): FieldError[] {
   return ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"]
     .filter((name) => objectAt(container, name) !== undefined)

@@ -1,4 +1,4 @@
-// What annotations of a Pod tell the server: what it costs to delete it, and the profiles that there are fields for today.
+// Pod annotations with meaning for the API server: deletion cost, mirror Pods, and legacy security profiles.
 import { at, textAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError } from "../../errors/field-error.js";
 import { quote } from "../../errors/go-format.js";
@@ -7,30 +7,30 @@ import { placedContainers } from "./placed-containers.js";
 import { checkRelative } from "./projected-volumes.js";
 import { checkArmor } from "./security-context.js";
 
-/** Begins the annotation with the AppArmor profile of a container. */
+/** Prefix of the legacy annotation with the AppArmor profile of a container. */
 export const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
-/** Begins the annotation with the seccomp profile of a container. */
+/** Prefix of the legacy annotation with the seccomp profile of a container. */
 export const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
-/** The annotation with the seccomp profile of all containers. */
+/** Legacy annotation with the seccomp profile of all containers. */
 export const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
 const [LOCAL, DEFAULT, UNCONFINED, DOCKER] = ["localhost/", "runtime/default", "unconfined", "docker/default"];
 const COST = "controller.kubernetes.io/pod-deletion-cost";
 const MIRROR = "kubernetes.io/config.mirror";
 const UNPLACED = "must set spec.nodeName if mirror pod annotation is set";
 const [MIN_INT32, MAX_INT32] = [-2_147_483_648, 2_147_483_647];
-/** What is said of such annotations. */
+/** Warning for AppArmor annotations. */
 export const ARMOR_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead';
 
 function annotationsOf(pod: JsonObject): JsonObject {
   return objectAt(objectAt(pod, "metadata"), "annotations") ?? {};
 }
 
-/** True for a Pod that shows one of its node. */
+/** True for a mirror Pod, which represents a static Pod of a kubelet. */
 export function isMirror(pod: JsonObject): boolean {
   return memberOf(annotationsOf(pod), MIRROR) !== undefined;
 }
 
-/** Checks what the annotations of a Pod or a template say; `path` is theirs. */
+/** Validates annotations of a Pod or Pod template; `path` is that of the annotations. */
 export function checkProfileAnnotations(path: string, pod: JsonObject): FieldError[] {
   const names = placedContainers("", objectAt(pod, "spec") ?? {}).map(({ container }) => textAt(container, "name"));
   const told = Object.entries(annotationsOf(pod)).map(([key, value]) => [key, String(value)] as const);
@@ -56,7 +56,7 @@ export function checkProfileAnnotations(path: string, pod: JsonObject): FieldErr
   ];
 }
 
-// Neither a plus nor zeros come first.
+// Neither a plus sign nor leading zeros are allowed.
 function isInt32(text: string): boolean {
   return /^(0|[1-9]\d*|-\d+)$/.test(text) && Number(text) >= MIN_INT32 && Number(text) <= MAX_INT32;
 }
@@ -73,7 +73,7 @@ interface Told {
   readonly annotation: string | undefined;
 }
 
-/** Checks that annotations and fields of a Pod or a template say the same; `path` is that of the spec. */
+/** Validates that legacy annotations and fields of a Pod or Pod template agree; `path` is that of the spec. */
 export function checkProfilesMatch(path: string, pod: JsonObject): FieldError[] {
   const annotations = annotationsOf(pod);
   const spec = objectAt(pod, "spec") ?? {};
@@ -115,7 +115,7 @@ function checkMatch(path: string, { what, profile, annotation }: Told): FieldErr
   return annotation.slice(LOCAL.length) === local ? [] : no("localhostProfile", "profile");
 }
 
-/** Checks that a Pod keeps what its annotations say of AppArmor, and of which Pod it shows. */
+/** Validates that AppArmor and mirror Pod annotations are unchanged. */
 export function checkProfilesKept(pod: JsonObject, old: JsonObject): FieldError[] {
   const [now, before] = [annotationsOf(pod), annotationsOf(old)];
   return [...new Set([...Object.keys(before), ...Object.keys(now)])].flatMap((key) => {
@@ -126,7 +126,7 @@ export function checkProfilesKept(pod: JsonObject, old: JsonObject): FieldError[
   });
 }
 
-/** Copies what the annotations of a new Pod say of AppArmor into fields, in place, and tells what there is to warn of. */
+/** Copies legacy AppArmor annotations of a new Pod to its fields, in place; returns warnings. */
 export function copyArmor(pod: JsonObject): string[] {
   const [spec, annotations] = [objectAt(pod, "spec") ?? {}, annotationsOf(pod)];
   const ofPod = at(spec, "securityContext.appArmorProfile");

@@ -1,4 +1,4 @@
-// Files that volumes show of other objects.
+// Files in volumes: ConfigMaps, Secrets, downward API, and projected volumes.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import { type FieldError, forbiddenError, invalidError, requiredError } from "../../errors/field-error.js";
 import { type JsonObject, type JsonValue, memberOf, objectAt } from "../../json.js";
@@ -12,7 +12,7 @@ const LEAST_TOKEN_SECONDS = 600;
 const MOST_TOKEN_SECONDS = 2 ** 32;
 const TAKEN = "conflicting duplicate paths";
 
-/** Checks the files of a volume that is a ConfigMap or a Secret. */
+/** Validates the files of a ConfigMap or Secret volume. */
 export function checkFiles(path: string, source: JsonObject): FieldError[] {
   return [...checkMode(`${path}.defaultMode`, source["defaultMode"]), ...checkItems(path, source)];
 }
@@ -33,7 +33,7 @@ function checkMode(field: string, mode: JsonValue | undefined): FieldError[] {
   return isMode ? [] : [invalidError(field, mode, MODE_RULE)];
 }
 
-/** Demands a path below another one, whose name is not reserved. */
+/** Validates a relative path that does not start with "..". */
 export function checkOwnPath(field: string, path: string): FieldError[] {
   const isReserved = path.startsWith("..") && !path.startsWith("../");
   return [
@@ -42,7 +42,7 @@ export function checkOwnPath(field: string, path: string): FieldError[] {
   ];
 }
 
-/** Demands a path below another one. */
+/** Validates a relative path without "..". */
 export function checkRelative(field: string, path: string): FieldError[] {
   return [
     ...(path.startsWith("/") ? [invalidError(field, path, "must be a relative path")] : []),
@@ -50,7 +50,7 @@ export function checkRelative(field: string, path: string): FieldError[] {
   ];
 }
 
-/** Checks a volume that shows fields of its Pod. Kubernetes names the volume where a file is wrong. */
+/** Validates a downward API volume. As in kube-apiserver, errors of files refer to the volume. */
 export function checkDownward(path: string, source: JsonObject): FieldError[] {
   return [
     ...checkMode(`${path}.defaultMode`, source["defaultMode"]),
@@ -78,7 +78,7 @@ function checkShownFile(path: string, item: JsonObject): FieldError[] {
 
 type Projection = (path: string, source: JsonObject, volume: { path: string; take: Take }) => FieldError[];
 
-/** Says of a path that it is taken, in the words of `shown`, and takes it. */
+/** Reserves a path in the volume; returns an error with `shown` if it is already used. */
 type Take = (path: string, shown?: string) => FieldError[];
 
 const PROJECTIONS: Record<string, Projection> = {
@@ -89,7 +89,7 @@ const PROJECTIONS: Record<string, Projection> = {
   serviceAccountToken: projectToken,
 };
 
-/** Checks a volume that shows several objects. */
+/** Validates a projected volume. */
 export function checkProjected(path: string, source: JsonObject): FieldError[] {
   const paths = new Set<string>();
   const take: Take = (file, shown = file) => {

@@ -1,4 +1,4 @@
-// What a container asks for and may use at most.
+// Resource requests and limits of containers and Pods.
 import { compareQuantities, parseQuantity } from "@gen-operator/schema";
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { objectsAt, textAt } from "../../builtin/read-path.js";
@@ -22,18 +22,18 @@ const STANDARD =
 
 type NameProblems = (name: string) => string[];
 
-/** Checks the resources of a container of a pod spec. */
+/** Validates the resources of a container. */
 export function checkResources(path: string, resources: JsonObject | undefined, podSpec: JsonObject): FieldError[] {
   return checkRequirements(path, resources, { podSpec, problemsOf: containerResourceProblems });
 }
 
-/** Checks what Pods of a kind take besides their containers, which is checked as limits are. */
+/** Validates the Pod overhead of a RuntimeClass, as limits. */
 export function checkOverhead(path: string, overhead: JsonObject | undefined): FieldError[] {
   const resources = overhead === undefined ? {} : { limits: overhead };
   return checkRequirements(path, resources, { podSpec: {}, problemsOf: containerResourceProblems });
 }
 
-/** Checks the resources of all containers of a pod spec together. */
+/** Validates Pod-level resources. */
 export function checkPodResources(path: string, spec: JsonObject): FieldError[] {
   const resources = objectAt(spec, "resources");
   if (resources === undefined) return [];
@@ -53,7 +53,7 @@ export function checkPodResources(path: string, spec: JsonObject): FieldError[] 
   ];
 }
 
-// What is said of the whole covers what the containers ask for together, and the huge pages that they may use.
+// Pod-level requests, and limits of huge pages, must be at least the sum of those of the containers.
 function checkAggregate(
   path: string,
   own: JsonObject,
@@ -68,7 +68,7 @@ function checkAggregate(
   });
 }
 
-// No container may use more than all of them.
+// No container limit may exceed the Pod-level limit.
 function checkWithin(path: string, spec: JsonObject, limits: JsonObject): FieldError[] {
   return objectsAt(spec, "containers").flatMap((container, index) =>
     Object.entries(objectAt(objectAt(container, "resources"), "limits") ?? {}).flatMap(([name, limit]) => {
@@ -106,7 +106,7 @@ function checkRequest(
   limits: JsonObject,
 ): FieldError[] {
   const limit = memberOf(limits, name);
-  // Of what cannot be given twice, all is asked for that is taken.
+  // Resources that cannot be overcommitted require a limit equal to the request.
   const isExact = !mayBeOvercommitted(name);
   if (limit === undefined)
     return isExact ? [requiredError(`${path}.limits`, "Limit must be set for non overcommitable resources")] : [];
@@ -116,7 +116,7 @@ function checkRequest(
   return [invalidError(`${path}.requests`, request, `${what} ${name} limit of ${String(limit)}`)];
 }
 
-// A claim is named as a whole, or single requests of it.
+// Either a whole claim or single requests of it are referenced.
 function checkClaimNames(path: string, claims: JsonObject[], podSpec: JsonObject): FieldError[] {
   const known = objectsAt(podSpec, "resourceClaims")
     .map((claim) => textAt(claim, "name"))
@@ -164,22 +164,22 @@ function checkPages(field: string, name: string, quantity: string): FieldError[]
   return isWhole ? [] : [invalidError(field, quantity, `${quantity} is not positive integer multiple of ${name}`)];
 }
 
-/** True for a resource of which more may be used than was asked for. */
+/** True for a resource that can be overcommitted: requests may be less than limits. */
 export function mayBeOvercommitted(name: string): boolean {
   return isNative(name) && !name.startsWith(PAGES);
 }
 
-/** True for a resource that Kubernetes itself knows. */
+/** True for a resource in the kubernetes.io domain or without a domain. */
 export function isNative(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 
-/** True for the name of a resource that others offer. */
+/** True for the name of an extended resource. */
 export function isExtendedResource(name: string): boolean {
   return !isNative(name) && !name.startsWith("requests.") && qualifiedNameProblems(`requests.${name}`).length === 0;
 }
 
-/** Lists what is wrong with the name of a resource of containers. */
+/** Returns the problems of a resource name of a container. */
 export function containerResourceProblems(name: string): string[] {
   const problems = resourceNameProblems(name);
   if (!isNative(name) && !isExtendedResource(name))
@@ -188,7 +188,7 @@ export function containerResourceProblems(name: string): string[] {
   return [...problems, "must be a standard resource for containers"];
 }
 
-/** Lists what is wrong with the name of a resource. */
+/** Returns the problems of a resource name. */
 export function resourceNameProblems(name: string): string[] {
   const problems = qualifiedNameProblems(name);
   const isKnown = name.includes("/") || OF_CONTAINERS.test(name) || STANDARD.test(name);

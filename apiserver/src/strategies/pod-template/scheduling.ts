@@ -17,7 +17,7 @@ const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 const TOO_SMALL = "must be greater than zero";
 const MAX_WEIGHT = 100;
 
-/** Checks how a pod spec at `path` is spread. */
+/** Validates topologySpreadConstraints of a Pod spec at `path`. */
 export function checkSpread(path: string, spec: JsonObject): FieldError[] {
   const constraints = objectsAt(spec, "topologySpreadConstraints");
   const kinds = constraints.map((one) => `{${textAt(one, "topologyKey")}, ${textAt(one, "whenUnsatisfiable")}}`);
@@ -65,7 +65,7 @@ function checkLabelKeys(path: string, holder: JsonObject): FieldError[] {
   ];
 }
 
-// Of the keys, those of expressions that a label or an expression before has.
+// Returns those of the keys that a requirement selects again.
 function twiceSelected(selector: JsonObject, keys: string[]): string[] {
   const seen = new Set(Object.keys(objectAt(selector, "matchLabels") ?? {}));
   return objectsAt(selector, "matchExpressions").flatMap((expression) => {
@@ -76,7 +76,7 @@ function twiceSelected(selector: JsonObject, keys: string[]): string[] {
   });
 }
 
-/** Checks the affinities of a pod spec at `path`. */
+/** Validates the affinity of a Pod spec at `path`. */
 export function checkAffinity(path: string, spec: JsonObject): FieldError[] {
   const affinity = objectAt(spec, "affinity") ?? {};
   const [nodes, at] = [objectAt(affinity, "nodeAffinity") ?? {}, `${path}.affinity`];
@@ -128,7 +128,7 @@ function checkTerm(path: string, term: JsonObject): FieldError[] {
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** Checks the tolerations of a pod spec at `path`. */
+/** Validates the tolerations of a Pod spec at `path`. */
 export function checkTolerations(path: string, spec: JsonObject): FieldError[] {
   return objectsAt(spec, "tolerations").flatMap((toleration, index) =>
     checkToleration(`${path}.tolerations[${index}]`, toleration),
@@ -162,14 +162,14 @@ function checkOperator(path: string, operator: string, value: string): FieldErro
   return value === "" ? [] : [invalidError(path, value, "value must be empty when `operator` is 'Exists'")];
 }
 
-/** Demands tolerations that differ in more than how long they last. */
+/** Validates that tolerations are unique, ignoring tolerationSeconds. */
 export function checkTolerationsOnce(path: string, tolerations: JsonObject[]): FieldError[] {
   const keys = tolerations.map((one) =>
     ["key", "operator", "value", "effect"].map((name) => textAt(one, name)).join("\n"),
   );
   return tolerations.flatMap((toleration, index) => {
     if (keys.indexOf(keys[index] ?? "") === index) return [];
-    // Kubernetes prints the fields of its structs, in their order.
+    // kube-apiserver prints Go structs, with their fields in order.
     const shown = {
       Key: textAt(toleration, "key"),
       Operator: textAt(toleration, "operator"),
@@ -183,7 +183,7 @@ export function checkTolerationsOnce(path: string, tolerations: JsonObject[]): F
 
 const EVICTION_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-/** Lets a Pod stay for a while on a node that is not ready or out of reach. */
+/** Adds the default tolerations (admission plugin DefaultTolerationSeconds). */
 export function defaultTolerations(spec: JsonObject): void {
   const tolerations = arrayAt(spec, "tolerations") ?? [];
   for (const key of EVICTION_TAINTS) {

@@ -1,4 +1,4 @@
-// Whom a Pod and its containers run as, and what they may do.
+// Security contexts of Pods and containers.
 import { objectsAt, textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -17,11 +17,11 @@ const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"];
 const MAX_PROFILE = 4095;
 const MAX_SYSCTL = 253;
 const SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-/** The settings of the namespaces of the kernel. */
+/** Sysctls that belong to the network namespace. */
 const OF_NETWORK = /^net[./]/;
 const OF_IPC = /^(kernel[./](sem|shm(all|max|mni|_rmid_forced)?|msg(max|mnb|mni)?)$|fs[./]mqueue[./])/;
 
-/** Checks the security context of a pod spec at `path`. */
+/** Validates the security context of a Pod spec at `path`. */
 export function checkPodSecurity(path: string, spec: JsonObject): FieldError[] {
   const context = objectAt(spec, "securityContext");
   const at = `${path}.securityContext`;
@@ -45,7 +45,7 @@ export function checkPodSecurity(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks the security context of a container at `path`. */
+/** Validates the security context of a container at `path`. */
 export function checkContainerSecurity(path: string, container: JsonObject, podSpec: JsonObject): FieldError[] {
   const [at, context] = [`${path}.securityContext`, objectAt(container, "securityContext")];
   if (context === undefined) return [];
@@ -109,7 +109,7 @@ function checkSeccomp(path: string, profile: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a profile of AppArmor at `path`. */
+/** Validates an AppArmor profile at `path`. */
 export function checkArmor(path: string, profile: JsonObject): FieldError[] {
   const [type, local] = [textAt(profile, "type"), memberOf(profile, "localhostProfile")];
   const field = `${path}.localhostProfile`;
@@ -140,7 +140,7 @@ function checkEscalation(path: string, context: JsonObject): FieldError[] {
   ];
 }
 
-// Kubernetes prints the fields of its structs, in their order.
+// kube-apiserver prints Go structs, with their fields in order.
 function goContext(context: JsonObject): JsonObject {
   const own = (key: string) => memberOf(context, key) ?? null;
   const part = (key: string, fields: (of: JsonObject) => JsonObject) => {

@@ -1,4 +1,4 @@
-// The volumes of a Pod or of a template of Pods.
+// Volumes of Pods and Pod templates.
 import { compareQuantities } from "@gen-operator/schema";
 import { textAt } from "../../builtin/read-path.js";
 import {
@@ -17,9 +17,9 @@ import { checkTemplateMetadata } from "../shared/template-metadata.js";
 import { SHARED_SOURCES, type SourceRule, checkIscsi, checkOneSource, needs } from "../shared/volume-sources.js";
 import { checkDownward, checkFiles, checkProjected, checkRelative } from "./projected-volumes.js";
 
-/** What the rules of volumes have to know of their Pod. */
+/** The Pod of the volumes under validation. */
 export interface PodOfVolumes {
-  /** Of a Pod, not of a template. */
+  /** False for a Pod template. */
   readonly isPod: boolean;
   /** "" if it has none yet. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface PodOfVolumes {
 const MAX_PORTAL = 64;
 const UNKNOWN_INITIATOR = "must be valid format starting with iqn, eui, or naa";
 
-/** Checks volumes at `path`, and gives those that can be mounted: a wrong one cannot, and its name is free. */
+/** Validates volumes at `path`, and returns the valid ones, which can be mounted. The name of an invalid volume is not reserved. */
 export function checkVolumes(
   path: string,
   volumes: JsonObject[],
@@ -53,7 +53,7 @@ export function checkVolumes(
   return { errors, usable: [...usable.values()] };
 }
 
-// In the order in which Kubernetes looks for them.
+// In the order in which kube-apiserver checks them.
 function sourcesOf({ isPod }: PodOfVolumes): Record<string, SourceRule> {
   const shared = (...keys: string[]) => Object.fromEntries(keys.map((key) => [key, SHARED_SOURCES[key] as SourceRule]));
   return {
@@ -115,7 +115,7 @@ function claimOf({ name }: PodOfVolumes, volume: JsonObject): string {
   return name === "" ? "" : `${name}-${textAt(volume, "name")}`;
 }
 
-// Claims that are made for the volume are called after it, and initiators of iSCSI, too.
+// The names of generated claims and iSCSI initiators contain the name of the volume.
 function checkNameOf(at: string, volume: JsonObject, pod: PodOfVolumes): FieldError[] {
   const [name, field] = [textAt(volume, "name"), `${at}.name`];
   const claim = claimOf(pod, volume);

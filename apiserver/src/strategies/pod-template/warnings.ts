@@ -1,4 +1,4 @@
-// What Kubernetes 1.36 warns of in Pods and in the templates of workloads.
+// Warnings of Kubernetes 1.36 for Pods and Pod templates.
 import { at, objectsAt, textAt } from "../../builtin/read-path.js";
 import { quote } from "../../errors/go-format.js";
 import { type JsonObject, arrayAt, deepEqual, isObject, memberOf, objectAt, stringAt } from "../../json.js";
@@ -10,10 +10,10 @@ import { sourceWarnings } from "../shared/volume-sources.js";
 import { placedContainers } from "./placed-containers.js";
 import { ARMOR, ARMOR_ADVICE, SECCOMP, SECCOMP_OF_POD } from "./profile-annotations.js";
 
-/** How Pods are named after the objects that own them. */
+/** What the names of workloads are used for. */
 export const POD_NAMES = "Pod names and hostnames";
 
-/** Warns of the name of a new object if `use` needs a DNS label. */
+/** Warns if the name of a new object is not a DNS label and `use` requires one. */
 export function nameWarnings(use: string, object: JsonObject, old: JsonObject | undefined): string[] {
   const problems = old === undefined ? labelNameProblems(textAt(object, "metadata.name")) : [];
   if (problems.length === 0) return [];
@@ -21,12 +21,12 @@ export function nameWarnings(use: string, object: JsonObject, old: JsonObject | 
   return [`metadata.name: this is used in ${use}, ${effect}: [${problems.join(" ")}]`];
 }
 
-/** Warns of a new Pod. */
+/** Returns the warnings for a new Pod. */
 export function podWarnings(pod: JsonObject, old: JsonObject | undefined): string[] {
   return old === undefined ? warningsOf("", pod) : [];
 }
 
-/** Warns of the pod template at `path` if the object is new or an update changes `changed`, by default the template. */
+/** Returns the warnings for the Pod template at `path` if the object is new or `changed` has changed. Default of `changed`: the template */
 export function templateWarnings(
   path: string,
   object: JsonObject,
@@ -70,7 +70,7 @@ function warningsOf(path: string, pod: JsonObject): string[] {
   ];
 }
 
-// No Pod is what nothing selects.
+// An absent labelSelector matches no Pods.
 function selectorWarnings(path: string, terms: JsonObject[], below = ""): string[] {
   return terms.flatMap((term, index) =>
     objectAt(below === "" ? term : objectAt(term, below), "labelSelector") === undefined
@@ -124,7 +124,7 @@ function seccompWarnings(path: string, pod: JsonObject): string[] {
   return [`${path}metadata.annotations[${key}]: ${SECCOMP_ADVICE}`];
 }
 
-// What annotations say of a container that has a field for it.
+// Legacy annotations of a container that set a profile which has a field.
 function profileOfContainerWarnings(path: string, pod: JsonObject, container: JsonObject): string[] {
   const annotations = objectAt(objectAt(pod, "metadata"), "annotations");
   const context = objectAt(container, "securityContext");
@@ -134,7 +134,7 @@ function profileOfContainerWarnings(path: string, pod: JsonObject, container: Js
     memberOf(annotations, key) !== undefined && objectAt(context, field) === undefined;
   return [
     ...(isTold(seccomp, "seccompProfile") ? [`${path}metadata.annotations[${seccomp}]: ${SECCOMP_ADVICE}`] : []),
-    // A Pod is told of it elsewhere.
+    // For Pods, this warning comes from `copyArmor`.
     ...(path !== "" &&
     isTold(profile, "appArmorProfile") &&
     at(pod, "spec.securityContext.appArmorProfile") === undefined
@@ -184,7 +184,7 @@ function variableWarnings(at: string, container: JsonObject): string[] {
   return (arrayAt(container, "env") ?? []).filter(isObject).flatMap((variable, index) => {
     const name = stringAt(variable, "name") ?? "";
     const isTaken = seen.has(name);
-    // A value that builds on the one before does not hide it.
+    // A value that refers to the previous definition does not hide it.
     const value = stringAt(variable, "value") ?? "";
     const builds = value.includes(`$(${name})`) && value !== `$(${name})` && !Object.hasOwn(variable, "valueFrom");
     seen.set(name, undefined);
@@ -227,7 +227,7 @@ function portWarnings(at: string, spec: JsonObject): string[] {
   return [...ofNumbers, ...ofNames];
 }
 
-// An address of the host without a port of it; Kubernetes prints the struct.
+// hostIP without hostPort; kube-apiserver prints the struct.
 function hostWarnings(path: string, port: JsonObject): string[] {
   const [name, ip, protocol] = ["name", "hostIP", "protocol"].map((key) => stringAt(port, key) ?? "");
   if (ip === "" || Number(port["hostPort"] ?? 0) !== 0) return [];
@@ -245,11 +245,11 @@ function conflictOf(one: PlacedPort, other: PlacedPort): string | undefined {
 
 interface PlacedFile {
   readonly path: string;
-  /** What it comes from, where a volume has several sources. */
+  /** The source within a volume with several sources. */
   readonly source: string;
 }
 
-/** Warns of files in the volumes of a pod spec whose paths overlap. */
+/** Warns about overlapping file paths in the volumes of a Pod spec. */
 function pathWarnings(spec: JsonObject): string[] {
   return objectsAt(spec, "volumes").flatMap((volume) => {
     const name = quote(stringAt(volume, "name") ?? "");

@@ -21,7 +21,6 @@ export const podDisruptionBudgetStrategy: Strategy = {
   validateStatus: checkDisruptionBudgetStatus,
 };
 
-/** Checks a PodDisruptionBudget. */
 function checkDisruptionBudget(budget: JsonObject): FieldError[] {
   const spec = objectAt(budget, "spec") ?? {};
   const [min, max] = [memberOf(spec, "minAvailable"), memberOf(spec, "maxUnavailable")];
@@ -44,7 +43,7 @@ function checkDisruptionBudget(budget: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks the status of a PodDisruptionBudget. */
+/** Validates the status of a PodDisruptionBudget. */
 function checkDisruptionBudgetStatus(budget: JsonObject): FieldError[] {
   const status = objectAt(budget, "status") ?? {};
   const counts = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];

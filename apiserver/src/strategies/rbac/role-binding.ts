@@ -17,7 +17,7 @@ export const clusterRoleBindingStrategy: Strategy = {
   validate: (binding, old) => checkRoleBinding("ClusterRoleBinding", binding, old),
 };
 
-/** Checks a RoleBinding or ClusterRoleBinding, and on update that it binds the same role. */
+/** Validates a RoleBinding or ClusterRoleBinding; its roleRef is immutable. */
 function checkRoleBinding(kind: string, binding: JsonObject, old: JsonObject | undefined): FieldError[] {
   const role = objectAt(binding, "roleRef") ?? {};
   const kinds = kind === "RoleBinding" ? ["Role", "ClusterRole"] : ["ClusterRole"];
@@ -53,7 +53,7 @@ function checkSubject(path: string, subject: JsonObject, ofBinding: string): Fie
   ];
 }
 
-/** Sets the group of a User or Group that a role is bound to. */
+/** Sets the default apiGroup of a User or Group. */
 function defaultSubject(subject: JsonObject): void {
   if (memberOf(subject, "apiGroup") !== undefined) return;
   if (subject["kind"] === "User" || subject["kind"] === "Group") subject["apiGroup"] = "rbac.authorization.k8s.io";

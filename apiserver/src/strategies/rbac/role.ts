@@ -13,7 +13,7 @@ export const roleStrategy: Strategy = {
 
 export const clusterRoleStrategy: Strategy = { ...roleStrategy, validate: (role) => checkRole("ClusterRole", role) };
 
-/** Checks a Role or ClusterRole. */
+/** Validates a Role or ClusterRole. */
 function checkRole(kind: string, role: JsonObject): FieldError[] {
   const aggregation = objectAt(role, "aggregationRule");
   const hasSelectors = aggregation === undefined || objectsAt(aggregation, "clusterRoleSelectors").length > 0;

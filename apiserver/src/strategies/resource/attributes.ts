@@ -1,4 +1,4 @@
-// What devices are like: their attributes, and how much of what they have.
+// Attributes and capacity of devices.
 import { compareQuantities, parseVersion } from "@gen-operator/schema";
 import {
   type FieldError,
@@ -19,7 +19,7 @@ const IDENTIFIER_RULE =
   `(e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '${IDENTIFIER}')`;
 const VALUES = ["int", "bool", "string", "version"];
 
-/** Demands the name of an attribute or of a capacity: an identifier, after a domain and a slash perhaps. */
+/** Validates the name of an attribute or capacity: an identifier with an optional domain. */
 export function checkDeviceMember(field: string, name: string): FieldError[] {
   const parts = name.split("/");
   const [domain = "", id = ""] = parts;
@@ -31,7 +31,7 @@ export function checkDeviceMember(field: string, name: string): FieldError[] {
   ];
 }
 
-/** Demands such a name with a domain. */
+/** Validates the name of an attribute or capacity with a mandatory domain. */
 export function checkFullDeviceMember(field: string, name: string): FieldError[] {
   const detail = "a fully qualified name must be a domain and a name separated by a slash";
   return [...checkDeviceMember(field, name), ...(name.includes("/") ? [] : [invalidError(field, name, detail)])];
@@ -44,7 +44,7 @@ function checkIdentifier(field: string, id: string): FieldError[] {
   ];
 }
 
-/** Checks the attributes and the capacity of a device. */
+/** Validates the attributes and capacity of a device. */
 export function checkDeviceMembers(path: string, device: JsonObject): FieldError[] {
   const isShared = memberOf(device, "allowMultipleAllocations") === true;
   return [
@@ -59,7 +59,7 @@ export function checkDeviceMembers(path: string, device: JsonObject): FieldError
   ];
 }
 
-// An attribute has one value. Kubernetes shows the fields of its struct, of which the lists belong to a feature that is off.
+// An attribute has exactly one value. kube-apiserver prints the struct, whose list fields belong to a disabled feature.
 function checkAttribute(path: string, attribute: JsonObject): FieldError[] {
   const [int, bool, string, version] = VALUES.map((key) => memberOf(attribute, key) ?? null) as [
     JsonValue,
@@ -105,7 +105,7 @@ function checkCapacity(path: string, capacity: JsonObject, isShared: boolean): F
     : checkRange(`${at}.${kind}`, range, { most, usual: String(usual) });
 }
 
-/** How much of something a device has, and how much of it is given to those who do not say. */
+/** Capacity of a device, and the default amount of a request. */
 interface Amounts {
   readonly most: string;
   readonly usual: string;

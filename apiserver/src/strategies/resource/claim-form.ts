@@ -1,4 +1,4 @@
-// How Kubernetes shows a claim of devices.
+// Formats resource claims as Go does in error messages.
 import { type JsonObject, type JsonValue, isObject } from "../../json.js";
 import { goMap } from "../../validation/fields.js";
 import { type GoPart, type GoStruct, goForm } from "../../validation/immutable-fields.js";
@@ -41,12 +41,12 @@ const ALLOCATION: GoStruct = {
   AllocationTimestamp: null,
 };
 
-/** Shows what a claim was given. */
+/** Formats the allocation of a claim. */
 export function goAllocation(allocation: JsonObject): JsonObject {
   return goForm(ALLOCATION, allocation);
 }
 
-/** Shows the spec of what holds it. */
+/** Formats the spec of a claim. */
 export function goClaim({ spec }: JsonObject): JsonObject {
   return goForm(CLAIM, spec as JsonObject | undefined);
 }
@@ -59,7 +59,7 @@ const METADATA = [
 const OWNER = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 const MANAGER = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
 
-/** Shows metadata: their members in an order of their own, and maps in that of their keys. */
+/** Formats metadata: fields in the order of the Go struct, maps sorted by key. */
 export function goMetadata(metadata: JsonObject): JsonObject {
   const shown = inOrder(metadata, METADATA);
   for (const key of ["labels", "annotations"]) if (isObject(shown[key])) shown[key] = goMap(shown[key]);

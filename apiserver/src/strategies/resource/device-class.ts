@@ -14,7 +14,6 @@ export const deviceClassStrategy: Strategy = {
   validate: checkDeviceClass,
 };
 
-/** Checks a DeviceClass. */
 function checkDeviceClass(object: JsonObject): FieldError[] {
   const spec = objectAt(object, "spec") ?? {};
   const name = memberOf(spec, "extendedResourceName") ?? null;

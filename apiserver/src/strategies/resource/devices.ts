@@ -23,7 +23,7 @@ import { checkDriverName } from "../shared/driver-names.js";
 import type { StructDefaults } from "../strategy.js";
 import { checkFullDeviceMember } from "./attributes.js";
 
-/** Defaults of requests for devices. */
+/** Struct defaults of device requests. */
 export const deviceRequestDefaults: StructDefaults = {
   "resource.v1.ExactDeviceRequest": defaultDeviceCount,
   "resource.v1.DeviceSubRequest": defaultDeviceCount,
@@ -72,13 +72,13 @@ function checkConstraint(path: string, constraint: JsonObject): FieldError[] {
     : checkFullDeviceMember(`${path}.${given}`, textAt(constraint, given));
 }
 
-/** Names a request and its parts. */
+/** Lists the names of a request and its subrequests. */
 export function namesOf(request: JsonObject): string[] {
   const name = textAt(request, "name");
   return [name, ...objectsAt(request, "firstAvailable").map((one) => `${name}/${textAt(one, "name")}`)];
 }
 
-/** Demands names that occur once in a list. */
+/** Validates that names are unique. */
 export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] {
   return checkOnce(
     path,
@@ -86,7 +86,7 @@ export function checkNamesOnce(path: string, items: JsonObject[]): FieldError[] 
   );
 }
 
-/** Demands the name of a request, or of a part of one. */
+/** Validates a reference to a request or subrequest. */
 export function checkReference(field: string, name: string, known: Set<string>): FieldError[] {
   const segments = name.split("/");
   return [
@@ -132,7 +132,6 @@ function checkCount(path: string, mode: unknown, count: number): FieldError[] {
 
 const EFFECTS = ["NoExecute", "NoSchedule", "None"];
 
-/** Checks a taint of a device. */
 export function checkTaint(path: string, taint: JsonObject): FieldError[] {
   return [
     ...checkQualifiedName(`${path}.key`, textAt(taint, "key")),
@@ -158,7 +157,7 @@ function checkToleration(path: string, toleration: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks what a driver is told. */
+/** Validates opaque device configuration. */
 export function checkConfig(path: string, config: JsonObject): FieldError[] {
   const opaque = objectAt(config, "opaque");
   if (opaque === undefined) return [requiredError(`${path}.opaque`)];
@@ -172,7 +171,7 @@ export function checkConfig(path: string, config: JsonObject): FieldError[] {
   ];
 }
 
-// The expressions that select devices, and what these see.
+// CEL selectors of devices and their variables.
 
 const MAX_LENGTH = 10 * 1024;
 
@@ -198,7 +197,7 @@ const VARIABLES: Variables = {
   },
 };
 
-/** Checks the selectors of devices of a class or a request. */
+/** Validates the CEL selectors of a device class or request. */
 export function checkSelectors(path: string, holder: JsonObject): FieldError[] {
   return checkLimited(path, { items: objectsAt(holder, "selectors"), max: MAX_SELECTORS }, (selectors) =>
     selectors.flatMap((selector, index) => {
@@ -218,7 +217,7 @@ function checkSelector(field: string, text: string): FieldError[] {
   return [invalidError(field, text, `must evaluate to bool or the unknown type, not ${checked.type}`)];
 }
 
-/** Asks for one device where that is counted and nothing is said. */
+/** Sets the default count of 1 for allocationMode ExactCount. */
 function defaultDeviceCount(request: JsonObject): void {
   if ((request["allocationMode"] ?? "ExactCount") === "ExactCount") request["count"] ??= 1;
 }

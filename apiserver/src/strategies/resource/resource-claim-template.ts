@@ -13,7 +13,7 @@ export const resourceClaimTemplateStrategy: Strategy = {
   validate: checkClaimTemplate,
 };
 
-/** Checks a ResourceClaimTemplate, whose spec stays. */
+/** Validates a ResourceClaimTemplate; its spec is immutable. */
 function checkClaimTemplate(template: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(template, "spec");
   const shown = (one: JsonObject) => {

@@ -30,7 +30,7 @@ export const resourceClaimStrategy: Strategy = {
   validateStatus: checkDeviceClaimStatus,
 };
 
-/** Checks a ResourceClaim, whose spec stays. */
+/** Validates a ResourceClaim; its spec is immutable. */
 function checkResourceClaim(claim: JsonObject, old: JsonObject | undefined): FieldError[] {
   if (old !== undefined) return checkKept("spec", goClaim(claim), goClaim(old));
   return checkDeviceClaim("spec.devices", objectAt(objectAt(claim, "spec"), "devices") ?? {});
@@ -44,7 +44,7 @@ const MAX_DATA_BYTES = 10 * 1024;
 const MAX_ADDRESSES = 16;
 const NO_DATA = "<value omitted>";
 
-/** Checks the status of a ResourceClaim. */
+/** Validates the status of a ResourceClaim. */
 function checkDeviceClaimStatus(claim: JsonObject, live: JsonObject): FieldError[] {
   const [allocation, before] = [claim, live].map((one) => objectAt(objectAt(one, "status"), "allocation"));
   const users = objectsAt(claim, "status.reservedFor");
@@ -164,7 +164,7 @@ interface Allocated {
   readonly before: JsonObject | undefined;
 }
 
-// What a claim was given stays, and is not checked again.
+// An allocation is immutable and is not validated again.
 function checkAllocation({ claim, allocation, before }: Allocated): FieldError[] {
   const path = "status.allocation";
   if (before !== undefined) return checkKept(path, goAllocation(allocation), goAllocation(before));
@@ -202,7 +202,7 @@ function checkConfigs(path: string, configs: JsonObject[], known: Set<string>): 
   });
 }
 
-// What is said of devices that a claim no longer has.
+// Drops the status of devices that are no longer allocated.
 function dropTakenDevices(claim: JsonObject, old: JsonObject | undefined): void {
   const keyOf = (device: JsonObject) =>
     ["driver", "pool", "device", "shareID"].map((key) => textAt(device, key)).join();

@@ -39,7 +39,6 @@ const NO_SCOPE_EACH =
   "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the " +
   "ResourceSlice spec";
 
-/** Checks a ResourceSlice. */
 function checkResourceSlice(slice: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(slice, "spec") ?? {};
   const [pool, oldSpec] = [objectAt(spec, "pool") ?? {}, objectAt(old, "spec")];
@@ -75,7 +74,7 @@ function attributesOf(device: JsonObject): JsonObject[] {
   return Object.values(objectAt(device, "attributes") ?? {}).filter(isObject);
 }
 
-// Of these a slice has fewer.
+// A slice can contain fewer devices with these fields.
 function isElaborate(device: JsonObject): boolean {
   const lists = attributesOf(device).flatMap((attribute) => LISTED.map((list) => arrayAt(attribute, list)));
   const hasMore = ["taints", "consumesCounters"].some((list) => objectsAt(device, list).length > 0);
@@ -173,7 +172,7 @@ function checkDeviceScope(path: string, device: JsonObject, spec: JsonObject): F
   ];
 }
 
-// A condition that has to be met comes with those that say that it never will be, and none is of both kinds.
+// Binding conditions and failure conditions require each other and must not overlap.
 function checkBinding(path: string, device: JsonObject): FieldError[] {
   const [met, failed] = ["bindingConditions", "bindingFailureConditions"] as const;
   const lists = { [met]: namesAt(device, met), [failed]: namesAt(device, failed) };

@@ -10,16 +10,15 @@ export const priorityClassStrategy: Strategy = {
 
 const MAX_USER_PRIORITY = 1_000_000_000;
 
-// Their values.
+// System priority classes and their values.
 const SYSTEM_CLASSES: Record<string, number> = {
   "system-node-critical": 2_000_001_000,
   "system-cluster-critical": 2_000_000_000,
 };
 
-/** Checks a PriorityClass. */
 function checkPriorityClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const value = memberOf(object, "value") ?? 0;
-  // Of a class that is there only what may not change is looked at.
+  // On update, only immutable fields are validated.
   if (old !== undefined) {
     const isSame = (memberOf(old, "value") ?? 0) === value;
     return [
@@ -51,7 +50,7 @@ function checkSystemClass(name: string, object: JsonObject): FieldError[] {
   return problem === "" ? [] : [forbiddenError("metadata.name", reserved + problem)];
 }
 
-/** Demands a policy of preemption, if one is given. */
+/** Validates an optional preemptionPolicy. */
 export function checkPreemption(field: string, policy: JsonValue | undefined): FieldError[] {
   return policy === "" ? [requiredError(field)] : checkOneOf(field, policy, ["PreemptLowerPriority", "Never"]);
 }

@@ -1,4 +1,4 @@
-// The names that storage and devices go by.
+// Names of drivers, pools, and other shared references.
 import { textAt } from "../../builtin/read-path.js";
 import { type FieldError, invalidError, requiredError, tooLongError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf } from "../../json.js";
@@ -8,7 +8,7 @@ import { subdomainProblems } from "../../validation/names.js";
 const MAX_DRIVER_BYTES = 63;
 const MAX_POOL_BYTES = 253;
 
-/** Demands the name of a driver, in which capitals may be. */
+/** Validates a driver name, which may contain uppercase letters. */
 export function checkDriverName(field: string, name: string): FieldError[] {
   if (name === "") return [requiredError(field)];
   return [
@@ -17,7 +17,7 @@ export function checkDriverName(field: string, name: string): FieldError[] {
   ];
 }
 
-/** Demands the name of a pool: DNS subdomains with slashes between. */
+/** Validates a pool name: DNS subdomains separated by slashes. */
 export function checkPoolName(field: string, name: string): FieldError[] {
   if (name === "") return [requiredError(field)];
   return [
@@ -26,13 +26,13 @@ export function checkPoolName(field: string, name: string): FieldError[] {
   ];
 }
 
-/** Demands the name and the namespace of a Secret. */
+/** Validates the name and namespace of a Secret reference. */
 export function checkSecretReference(path: string, reference: JsonObject): FieldError[] {
   const [name, namespace] = [textAt(reference, "name"), textAt(reference, "namespace")];
   return [...checkRequiredDomain(`${path}.name`, name), ...checkLabelName(`${path}.namespace`, namespace)];
 }
 
-/** Demands members that are there. */
+/** Validates that fields are not empty. */
 export function checkMembers(path: string, object: JsonObject, keys: string[]): FieldError[] {
   return keys
     .filter((key) => {

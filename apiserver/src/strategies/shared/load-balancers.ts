@@ -5,7 +5,7 @@ import { addressProblems, addressWarnings } from "../../validation/addresses.js"
 import { checkIp } from "../../validation/fields.js";
 import { subdomainProblems } from "../../validation/names.js";
 
-/** Checks the addresses of a load balancer in the status of a Service or Ingress. */
+/** Validates the load balancer status of a Service or Ingress. */
 export function checkLoadBalancer(object: JsonObject): FieldError[] {
   return objectsAt(object, "status.loadBalancer.ingress").flatMap((ingress, index) => {
     const path = `status.loadBalancer.ingress[${index}]`;
@@ -19,7 +19,7 @@ export function checkLoadBalancer(object: JsonObject): FieldError[] {
   });
 }
 
-/** Warns of the addresses of a load balancer in the status of a Service or Ingress. */
+/** Returns the warnings for the load balancer status of a Service or Ingress. */
 export function loadBalancerWarnings(object: JsonObject): string[] {
   return objectsAt(object, "status.loadBalancer.ingress").flatMap(({ ip }, index) =>
     addressWarnings(`status.loadBalancer.ingress[${index}]`, String(ip)),

@@ -4,7 +4,7 @@ import { type JsonObject, arrayAt, memberOf, objectAt, stringAt } from "../../js
 import { checkDomain, checkLabelValue, checkQualifiedName } from "../../validation/fields.js";
 import { labelValueProblems } from "../../validation/names.js";
 
-/** Checks a selector of nodes at `path`. */
+/** Validates a node selector at `path`. */
 export function checkNodeSelector(path: string, selector: JsonObject): FieldError[] {
   const field = `${path}.nodeSelectorTerms`;
   const terms = objectsAt(selector, "nodeSelectorTerms");
@@ -12,7 +12,7 @@ export function checkNodeSelector(path: string, selector: JsonObject): FieldErro
   return terms.flatMap((term, index) => checkNodeSelectorTerm(`${field}[${index}]`, term));
 }
 
-/** Checks one term of a selector of nodes at `path`; where nodes are only preferred, their labels may be searched for any value. */
+/** Validates a node selector term at `path`. `anyValue` skips the validation of label values, as for preferred terms. */
 export function checkNodeSelectorTerm(path: string, term: JsonObject, { anyValue = false } = {}): FieldError[] {
   return [
     ...objectsAt(term, "matchExpressions").flatMap((one, index) =>
@@ -70,7 +70,7 @@ function checkOperator(path: string, operator: string, count: number): FieldErro
 
 const renamed = (since: string, to: string): string => `deprecated since ${since}; use "${to}" instead`;
 
-// In the order in which they are told.
+// In the order in which kube-apiserver reports them.
 const NODE_LABELS: Readonly<Record<string, string>> = {
   "failure-domain.beta.kubernetes.io/zone": renamed("v1.17", "topology.kubernetes.io/zone"),
   "failure-domain.beta.kubernetes.io/region": renamed("v1.17", "topology.kubernetes.io/region"),
@@ -82,20 +82,20 @@ const NODE_LABELS: Readonly<Record<string, string>> = {
   "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
 };
 
-/** Warns of the labels in a map; `place` says where one of them stands. */
+/** Warns about deprecated node labels in a map; `place` returns the path of a label. */
 export function labelMapWarnings(map: JsonObject | undefined, place: (label: string) => string): string[] {
   return Object.entries(NODE_LABELS)
     .filter(([label]) => memberOf(map, label) !== undefined)
     .map(([label, advice]) => `${place(label)}: ${advice}`);
 }
 
-/** Warns of a label that something at `path` names. */
+/** Warns about a deprecated node label at `path`. */
 export function labelWarnings(path: string, label: string): string[] {
   const advice = NODE_LABELS[label];
   return advice === undefined ? [] : [`${path}: ${label} is ${advice}`];
 }
 
-/** Warns of the labels in the expressions of a selector at `path`. */
+/** Warns about deprecated node labels in the matchExpressions of a selector at `path`; `checksValues` also warns about invalid values. */
 export function expressionWarnings(path: string, selector: JsonObject, { checksValues = false } = {}): string[] {
   return objectsAt(selector, "matchExpressions").flatMap((expression, index) => {
     const at = `${path}.matchExpressions[${index}]`;
@@ -109,7 +109,7 @@ export function expressionWarnings(path: string, selector: JsonObject, { checksV
   });
 }
 
-/** Warns of the labels by which a pod spec at `path` selects its nodes. */
+/** Warns about deprecated node labels in nodeSelector, nodeAffinity, and topologySpreadConstraints of a Pod spec at `path`. */
 export function placementWarnings(path: string, spec: JsonObject): string[] {
   const affinity = objectAt(objectAt(spec, "affinity"), "nodeAffinity");
   const [required, preferred] = ["required", "preferred"].map(
@@ -136,7 +136,7 @@ export function placementWarnings(path: string, spec: JsonObject): string[] {
   ];
 }
 
-/** Warns of the labels in the terms of a node selector at `path`. */
+/** Warns about deprecated node labels in a node selector at `path`. */
 export function termWarnings(path: string, selector: JsonObject | undefined): string[] {
   return objectsAt(selector ?? {}, "nodeSelectorTerms").flatMap((term, index) =>
     expressionWarnings(`${path}.nodeSelectorTerms[${index}]`, term),

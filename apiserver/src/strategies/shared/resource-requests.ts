@@ -2,16 +2,16 @@ import { canonicalQuantity, compareQuantities, parseQuantity } from "@gen-operat
 import { objectsAt } from "../../builtin/read-path.js";
 import { type JsonObject, arrayAt, isObject, memberOf, objectAt } from "../../json.js";
 
-/** Quantities such as `500m` by the names of resources. */
+/** Quantities such as `500m` by resource name. */
 export type Quantities = Readonly<Record<string, string>>;
 
-/** What is asked for, as a container or a claim has it. */
+/** Requests and limits of a container, Pod, or claim. */
 export interface Asked {
   requests: Quantities;
   limits: Quantities;
 }
 
-/** Adds up what a Pod asks for: what is said of it as a whole counts before what its containers ask for. */
+/** Returns the total requests and limits of a Pod; Pod-level resources override those of the containers. */
 export function askedByPod(pod: JsonObject): Asked {
   const spec = objectAt(pod, "spec") ?? {};
   const own = askedBy(spec);
@@ -21,7 +21,7 @@ export function askedByPod(pod: JsonObject): Asked {
   };
 }
 
-/** Adds up what the containers of a pod spec ask for. Init containers run one after the other before the others, but for those that stay. */
+/** Returns the total requests or limits of the containers. Init containers run sequentially before the others; sidecars keep running. */
 export function askedByContainers(spec: JsonObject, field: keyof Asked): Quantities {
   const before = objectsAt(spec, "initContainers");
   const staying = before.filter(({ restartPolicy }) => restartPolicy === "Always");
@@ -38,7 +38,7 @@ export function askedByContainers(spec: JsonObject, field: keyof Asked): Quantit
   return result;
 }
 
-/** Adds up quantities by their names. */
+/** Adds quantities by resource name. */
 export function sumOf(all: readonly Quantities[]): Quantities {
   const sum: Record<string, string> = {};
   for (const [name, quantity] of all.flatMap((one) => Object.entries(one))) {
@@ -51,7 +51,7 @@ export function sumOf(all: readonly Quantities[]): Quantities {
   return sum;
 }
 
-// In the family of suffixes of the first one that is not zero.
+// The sum has the format of the first nonzero quantity.
 function printed(sum: bigint, first: string): string {
   const bytes = sum / BILLION;
   const isBinary = first.endsWith("i") && sum % BILLION === 0n && bytes % 1024n === 0n;
@@ -59,21 +59,21 @@ function printed(sum: bigint, first: string): string {
   return quantityShown(text);
 }
 
-/** Returns a quantity that was checked as the server shows it. */
+/** Formats a valid quantity canonically, as kube-apiserver does. */
 export function quantityShown(quantity: string): string {
   const canonical = canonicalQuantity(quantity);
   return "text" in canonical ? canonical.text : quantity;
 }
 
-/** The unit in which amounts are counted. */
+/** Amounts are integers in units of 10^-9. */
 export const BILLION = 1_000_000_000n;
 
-/** Returns a quantity in billionths; 0 for what is none. */
+/** Returns a quantity in units of 10^-9; 0 if it is invalid. */
 export function amount(quantity: string): bigint {
   return parseQuantity(quantity) ?? 0n;
 }
 
-/** Returns what a container or the spec of a claim asks for. */
+/** Returns the requests and limits of a container or claim spec. */
 export function askedBy(holder: JsonObject): Asked {
   const resources = objectAt(holder, "resources") ?? {};
   return {
@@ -82,14 +82,14 @@ export function askedBy(holder: JsonObject): Asked {
   };
 }
 
-/** Returns the quantities in a member of an object. */
+/** Returns the quantities in a field of an object. */
 export function quantitiesAt(object: JsonObject, field: string): Quantities {
   return Object.fromEntries(
     Object.entries(objectAt(object, field) ?? {}).map(([name, value]) => [name, String(value)]),
   );
 }
 
-/** Warns of parts of bytes in quantities at `path`. */
+/** Warns about fractional byte values in quantities at `path`. */
 export function fractionWarnings(path: string, quantities: JsonObject | undefined, names: readonly string[]): string[] {
   if (quantities === undefined) return [];
   return names.flatMap((name) => {
@@ -105,13 +105,13 @@ export function containersOf(spec: JsonObject): JsonObject[] {
   return ["initContainers", "containers"].flatMap((list) => (arrayAt(spec, list) ?? []).filter(isObject));
 }
 
-/** Computes the quality-of-service class of a pod from the requests and limits of its containers. */
+/** Returns the QoS class of a Pod, from Pod-level resources or those of its containers. */
 export function qosClassOf(spec: JsonObject): string {
   const own = objectAt(spec, "resources");
   const resources = own === undefined ? containersOf(spec).map((container) => objectAt(container, "resources")) : [own];
   const amount = (of: JsonObject | undefined, list: string, name: string) => {
     const value = memberOf(objectAt(of, list), name);
-    // What is negative is refused later.
+    // Negative quantities are rejected later.
     return value === undefined || value === "0" || String(value).startsWith("-") ? undefined : String(value);
   };
   const hasAny = resources.some((one) =>

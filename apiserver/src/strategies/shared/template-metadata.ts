@@ -1,10 +1,10 @@
-// The metadata of what objects are made from: labels and annotations, and nothing that each of the objects has of its own.
+// Metadata of object templates: only labels and annotations are allowed.
 import { wasGivenEmpty } from "../../builtin/normal-form.js";
 import { type FieldError, forbiddenError } from "../../errors/field-error.js";
 import { type JsonObject, memberOf, objectAt } from "../../json.js";
 import { checkAnnotations, checkLabels } from "../../validation/fields.js";
 
-/** By member, as Kubernetes names it. */
+/** Field names as kube-apiserver prints them. */
 const OWN: { readonly [member: string]: string } = {
   name: "name",
   generateName: "generateName",
@@ -21,7 +21,7 @@ const OWN: { readonly [member: string]: string } = {
   managedFields: "managedFields",
 };
 
-/** Checks the metadata of a template at `path`. */
+/** Validates the metadata of a template at `path`. */
 export function checkTemplateMetadata(path: string, metadata: JsonObject): FieldError[] {
   const isSet = (key: string) => (memberOf(metadata, key) ?? null) !== null || wasGivenEmpty(metadata, key);
   return [

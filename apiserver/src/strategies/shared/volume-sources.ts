@@ -1,4 +1,4 @@
-// Where the data of a volume are: one place, described in the words of its kind of storage.
+// Volume sources of Pods and PersistentVolumes.
 import { textAt } from "../../builtin/read-path.js";
 import {
   type FieldError,
@@ -12,7 +12,7 @@ import { checkLabel, checkLabelName, checkOneOf } from "../../validation/fields.
 import { claimSpecWarnings } from "../core/persistent-volume-claim.js";
 import { checkDriverName, checkMembers, checkSecretReference } from "./driver-names.js";
 
-/** Checks the source of a volume at `path`. */
+/** Validates the source of a volume at `path`. */
 export type SourceRule = (path: string, source: JsonObject) => FieldError[];
 
 const PATH_TYPES = [
@@ -37,7 +37,7 @@ const CSI_SECRETS = [
   "nodeExpandSecretRef",
 ];
 
-/** The rules of sources that are the same in a Pod and in a PersistentVolume. */
+/** Validation of sources that Pods and PersistentVolumes share. */
 export const SHARED_SOURCES: Record<string, SourceRule> = {
   hostPath: (path, source) => [
     ...checkPath(`${path}.path`, textAt(source, "path")),
@@ -63,7 +63,7 @@ export const SHARED_SOURCES: Record<string, SourceRule> = {
   storageos: (path, source) => [...checkStorageOs(path, source), ...checkSecretOf(path, source, "name")],
 };
 
-// In the order in which Kubernetes looks for them.
+// In the order in which kube-apiserver checks them.
 const OF_VOLUMES: Record<string, SourceRule> = {
   ...pick("hostPath", "gcePersistentDisk", "awsElasticBlockStore"),
   glusterfs: (path, source) => [...needs("endpoints", "path")(path, source), ...checkEndpointsNamespace(path, source)],
@@ -84,32 +84,32 @@ const OF_VOLUMES: Record<string, SourceRule> = {
   csi: checkCsi,
 };
 
-/** The places that a PersistentVolume may be in. */
+/** The source fields of a PersistentVolume. */
 export const VOLUME_SOURCES: readonly string[] = Object.keys(OF_VOLUMES);
 
 function pick(...keys: string[]): Record<string, SourceRule> {
   return Object.fromEntries(keys.map((key) => [key, SHARED_SOURCES[key] as SourceRule]));
 }
 
-// Kubernetes names some of them otherwise than their members.
+// kube-apiserver uses other names than the fields for some of them.
 const OTHER_PATHS: Record<string, { first?: string; extra?: string }> = {
   gcePersistentDisk: { first: "persistentDisk" },
   cephfs: { extra: "cephFS" },
   downwardAPI: { extra: "downwarAPI" },
 };
 
-/** Checks the places that a PersistentVolume at `path` names; there must be one. */
+/** Validates that a PersistentVolume at `path` has exactly one source, and validates it. */
 export function checkSources(path: string, spec: JsonObject): FieldError[] {
   const isUnbound = objectAt(spec, "local") !== undefined && objectAt(spec, "nodeAffinity") === undefined;
   const isFirst = Object.keys(OF_VOLUMES).find((key) => objectAt(spec, key) !== undefined) === "local";
   return [
-    // Kubernetes forgets to count this one.
+    // kube-apiserver does not count this source.
     ...checkOneSource(path, spec, { rules: OF_VOLUMES, uncounted: ["flexVolume"] }),
     ...(isUnbound && isFirst ? [requiredError(`${path}.nodeAffinity`, "Local volume requires node affinity")] : []),
   ];
 }
 
-/** Demands that a volume has one source of those that `rules` name: the first counts, the others are too many, but for `uncounted` ones. */
+/** Validates that a volume has exactly one source in `rules`: the first is validated, further ones are rejected unless they are in `uncounted`. */
 export function checkOneSource(
   path: string,
   volume: JsonObject,
@@ -124,18 +124,18 @@ export function checkOneSource(
   );
 }
 
-/** A rule that demands members. */
+/** Returns a rule for required fields. */
 export function needs(...keys: string[]): SourceRule {
   return (path, source) => checkMembers(path, source, keys);
 }
 
-/** Demands a path that goes nowhere up. */
+/** Validates a required path without "..". */
 export function checkPath(field: string, path: string): FieldError[] {
   if (path === "") return [requiredError(field)];
   return checkNoBacksteps(field, path);
 }
 
-/** Refuses a path that goes up. */
+/** Validates that a path does not contain "..". */
 export function checkNoBacksteps(field: string, path: string): FieldError[] {
   return path.split("/").includes("..") ? [invalidError(field, path, "must not contain '..'")] : [];
 }
@@ -180,7 +180,7 @@ function checkQuobyte(path: string, source: JsonObject): FieldError[] {
   ];
 }
 
-/** Checks a source of iSCSI; what does not begin as a name of it does is told as `unknown` says. */
+/** Validates an iSCSI source; `unknown` is the message for an initiator name with an invalid prefix. */
 export function checkIscsi(path: string, source: JsonObject, unknown: string): FieldError[] {
   const hasChap = ["chapAuthDiscovery", "chapAuthSession"].some((key) => memberOf(source, key) === true);
   const initiator = memberOf(source, "initiatorName");
@@ -280,7 +280,7 @@ export const DEPRECATED_IN_VOLUMES = ["cephfs", "photonPersistentDisk", "scaleIO
 const deprecatedSince = (deprecated: string, removed: string) =>
   `deprecated in ${deprecated}, non-functional in ${removed}+`;
 
-// In the order in which they are told of a Pod.
+// In the order in which kube-apiserver reports them for Pods.
 const DEPRECATED_SOURCES: { readonly [source: string]: string } = {
   photonPersistentDisk: deprecatedSince("v1.11", "v1.16"),
   gitRepo: "deprecated in v1.11, and disabled by default in v1.33+",
@@ -293,7 +293,7 @@ const DEPRECATED_SOURCES: { readonly [source: string]: string } = {
   rbd: deprecatedSince("v1.28", "v1.31"),
 };
 
-/** Names the sources of a volume at `path` that are no longer right; a PersistentVolume is not warned of all. */
+/** Warns about deprecated sources of a volume at `path`; for PersistentVolumes, only some of them are reported. */
 export function sourceWarnings(path: string, volume: JsonObject, sources = Object.keys(DEPRECATED_SOURCES)): string[] {
   const template = objectAt(objectAt(volume, "ephemeral"), "volumeClaimTemplate");
   return [

@@ -20,7 +20,6 @@ const LEAST_TOKEN_SECONDS = 600;
 const MOST_TOKEN_SECONDS = 2 ** 32;
 const LEAST_UPDATE_SECONDS = 10;
 
-/** Checks a CSIDriver. */
 function checkDriver(driver: JsonObject, old: JsonObject | undefined): FieldError[] {
   const spec = objectAt(driver, "spec") ?? {};
   const requests = objectsAt(spec, "tokenRequests");
@@ -46,7 +45,7 @@ function checkDriverKept(spec: JsonObject, old: JsonObject): FieldError[] {
   const [attach, modes] = ["attachRequired", "volumeLifecycleModes"] as const;
   const shown = (one: JsonObject, key: string) => memberOf(one, key) ?? null;
   return [
-    // Kubernetes gives the field another name.
+    // kube-apiserver uses this field name.
     ...checkKept("spec.attachedRequired", shown(spec, attach), shown(old, attach)),
     ...checkKept(`spec.${modes}`, shown(spec, modes), shown(old, modes)),
   ];

@@ -16,7 +16,7 @@ export const csiNodeStrategy: Strategy = {
 const MAX_NODE_ID = 256;
 const NODE_DRIVER: GoStruct = { Name: "", NodeID: "", TopologyKeys: [], Allocatable: null };
 
-/** Checks a CSINode, whose drivers keep all but what they can be given. */
+/** Validates a CSINode; existing drivers are immutable, except for `allocatable`. */
 function checkDriversOfNode(node: JsonObject, old: JsonObject | undefined): FieldError[] {
   const [drivers, before] = [node, old ?? {}].map((one) => objectsAt(one, "spec.drivers")) as [
     JsonObject[],

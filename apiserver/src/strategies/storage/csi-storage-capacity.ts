@@ -14,7 +14,7 @@ export const csiStorageCapacityStrategy: Strategy = {
   warnings: capacityWarnings,
 };
 
-/** Checks a CSIStorageCapacity, and on update that it is about the same storage. */
+/** Validates a CSIStorageCapacity; its topology and storage class are immutable. */
 function checkStorageCapacity(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const className = textAt(object, "storageClassName");
   const capacity = memberOf(object, "capacity");
@@ -29,7 +29,7 @@ function checkStorageCapacity(object: JsonObject, old: JsonObject | undefined): 
   ];
 }
 
-/** Warns of the topology of a CSIStorageCapacity. */
+/** Warns about deprecated labels in the topology of a CSIStorageCapacity. */
 function capacityWarnings(capacity: JsonObject): string[] {
   const topology = objectAt(capacity, "nodeTopology");
   if (topology === undefined) return [];

@@ -19,7 +19,6 @@ export const storageClassStrategy: Strategy = {
   warnings: storageClassWarnings,
 };
 
-/** Checks a StorageClass. */
 function checkStorageClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const policy = memberOf(object, "reclaimPolicy");
   return [
@@ -46,7 +45,7 @@ function checkClassKept(object: JsonObject, old: JsonObject): FieldError[] {
 }
 
 function checkTopologies(path: string, terms: JsonObject[]): FieldError[] {
-  // Kubernetes takes a term without labels for as many others as there are terms.
+  // kube-apiserver compares with one empty term per term of the list, so a term without labels is a duplicate of all of them.
   const seen = terms.map(() => "[]");
   return terms.flatMap((term, index) => {
     const at = `${path}[${index}].matchLabelExpressions`;
@@ -82,14 +81,14 @@ function checkTopology(path: string, label: JsonObject): FieldError[] {
 const MAX_PARAMETERS = 512;
 const MAX_PARAMETER_BYTES = 256 * 1024;
 
-/** Demands the name of what provides storage, in which capitals may be. */
+/** Validates a provisioner name, which may contain uppercase letters. */
 export function checkProvisioner(field: string, name: string): FieldError[] {
   if (name === "") return [requiredError(field)];
   const own = name.toLowerCase();
   return checkQualifiedName(field, own);
 }
 
-/** Checks what a provisioner is told: names, and not too much. */
+/** Validates the parameters of a provisioner. */
 export function checkParameters(field: string, object: JsonObject, { needsOne }: { needsOne: boolean }): FieldError[] {
   const parameters = Object.entries(objectAt(object, field) ?? {});
   if (parameters.length > MAX_PARAMETERS) return [tooLongError(field, MAX_PARAMETERS)];
@@ -101,13 +100,13 @@ export function checkParameters(field: string, object: JsonObject, { needsOne }:
   ];
 }
 
-/** Warns of the topologies of a StorageClass. */
+/** Warns about deprecated labels in allowedTopologies. */
 function storageClassWarnings(storageClass: JsonObject): string[] {
   return objectsAt(storageClass, "allowedTopologies").flatMap((topology, index) =>
     objectsAt(topology, "matchLabelExpressions").flatMap((expression, place) => {
       const path = `allowedTopologies[${index}].matchLabelExpressions[${place}].key`;
       const label = textAt(expression, "key");
-      // Kubernetes does not repeat the label here.
+      // kube-apiserver omits the label here.
       return labelWarnings(path, label).map((warning) => warning.replace(`: ${label} is `, ": "));
     }),
   );

@@ -26,7 +26,7 @@ export const volumeAttachmentStrategy: Strategy = {
 
 const INLINE = "in the context of inline volumes";
 
-/** Checks a VolumeAttachment, whose spec stays. */
+/** Validates a VolumeAttachment; its spec is immutable. */
 function checkVolumeAttachment(attachment: JsonObject, old: JsonObject | undefined): FieldError[] {
   const shown = (one: JsonObject) => goAttachment(objectAt(one, "spec"));
   return [
@@ -75,7 +75,7 @@ function checkInline(path: string, spec: JsonObject): FieldError[] {
   ];
 }
 
-// How Kubernetes shows a volume that an attachment describes itself.
+// Formats inline volumes as Go does in error messages.
 
 const pointer = (struct: GoStruct): GoPart => ({ kind: "pointer", struct });
 
@@ -151,7 +151,7 @@ const SPEC: GoStruct = {
   NodeName: "",
 };
 
-/** Shows the spec of a VolumeAttachment. */
+/** Formats the spec of a VolumeAttachment. */
 function goAttachment(spec: JsonObject | undefined): JsonObject {
   return goForm(SPEC, spec);
 }
@@ -159,7 +159,7 @@ function goAttachment(spec: JsonObject | undefined): JsonObject {
 const MAX_METADATA_BYTES = 256 * 1024;
 const MAX_MESSAGE_BYTES = 1024;
 
-/** Checks the status of a VolumeAttachment. */
+/** Validates the status of a VolumeAttachment. */
 function checkAttachmentStatus(attachment: JsonObject): FieldError[] {
   const status = objectAt(attachment, "status");
   const metadata = entriesOf(status, "attachmentMetadata");
@@ -174,7 +174,7 @@ function checkVolumeError(path: string, error: JsonObject): FieldError[] {
   const code = memberOf(error, "errorCode");
   const isTooLong = Buffer.byteLength(textAt(error, "message")) > MAX_MESSAGE_BYTES;
   return [
-    // Kubernetes names another limit.
+    // The message of kube-apiserver contains this limit instead of the actual one.
     ...(isTooLong ? [tooLongError(`${path}.message`, MAX_METADATA_BYTES)] : []),
     ...(typeof code === "number" && code < 0
       ? [invalidError(`${path}.errorCode`, code, "must be between 0 and 2147483647, inclusive")]

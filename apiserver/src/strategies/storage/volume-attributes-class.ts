@@ -15,7 +15,7 @@ export const volumeAttributesClassStrategy: Strategy = {
   validate: checkAttributesClass,
 };
 
-/** Checks a VolumeAttributesClass, whose parameters stay. */
+/** Validates a VolumeAttributesClass; its driverName and parameters are immutable. */
 function checkAttributesClass(object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const changed = ["driverName", "parameters"].filter(
     (key) => old !== undefined && !deepEqual(memberOf(object, key) ?? null, memberOf(old, key) ?? null),
