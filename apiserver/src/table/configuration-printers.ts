@@ -19,34 +19,30 @@ function sizeAt(object: JsonObject, key: string): number {
   return Object.keys(objectAt(object, key) ?? {}).length;
 }
 
-/** Prints ConfigMaps. */
 export const configMapPrinter: Printer = {
   columns: ["Data", "Age"],
   cells: (object, now) => [sizeAt(object, "data") + sizeAt(object, "binaryData"), age(object, now)],
 };
 
-/** Prints Secrets. */
 export const secretPrinter: Printer = {
   columns: ["Type", "Data", "Age"],
   cells: (object, now) => [textAt(object, "type"), sizeAt(object, "data"), age(object, now)],
 };
 
-/** Prints Namespaces. */
 export const namespacePrinter: Printer = {
   columns: ["Status", "Age"],
   cells: (object, now) => [textAt(object, "status.phase"), age(object, now)],
 };
 
-/** Prints what has nothing to show but its age. */
+/** Kinds without columns other than Age. */
 export const agePrinter: Printer = { columns: ["Age"], cells: (object, now) => [age(object, now)] };
 
-/** Prints Leases. */
 export const leasePrinter: Printer = {
   columns: ["Holder", "Age"],
   cells: (object, now) => [textAt(object, "spec.holderIdentity"), age(object, now)],
 };
 
-/** Prints bindings of roles. */
+/** RoleBindings and ClusterRoleBindings. */
 export const roleBindingPrinter: Printer = {
   columns: ["Role", "Age", "Users*", "Groups*", "ServiceAccounts*"],
   cells: (object, now) => {
@@ -62,7 +58,6 @@ export const roleBindingPrinter: Printer = {
   },
 };
 
-/** Prints PodDisruptionBudgets. */
 export const disruptionBudgetPrinter: Printer = {
   columns: ["Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"],
   cells: (object, now) => [
@@ -73,7 +68,6 @@ export const disruptionBudgetPrinter: Printer = {
   ],
 };
 
-/** Prints ResourceQuotas. */
 export const quotaPrinter: Printer = {
   columns: ["Request", "Limit", "Age"],
   cells: (object, now) => {
@@ -99,7 +93,6 @@ function phaseOf(object: JsonObject): string {
   return isTerminating ? "Terminating" : textAt(object, "status.phase");
 }
 
-/** Prints PersistentVolumeClaims. */
 export const claimPrinter: Printer = {
   columns: [
     ...["Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age"],
@@ -121,7 +114,6 @@ export const claimPrinter: Printer = {
   },
 };
 
-/** Prints PersistentVolumes. */
 export const volumePrinter: Printer = {
   columns: [
     ...["Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass", "VolumeAttributesClass"],
@@ -144,7 +136,7 @@ export const volumePrinter: Printer = {
   },
 };
 
-/** Prints StorageClasses; the default one says so behind its name. */
+/** StorageClasses; the name of the default class has a suffix. */
 export const storageClassPrinter: Printer = {
   columns: ["Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"],
   name: (object) => {
@@ -161,7 +153,6 @@ export const storageClassPrinter: Printer = {
   ],
 };
 
-/** Prints PriorityClasses. */
 export const priorityClassPrinter: Printer = {
   columns: ["Value:integer", "Global-Default:boolean", "Age", "PreemptionPolicy"],
   cells: (object, now) => [
@@ -172,19 +163,16 @@ export const priorityClassPrinter: Printer = {
   ],
 };
 
-/** Prints RuntimeClasses. */
 export const runtimeClassPrinter: Printer = {
   columns: ["Handler", "Age"],
   cells: (object, now) => [textAt(object, "handler"), age(object, now)],
 };
 
-/** Prints webhook configurations. */
 export const webhookPrinter: Printer = {
   columns: ["Webhooks:integer", "Age"],
   cells: (object, now) => [objectsAt(object, "webhooks").length, age(object, now)],
 };
 
-/** Prints APIServices. */
 export const apiServicePrinter: Printer = {
   columns: ["Service", "Available", "Age"],
   cells: (object, now) => {

@@ -6,7 +6,6 @@ import { type Printer, firstOf, formatLabels, formatLoadBalancer, formatSelector
 const CREATED = "metadata.creationTimestamp";
 const MAX_LISTED = 3;
 
-/** Prints Services. */
 export const servicePrinter: Printer = {
   columns: ["Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"],
   cells: (service, now) => [
@@ -41,7 +40,6 @@ function portsOf(service: JsonObject): string {
   return ports.join(",") || "<none>";
 }
 
-/** Prints Ingresses. */
 export const ingressPrinter: Printer = {
   columns: ["Class", "Hosts", "Address", "Ports", "Age"],
   cells: (ingress, now) => {
@@ -59,7 +57,6 @@ export const ingressPrinter: Printer = {
   },
 };
 
-/** Prints IngressClasses. */
 export const ingressClassPrinter: Printer = {
   columns: ["Controller", "Parameters", "Age"],
   cells: (object, now) => [textAt(object, "spec.controller"), parametersOf(object), ageOf(at(object, CREATED), now)],
@@ -72,13 +69,11 @@ function parametersOf(ingressClass: JsonObject): string {
   return `${kind}${group === "" ? "" : `.${group}`}/${textAt(ingressClass, "spec.parameters.name")}`;
 }
 
-/** Prints NetworkPolicies. */
 export const networkPolicyPrinter: Printer = {
   columns: ["Pod-Selector", "Age"],
   cells: (object, now) => [formatSelector(at(object, "spec.podSelector")), ageOf(at(object, CREATED), now)],
 };
 
-/** Prints Endpoints. */
 export const endpointsPrinter: Printer = {
   columns: ["Endpoints", "Age"],
   cells: (object, now) => {
@@ -92,7 +87,6 @@ export const endpointsPrinter: Printer = {
   },
 };
 
-/** Prints EndpointSlices. */
 export const endpointSlicePrinter: Printer = {
   columns: ["AddressType", "Ports", "Endpoints", "Age"],
   cells: (object, now) => {

@@ -5,7 +5,6 @@ import type { Printer } from "./printer.js";
 
 const ROLE_LABEL = "node-role.kubernetes.io/";
 
-/** Prints Nodes. */
 export const nodePrinter: Printer = {
   columns: [
     ...["Status", "Roles", "Age", "Version", "Internal-IP*", "External-IP*", "OS-Image*", "Kernel-Version*"],
@@ -47,7 +46,7 @@ function addressOf(node: JsonObject, type: string): string {
   return stringAt(address, "address") ?? "<none>";
 }
 
-/** Prints Events, in the shape of core/v1 and of events.k8s.io/v1. */
+/** Events of core/v1 and events.k8s.io/v1. */
 export const eventPrinter: Printer = {
   columns: ["Last Seen", "Type", "Reason", "Object", "Subobject*", "Source*", "Message", "First Seen*", "Count*"],
   cells: (event, now) => {

@@ -3,7 +3,6 @@ import { type JsonObject, isObject, memberOf, objectAt, stringAt } from "../json
 import { ageOf } from "./age.js";
 import type { Printer } from "./printer.js";
 
-/** Prints Pods. */
 export const podPrinter: Printer = {
   columns: ["Ready", "Status", "Restarts", "Age", "IP*", "Node*", "Nominated Node*", "Readiness Gates*"],
   cells: (pod, now) => {
@@ -61,7 +60,7 @@ function isSidecar(container: JsonObject): boolean {
   return container["restartPolicy"] === "Always";
 }
 
-// Returns whether an init container has yet to end; what holds it is the reason then.
+// Returns true if an init container has not finished yet, and sets the reason.
 function summarizeInitContainers(pod: JsonObject, sidecars: Set<string | undefined>, summary: Summary): boolean {
   const total = objectsAt(pod, "spec.initContainers").length;
   for (const [index, status] of objectsAt(pod, "status.initContainerStatuses").entries()) {
@@ -85,7 +84,7 @@ function summarizeInitContainers(pod: JsonObject, sidecars: Set<string | undefin
 function summarizeContainers(pod: JsonObject, sidecars: Set<string | undefined>, summary: Summary): void {
   const initStatuses = objectsAt(pod, "status.initContainerStatuses");
   const sidecarStatuses = initStatuses.filter((status) => sidecars.has(stringAt(status, "name")));
-  // Init containers that have done their work no longer count.
+  // Restarts of finished init containers are not counted.
   summary.restarts = 0;
   summary.lastRestart = "";
   for (const status of sidecarStatuses) noteRestarts(status, summary);

@@ -1,33 +1,31 @@
 import { objectsAt } from "../builtin/read-path.js";
 import { type JsonObject, type JsonValue, arrayAt, compareText, isObject, objectAt, stringAt } from "../json.js";
 
-/** How the objects of one type are printed. */
+/** Prints objects of a type as table rows. */
 export interface Printer {
-  /**
-   * The columns in order, with the name of the object first: `Name`, `Name*` if it is only shown wide, `Name:integer` if it is not text.
-   */
+  /** Columns after the name: `Name`, `Name*` for wide output only, `Name:integer` for types other than string. */
   columns: string[];
-  /** Gives the cells after the name. */
+  /** Returns the cells after the name. */
   cells: (object: JsonObject, now: Date) => JsonValue[];
-  /** Gives the first cell if it is not the object's name. */
+  /** Returns the first cell. Default: metadata.name */
   name?: (object: JsonObject) => string;
 }
 
-/** Lists the names and images of the containers of a pod template. */
+/** Returns the names and images of containers, separated by commas. */
 export function containerCells(object: JsonObject, path: string): [names: string, images: string] {
   const containers = objectsAt(object, path);
   const join = (key: string) => containers.map((container) => stringAt(container, key) ?? "").join(",");
   return [join("name"), join("image")];
 }
 
-/** Writes labels as `a=b,c=d`, sorted; `<none>` if there are none. */
+/** Formats labels as `a=b,c=d`, sorted; `<none>` if there are none. */
 export function formatLabels(labels: JsonValue | undefined): string {
   if (!isObject(labels) || Object.keys(labels).length === 0) return "<none>";
   const keys = Object.keys(labels).sort(compareText);
   return keys.map((key) => `${key}=${String(labels[key])}`).join(",");
 }
 
-/** Writes a label selector as it would stand in a query; `<none>` if it selects everything. */
+/** Formats a label selector as in a query; `<none>` if it is empty. */
 export function formatSelector(selector: JsonValue | undefined): string {
   if (!isObject(selector)) return "<none>";
   const requirements = Object.entries(objectAt(selector, "matchLabels") ?? {}).map(([key, value]) => ({
@@ -50,13 +48,13 @@ function expressionText(key: string, operator: string | undefined, values: strin
   return operator === "DoesNotExist" ? `!${key}` : key;
 }
 
-/** Shows the first `max` of several texts and how many more there are. */
+/** Joins the first `max` strings and appends the number of the others. */
 export function firstOf(texts: string[], options: { max: number; separator: string }): string {
   const shown = texts.slice(0, options.max).join(options.separator);
   return texts.length > options.max ? `${shown} + ${texts.length - options.max} more...` : shown;
 }
 
-/** Writes the addresses of a load balancer. */
+/** Formats the addresses of a load balancer. */
 export function formatLoadBalancer(object: JsonObject): string {
   const ingress = objectsAt(object, "status.loadBalancer.ingress");
   const addresses = ingress.map((one) => stringAt(one, "ip") ?? stringAt(one, "hostname") ?? "");

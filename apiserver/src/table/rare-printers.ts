@@ -7,7 +7,6 @@ function age(object: JsonObject, now: Date): string {
   return ageOf(at(object, "metadata.creationTimestamp"), now);
 }
 
-/** Prints ComponentStatuses. */
 export const componentStatusPrinter: Printer = {
   columns: ["Status", "Message", "Error"],
   cells: (object) => {
@@ -18,7 +17,6 @@ export const componentStatusPrinter: Printer = {
   },
 };
 
-/** Prints CertificateSigningRequests. */
 export const certificateRequestPrinter: Printer = {
   columns: ["Age", "SignerName", "Requestor", "RequestedDuration", "Condition"],
   cells: (object, now) => {
@@ -40,10 +38,9 @@ function certificateStateOf(object: JsonObject): string {
   return `${decision}${types.includes("Failed") ? ",Failed" : ""}${isIssued ? ",Issued" : ""}`;
 }
 
-/** Prints IPAddresses. */
 export const ipAddressPrinter: Printer = {
   columns: ["ParentRef"],
-  // Kubernetes adds an age that no column is declared for.
+  // kube-apiserver adds a cell with the age, but declares no column for it.
   cells: (object, now) => [parentRefOf(object), age(object, now)],
 };
 
@@ -59,13 +56,11 @@ function parentRefOf(object: JsonObject): string {
   return [kind, ...(namespace === "" ? [] : [namespace]), textAt(parent, "name")].join("/");
 }
 
-/** Prints ServiceCIDRs. */
 export const serviceCidrPrinter: Printer = {
   columns: ["CIDRs", "Age"],
   cells: (object, now) => [(arrayAt(objectAt(object, "spec"), "cidrs") ?? []).join(","), age(object, now)],
 };
 
-/** Prints CSIDrivers. */
 export const csiDriverPrinter: Printer = {
   columns: [
     ...["AttachRequired:boolean", "PodInfoOnMount:boolean", "StorageCapacity:boolean", "TokenRequests"],
@@ -91,13 +86,11 @@ export const csiDriverPrinter: Printer = {
   },
 };
 
-/** Prints CSINodes. */
 export const csiNodePrinter: Printer = {
   columns: ["Drivers:integer", "Age"],
   cells: (object, now) => [objectsAt(object, "spec.drivers").length, age(object, now)],
 };
 
-/** Prints VolumeAttachments. */
 export const volumeAttachmentPrinter: Printer = {
   columns: ["Attacher", "PV", "Node", "Attached:boolean", "Age"],
   cells: (object, now) => [
@@ -109,7 +102,6 @@ export const volumeAttachmentPrinter: Printer = {
   ],
 };
 
-/** Prints VolumeAttributesClasses. */
 export const volumeAttributesClassPrinter: Printer = {
   columns: ["DriverName", "Age"],
   cells: (object, now) => [textAt(object, "driverName"), age(object, now)],
@@ -120,19 +112,17 @@ function paramKindOf(object: JsonObject): string {
   return kind === undefined ? "<unset>" : `${textAt(kind, "apiVersion")}/${textAt(kind, "kind")}`;
 }
 
-/** Prints ValidatingAdmissionPolicies. */
 export const validatingPolicyPrinter: Printer = {
   columns: ["Validations:integer", "ParamKind", "Age"],
   cells: (object, now) => [objectsAt(object, "spec.validations").length, paramKindOf(object), age(object, now)],
 };
 
-/** Prints MutatingAdmissionPolicies. */
 export const mutatingPolicyPrinter: Printer = {
   columns: ["Mutations:integer", "ParamKind", "Age"],
   cells: (object, now) => [objectsAt(object, "spec.mutations").length, paramKindOf(object), age(object, now)],
 };
 
-/** Prints the bindings of admission policies. */
+/** Bindings of validating and mutating admission policies. */
 export const policyBindingPrinter: Printer = {
   columns: ["PolicyName", "ParamRef", "Age"],
   cells: (object, now) => [textAt(object, "spec.policyName"), paramRefOf(object), age(object, now)],
@@ -141,13 +131,12 @@ export const policyBindingPrinter: Printer = {
 function paramRefOf(object: JsonObject): string {
   const ref = objectAt(objectAt(object, "spec"), "paramRef");
   const name = stringAt(ref, "name") ?? "";
-  // Whether parameters have a namespace cannot be told from here.
+  // The binding does not contain whether the parameter kind is namespaced.
   if (name !== "") return `${(stringAt(ref, "namespace") ?? "") || "*"}/${name}`;
   const selector = memberOf(ref, "selector");
   return selector === undefined ? "<unset>" : formatSelector(selector);
 }
 
-/** Prints ResourceClaims. */
 export const resourceClaimPrinter: Printer = {
   columns: ["State", "Age"],
   cells: (object, now) => {
@@ -163,7 +152,6 @@ export const resourceClaimPrinter: Printer = {
   },
 };
 
-/** Prints ResourceSlices. */
 export const resourceSlicePrinter: Printer = {
   columns: ["Node", "Driver", "Pool", "Age"],
   cells: (object, now) => [
@@ -174,7 +162,6 @@ export const resourceSlicePrinter: Printer = {
   ],
 };
 
-/** Prints FlowSchemas. */
 export const flowSchemaPrinter: Printer = {
   columns: ["PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"],
   cells: (object, now) => {
@@ -189,7 +176,6 @@ export const flowSchemaPrinter: Printer = {
   },
 };
 
-/** Prints PriorityLevelConfigurations. */
 export const priorityLevelPrinter: Printer = {
   columns: ["Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"],
   cells: (object, now) => {

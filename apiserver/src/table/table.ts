@@ -12,20 +12,19 @@ import type { Printer } from "./printer.js";
 import * as rare from "./rare-printers.js";
 import * as workload from "./workload-printers.js";
 
-/** What decides how objects are printed. */
+/** The fields of a type that determine its columns. */
 export type PrintedType = Pick<ServedType, "group" | "kind" | "custom">;
 
-/** What a table is to hold. */
 export interface TableOptions {
-  /** How much of each object its row carries. */
+  /** What rows contain of their object. */
   includeObject: "None" | "Metadata" | "Object";
   listMeta?: JsonObject;
-  /** False for all but the first event of a watch. */
+  /** False for all events of a watch except the first. */
   withColumns: boolean;
   now: Date;
 }
 
-// By `Kind` or `Kind.group`; all others show their name and when they were created.
+// By `Kind` or `Kind.group`; other kinds have the columns Name and Created At.
 const PRINTERS: Record<string, Printer> = {
   Pod: podPrinter,
   Node: nodePrinter,
@@ -90,7 +89,7 @@ const CREATED_AT: Printer = {
   cells: (object) => [textAt(object, "metadata.creationTimestamp")],
 };
 
-/** Prints objects of one type as the Table that kubectl asks for. */
+/** Builds a Table of meta.k8s.io for objects of one type. */
 export function tableOf(type: PrintedType, objects: JsonObject[], options: TableOptions): JsonObject {
   const { definitions, cells, isUsual } = columnsOf(type);
   const rowOf = (object: JsonObject): JsonObject => ({
@@ -109,7 +108,7 @@ export function tableOf(type: PrintedType, objects: JsonObject[], options: Table
 interface Columns {
   definitions: JsonValue[];
   cells: (object: JsonObject, now: Date) => JsonValue[];
-  /** Whether nobody wrote a printer for the type: then no objects are not even a list of rows. */
+  /** True for the default printer, which returns null instead of an empty list of rows. */
   isUsual: boolean;
 }
 
@@ -125,7 +124,7 @@ function columnsOf(type: PrintedType): Columns {
   const qualifiedKind = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
   const printer = PRINTERS[qualifiedKind] ?? CREATED_AT;
   const texts = columnTextsOf(qualifiedKind);
-  // The name of an event says nothing, so it comes last and only wide.
+  // The generated name of an Event is not informative, so it is the last column and wide only.
   const isEvent = printer === eventPrinter;
   const columns = isEvent ? [...printer.columns, "Name*"] : ["Name", ...printer.columns];
   const name = printer.name ?? nameOf;
@@ -136,7 +135,7 @@ function columnsOf(type: PrintedType): Columns {
   };
 }
 
-// As Kubernetes has it.
+// These columns have the format "name" in kube-apiserver.
 const NAMES = ["Name", "Attacher"];
 
 function definitionOf(column: string, description: string): JsonObject {

@@ -7,7 +7,6 @@ const CONTAINERS = "spec.template.spec.containers";
 const CREATED = "metadata.creationTimestamp";
 const WIDE = ["Containers*", "Images*", "Selector*"];
 
-/** Prints Deployments. */
 export const deploymentPrinter: Printer = {
   columns: ["Ready", "Up-to-date", "Available", "Age", ...WIDE],
   cells: (object, now) => [
@@ -20,13 +19,12 @@ export const deploymentPrinter: Printer = {
   ],
 };
 
-/** Prints ReplicaSets. */
 export const replicaSetPrinter: Printer = {
   columns: ["Desired:integer", "Current:integer", "Ready:integer", "Age", ...WIDE],
   cells: (object, now) => [...replicaCells(object, now), formatSelector(at(object, "spec.selector"))],
 };
 
-/** Prints ReplicationControllers, whose selector is a plain map. */
+/** ReplicationControllers, whose selector is a map. */
 export const replicationControllerPrinter: Printer = {
   columns: replicaSetPrinter.columns,
   cells: (object, now) => [...replicaCells(object, now), formatLabels(at(object, "spec.selector"))],
@@ -42,7 +40,6 @@ function replicaCells(object: JsonObject, now: Date) {
   ];
 }
 
-/** Prints StatefulSets. */
 export const statefulSetPrinter: Printer = {
   columns: ["Ready", "Age", "Containers*", "Images*"],
   cells: (object, now) => [
@@ -52,7 +49,6 @@ export const statefulSetPrinter: Printer = {
   ],
 };
 
-/** Prints DaemonSets. */
 export const daemonSetPrinter: Printer = {
   columns: [
     ...["Desired:integer", "Current:integer", "Ready:integer", "Up-to-date:integer", "Available:integer"],
@@ -71,7 +67,6 @@ export const daemonSetPrinter: Printer = {
   ],
 };
 
-/** Prints Jobs. */
 export const jobPrinter: Printer = {
   columns: ["Status", "Completions", "Duration", "Age", ...WIDE],
   cells: (job, now) => [
@@ -107,7 +102,6 @@ function jobDurationOf(job: JsonObject, now: Date): string {
   return humanDuration((end === "" ? now.getTime() : Date.parse(end)) - Date.parse(start));
 }
 
-/** Prints CronJobs. */
 export const cronJobPrinter: Printer = {
   columns: ["Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age", ...WIDE],
   cells: (object, now) => {
@@ -125,7 +119,6 @@ export const cronJobPrinter: Printer = {
   },
 };
 
-/** Prints PodTemplates. */
 export const podTemplatePrinter: Printer = {
   columns: ["Containers", "Images", "Pod Labels"],
   cells: (object) => [
@@ -134,7 +127,6 @@ export const podTemplatePrinter: Printer = {
   ],
 };
 
-/** Prints ControllerRevisions. */
 export const controllerRevisionPrinter: Printer = {
   columns: ["Controller", "Revision", "Age"],
   cells: (object, now) => {
@@ -154,7 +146,7 @@ function ownerText(owner: JsonObject): string {
   return `${resource}/${stringAt(owner, "name") ?? ""}`;
 }
 
-/** Prints the Scale of a workload. */
+/** The scale subresource of a workload. */
 export const scalePrinter: Printer = {
   columns: ["Desired:integer", "Available:integer", "Age"],
   cells: (scale, now) => [

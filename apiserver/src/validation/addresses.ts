@@ -1,11 +1,11 @@
-// Addresses and ranges of IPv4 and IPv6: what is wrong with a text, and which form it should have, in the words of Kubernetes 1.36.
+// Validation and canonicalization of IPv4 and IPv6 addresses and CIDRs, with the error messages of Kubernetes 1.36.
 import { type Address, canonicalTextOf, isMapped, readAddress } from "@gen-operator/schema";
 
 const DOTTED = /^\d+(\.\d+){3}$/;
 const IP_RULE = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/** An address as it is written. */
+/** A parsed IP address. */
 interface WrittenAddress {
   readonly address: Address;
   readonly hasLeadingZeros: boolean;
@@ -15,7 +15,7 @@ interface Range extends WrittenAddress {
   readonly length: number;
 }
 
-// Go once read leading zeros as decimal.
+// Leading zeros are parsed as decimal, as Go did before 1.17.
 function read(text: string): WrittenAddress | undefined {
   const plain = DOTTED.test(text) ? text.replace(/\b0+(?=\d)/g, "") : text;
   const address = readAddress(plain);
@@ -35,29 +35,29 @@ function maskedBy({ value, size }: Address, length: number): bigint {
   return (value >> host) << host;
 }
 
-/** The usual form of an address; a mapped one has that of IPv4. */
+/** Formats an IP in canonical form; an IPv4-mapped IPv6 address is formatted as IPv4. */
 function textOf(address: Address, value = address.value): string {
   return canonicalTextOf(isMapped(address) ? { value: value & 0xffff_ffffn, size: 32 } : { ...address, value });
 }
 
-/** True for an address in whichever form. */
+/** True for a valid IP in any form. */
 export function isAddress(text: string): boolean {
   return read(text) !== undefined;
 }
 
-/** Gives the usual form of an address; any other text stays as it is. */
+/** Canonicalizes an IP; other strings are returned unchanged. */
 export function usualAddress(text: string): string {
   const written = read(text);
   return written === undefined ? text : textOf(written.address);
 }
 
-/** The family of an address in whichever form, of which a mapped one is one of IPv4; undefined for what is none. */
+/** Returns the IP family; an IPv4-mapped IPv6 address is IPv4. Returns undefined for an invalid IP. */
 export function familyOf(text: string): "IPv4" | "IPv6" | undefined {
   const address = read(text)?.address;
   return address && (address.size === 32 || isMapped(address) ? "IPv4" : "IPv6");
 }
 
-/** Lists what is wrong with an address of IPv4 or IPv6. */
+/** Returns the problems of an IP. */
 export function addressProblems(text: string): string[] {
   const written = read(text);
   if (written === undefined) return [IP_RULE];
@@ -67,7 +67,7 @@ export function addressProblems(text: string): string[] {
   ];
 }
 
-/** Lists what is wrong with an address that has to be in its usual form, too. */
+/** Returns the problems of an IP that must be in canonical form. */
 export function exactAddressProblems(text: string): string[] {
   const problems = addressProblems(text);
   const written = read(text);
@@ -75,12 +75,12 @@ export function exactAddressProblems(text: string): string[] {
   return [`must be in canonical form ("${textOf(written.address)}")`];
 }
 
-/** True for a range of addresses, whichever bits are set in it. */
+/** True for a CIDR, even if bits beyond the prefix length are set. */
 export function isCidr(text: string): boolean {
   return readRange(text) !== undefined;
 }
 
-/** Lists what is wrong with a range of addresses. */
+/** Returns the problems of a CIDR. */
 export function cidrProblems(text: string): string[] {
   const range = readRange(text);
   if (range === undefined) return [CIDR_RULE];
@@ -90,7 +90,7 @@ export function cidrProblems(text: string): string[] {
   return isWhole ? [] : ["must not have bits set beyond the prefix length"];
 }
 
-/** Lists what is wrong with a range that has to be in its usual form, too. */
+/** Returns the problems of a CIDR that must be in canonical form. */
 export function exactCidrProblems(text: string): string[] {
   const problems = cidrProblems(text);
   const range = readRange(text);
@@ -99,14 +99,14 @@ export function exactCidrProblems(text: string): string[] {
   return usual === text ? [] : [`must be in canonical form ("${usual}")`];
 }
 
-/** True if a range lies within another and is smaller. */
+/** True if a CIDR is a proper subset of another one. */
 export function isPartOf(part: string, whole: string): boolean {
   const [one, other] = [readRange(part), readRange(whole)];
   if (one === undefined || other === undefined || one.address.size !== other.address.size) return false;
   return one.length > other.length && maskedBy(one.address, other.length) === maskedBy(other.address, other.length);
 }
 
-/** Warns of an address at `path` that is not in its usual form. */
+/** Warns about an IP at `path` that is not in canonical form. */
 export function addressWarnings(path: string, text: string): string[] {
   const written = read(text);
   if (written === undefined) return [];
@@ -119,7 +119,7 @@ export function addressWarnings(path: string, text: string): string[] {
     : [];
 }
 
-/** Warns of a range at `path` that is not in its usual form, or of which nobody knows whether it is an address. */
+/** Warns about a CIDR at `path` that is not in canonical form, or has bits set beyond its prefix length. */
 export function cidrWarnings(path: string, text: string): string[] {
   const range = readRange(text);
   if (range === undefined) return [];

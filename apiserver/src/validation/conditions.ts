@@ -1,4 +1,3 @@
-// Conditions of meta/v1.
 import {
   type FieldError,
   duplicateError,
@@ -28,7 +27,7 @@ function checkReason(field: string, reason: string): FieldError[] {
   ];
 }
 
-/** Demands conditions of meta/v1 that are whole, one of a type. */
+/** Validates conditions of meta/v1, which must be unique by type. */
 export function checkConditions(path: string, conditions: JsonObject[]): FieldError[] {
   const types = new Set<JsonValue>();
   return conditions.flatMap((condition, index) => {

@@ -37,54 +37,54 @@ const PERCENT_RULE =
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
 
-/** Demands that a number, if given, is not negative. */
+/** Validates that an optional number is not negative. */
 export function checkNotNegative(field: string, value: JsonValue | undefined): FieldError[] {
   return typeof value === "number" && value < 0
     ? [invalidError(field, value, "must be greater than or equal to 0")]
     : [];
 }
 
-/** Demands a DNS subdomain. */
+/** Validates a DNS subdomain. */
 export function checkDomain(field: string, name: string): FieldError[] {
   return subdomainProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Demands a DNS subdomain, if there is any name. */
+/** Validates an optional DNS subdomain. */
 export function checkGivenDomain(field: string, name: string): FieldError[] {
   return name === "" ? [] : checkDomain(field, name);
 }
 
-/** Demands a DNS subdomain where there is to be a name. */
+/** Validates a required DNS subdomain. */
 export function checkRequiredDomain(field: string, name: string): FieldError[] {
   return name === "" ? [requiredError(field)] : checkDomain(field, name);
 }
 
-/** Demands the name of a label or of what is named like one: `[prefix/]name`. */
+/** Validates a qualified name, such as a label key: `[prefix/]name`. */
 export function checkQualifiedName(field: string, name: string): FieldError[] {
   return qualifiedNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Demands the value of a label. */
+/** Validates a label value. */
 export function checkLabelValue(field: string, value: string): FieldError[] {
   return labelValueProblems(value).map((problem) => invalidError(field, value, problem));
 }
 
-/** Demands a name that fits into a path. */
+/** Validates a name that is used as path segment. */
 export function checkPathSegment(field: string, name: string): FieldError[] {
   return pathSegmentProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Demands such a name where there is to be one. */
+/** Validates a required name that is used as path segment. */
 export function checkRequiredSegment(field: string, name: string): FieldError[] {
   return name === "" ? [requiredError(field)] : checkPathSegment(field, name);
 }
 
-/** Demands an IP address. */
+/** Validates an IP. */
 export function checkIp(field: string, address: string): FieldError[] {
   return addressProblems(address).map((problem) => invalidError(field, address, problem));
 }
 
-/** Demands a list of at most `max` items; those of a longer one are not looked at. */
+/** Validates a list of at most `max` items; the items of a longer list are not validated. */
 export function checkLimited<T>(
   field: string,
   { items, max }: { items: readonly T[]; max: number },
@@ -93,14 +93,14 @@ export function checkLimited<T>(
   return items.length > max ? [tooManyError(field, items.length, max)] : check(items);
 }
 
-/** Demands values that occur once in a list at `path`; `member` is where an item has its value. */
+/** Validates that values are unique in a list at `path`; `member` is the path of the value in an item. */
 export function checkOnce(path: string, values: readonly string[], member = ""): FieldError[] {
   return values.flatMap((value, index) =>
     values.indexOf(value) < index ? [duplicateError(`${path}[${index}]${member}`, value)] : [],
   );
 }
 
-/** Demands that a number or percentage, if given, is not negative, and a percentage at most 100. */
+/** Validates an optional number or percentage, which must not be negative. `max` limits percentages to 100. */
 export function checkIntOrPercent(
   field: string,
   value: JsonValue | undefined,
@@ -115,7 +115,7 @@ export function checkIntOrPercent(
     : [];
 }
 
-/** Demands that some members of an object are as they were. */
+/** Validates that fields are unchanged. */
 export function checkImmutable(
   path: string,
   { spec, old, keys }: { spec: JsonObject; old: JsonObject | undefined; keys: string[] },
@@ -131,7 +131,7 @@ function shownAs(key: string, spec: JsonObject): JsonValue {
   return key === "selector" && isObject(value) ? goSelector(value) : value;
 }
 
-/** Demands labels that can be, found at `path`. */
+/** Validates labels at `path`. */
 export function checkLabels(labels: JsonObject, path: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
     ...checkQualifiedName(path, key),
@@ -139,7 +139,7 @@ export function checkLabels(labels: JsonObject, path: string): FieldError[] {
   ]);
 }
 
-/** Demands annotations that can be, found at `path`. */
+/** Validates annotations at `path`. */
 export function checkAnnotations(annotations: JsonObject, path: string): FieldError[] {
   const keys = Object.keys(annotations);
   const bytes = keys.reduce(
@@ -147,13 +147,13 @@ export function checkAnnotations(annotations: JsonObject, path: string): FieldEr
     0,
   );
   return [
-    // Keys of annotations may have capitals in their prefix.
+    // Annotation keys may contain uppercase letters in their prefix.
     ...keys.flatMap((key) => qualifiedNameProblems(key.toLowerCase()).map((detail) => invalidError(path, key, detail))),
     ...(bytes > MAX_ANNOTATION_BYTES ? [tooLongError(path, MAX_ANNOTATION_BYTES)] : []),
   ];
 }
 
-/** Demands that the expressions and labels of a selector, if given, make sense. */
+/** Validates an optional label selector. */
 export function checkLabelSelector(path: string, selector: JsonObject | undefined): FieldError[] {
   const expressions = memberOf(selector, "matchExpressions");
   return [
@@ -164,7 +164,7 @@ export function checkLabelSelector(path: string, selector: JsonObject | undefine
   ];
 }
 
-/** Demands that an expression of a selector makes sense. */
+/** Validates a requirement of a label selector. */
 export function checkExpression(path: string, expression: JsonObject, { takesAnyOperator = false } = {}): FieldError[] {
   const operator = memberOf(expression, "operator") ?? "";
   const values = arrayAt(expression, "values") ?? [];
@@ -183,12 +183,12 @@ export function checkExpression(path: string, expression: JsonObject, { takesAny
 const NEEDING_VALUES: readonly JsonValue[] = ["In", "NotIn"];
 const WITHOUT_VALUES: readonly JsonValue[] = ["Exists", "DoesNotExist"];
 
-/** True for an operator that selectors of labels have. */
+/** True for an operator of label selectors. */
 export function isSelectorOperator(operator: JsonValue): boolean {
   return NEEDING_VALUES.includes(operator) || WITHOUT_VALUES.includes(operator);
 }
 
-/** Demands values where an operator of a selector needs them, and none where it takes none. */
+/** Validates that values are present or absent as the operator requires. */
 export function checkValueCount(
   field: string,
   operator: JsonValue | undefined,
@@ -201,12 +201,12 @@ export function checkValueCount(
   return [];
 }
 
-/** Writes a map as Kubernetes prints it: in the order of its keys. */
+/** Formats a map as Go does, sorted by key. */
 export function goMap(map: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(map).sort(([one], [other]) => compareText(one, other)));
 }
 
-/** Writes a selector as Kubernetes prints it: with the fields of its structs in their order. */
+/** Formats a label selector as Go does, with the fields in the order of the struct. */
 export function goSelector(selector: JsonObject): JsonObject {
   const labels = objectAt(selector, "matchLabels") ?? {};
   const expressions = arrayAt(selector, "matchExpressions") ?? [];
@@ -220,40 +220,40 @@ export function goSelector(selector: JsonObject): JsonObject {
   };
 }
 
-/** Demands that a number is that of a port. */
+/** Validates a port number. */
 export function checkPort(field: string, value: JsonValue): FieldError[] {
   return typeof value === "number" && value >= 1 && value <= 65535
     ? []
     : [invalidError(field, value, "must be between 1 and 65535, inclusive")];
 }
 
-/** Demands the name of a port. */
+/** Validates a port name. */
 export function checkPortName(field: string, name: string): FieldError[] {
   return portNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Demands a DNS label, as the names of containers, volumes and ports of services are. */
+/** Validates a required DNS label, as for names of containers, volumes, and Service ports. */
 export function checkLabelName(field: string, value: JsonValue | undefined): FieldError[] {
   if (value === undefined || value === "") return [requiredError(field)];
   return checkLabel(field, String(value));
 }
 
-/** Demands a DNS label, which "" is not. */
+/** Validates a DNS label. */
 export function checkLabel(field: string, name: string): FieldError[] {
   return labelNameProblems(name).map((problem) => invalidError(field, name, problem));
 }
 
-/** Demands a key that can be the name of a file. */
+/** Validates a key of a ConfigMap or Secret, which must be usable as file name. */
 export function checkConfigKey(field: string, key: string): FieldError[] {
   return configKeyProblems(key).map((detail) => invalidError(field, key, detail));
 }
 
-/** Demands keys that can be names of files. */
+/** Validates the keys of a ConfigMap or Secret. */
 export function checkConfigKeys(object: JsonObject, member: string): FieldError[] {
   return Object.keys(objectAt(object, member) ?? {}).flatMap((key) => checkConfigKey(`${member}[${key}]`, key));
 }
 
-/** True if labels meet a selector with matchLabels and matchExpressions. */
+/** Evaluates a label selector with matchLabels and matchExpressions. */
 export function selectorMatches(selector: JsonObject, labels: JsonObject): boolean {
   const required = Object.entries(objectAt(selector, "matchLabels") ?? {});
   if (!required.every(([key, value]) => memberOf(labels, key) === value)) return false;
@@ -282,7 +282,7 @@ function meetsExpression(expression: JsonObject, labels: JsonObject): boolean {
 const HTTP_PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 const HTTP_PATH_RULE = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
-/** Checks a path behind the name of a domain, which is of so many letters at most. */
+/** Validates a domain-prefixed path of at most `limit` characters. */
 export function checkPrefixedPath(path: string, text: string, limit: number): FieldError[] {
   if (text === "") return [requiredError(path)];
   const [, host, rest] = /^([^/]*)\/(.*)$/s.exec(text) ?? [];
@@ -296,20 +296,20 @@ export function checkPrefixedPath(path: string, text: string, limit: number): Fi
   ];
 }
 
-/** Demands a range of addresses. */
+/** Validates a CIDR. */
 export function checkCidr(path: string, cidr: string): FieldError[] {
   return cidrProblems(cidr).map((detail) => invalidError(path, cidr, detail));
 }
 
-/** How long the name of a field manager may be. */
+/** Maximum length of the name of a field manager. */
 export const MAX_MANAGER_BYTES = 128;
 
 const MAX_SUBRESOURCE_BYTES = 256;
 
-/** What Go prints as a code: of what separates words it prints the plain blank alone. */
+/** Characters that Go's unicode.IsPrint rejects: the only printable whitespace is the ASCII space. */
 export const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/gu;
 
-/** Checks the name of a field manager. */
+/** Validates the name of a field manager. */
 export function checkManager(field: string, manager: string): FieldError[] {
   const isTooLong = Buffer.byteLength(manager) > MAX_MANAGER_BYTES;
   const odd = [...manager.matchAll(UNPRINTABLE)].map(({ 0: character, index }) => {
@@ -320,7 +320,7 @@ export function checkManager(field: string, manager: string): FieldError[] {
   return [...(isTooLong ? [tooLongError(field, MAX_MANAGER_BYTES)] : []), ...odd];
 }
 
-/** Checks the names in `metadata.managedFields`. */
+/** Validates managers and subresources in `metadata.managedFields`. */
 export function checkManagers(field: string, managedFields: readonly JsonValue[]): FieldError[] {
   return managedFields.filter(isObject).flatMap((entry, index) => {
     const isTooLong = Buffer.byteLength(stringAt(entry, "subresource") ?? "") > MAX_SUBRESOURCE_BYTES;

@@ -1,28 +1,28 @@
-// What an update has to leave as it was, and how Kubernetes shows what is otherwise.
+// Validation of immutable fields, with values formatted as kube-apiserver does in error messages.
 import { wasGivenEmpty } from "../builtin/normal-form.js";
 import { textAt } from "../builtin/read-path.js";
 import { type FieldError, invalidError } from "../errors/field-error.js";
 import { type JsonObject, type JsonValue, deepEqual, isObject, memberOf, objectAt } from "../json.js";
 import { goSelector } from "./fields.js";
 
-/** Demands that a value is what it was; both as Kubernetes shows them. */
+/** Validates that a value is unchanged. Both values are formatted as in the error message. */
 export function checkKept(field: string, now: JsonValue, before: JsonValue): FieldError[] {
   return deepEqual(withoutEmpty(now), withoutEmpty(before)) ? [] : [invalidError(field, now, "field is immutable")];
 }
 
-// An empty list is as good as none.
+// Kubernetes does not distinguish an empty list from an absent one here.
 function withoutEmpty(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.length === 0 ? null : value.map(withoutEmpty);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withoutEmpty(member)]));
 }
 
-/** Demands that the text at a path below an object is what it was, of which none is "". */
+/** Like checkKept, for a string at a path; an absent string equals "". */
 export function checkTextKept(path: string, now: JsonObject, before: JsonObject): FieldError[] {
   return checkKept(path, textAt(now, path), textAt(before, path));
 }
 
-/** Demands that a selector of labels in a field is what it was. */
+/** Like checkKept, for a label selector. */
 export function checkSelectorKept(field: string, now: JsonObject, before: JsonObject): FieldError[] {
   const shown = (object: JsonObject) => {
     const selector = objectAt(object, field);
@@ -31,18 +31,18 @@ export function checkSelectorKept(field: string, now: JsonObject, before: JsonOb
   return checkKept(field, shown(now), shown(before));
 }
 
-/** A Go struct whose fields have no names in JSON: what each of them is when it is absent, or what it holds. */
+/** Fields of a Go struct without JSON tags, with the zero value or the nested struct of each. */
 export interface GoStruct {
   readonly [field: string]: "" | 0 | false | null | readonly [] | GoPart;
 }
 
-/** Structs in a field: one that is always there, one behind a pointer, or a list of them. `[]` is a list of anything else. */
+/** A nested struct: embedded, behind a pointer, or in a list. `[]` stands for a list of other values. */
 export interface GoPart {
   readonly kind: "always" | "pointer" | "list";
   readonly struct: GoStruct;
 }
 
-/** Shows an object as Go prints the struct that it is decoded into. */
+/** Formats an object as Go prints the struct that it is decoded into. */
 export function goForm(struct: GoStruct, object: JsonObject | undefined): JsonObject {
   return Object.fromEntries(
     Object.entries(struct).map(([field, shape]) => {
@@ -66,7 +66,7 @@ function formOfPart({ kind, struct }: GoPart, value: JsonValue | undefined): Jso
   return object === undefined && kind === "pointer" ? null : goForm(struct, object);
 }
 
-// Fields that are called otherwise in JSON.
+// Go fields whose JSON names do not follow the naming rule.
 const JSON_NAMES: { readonly [field: string]: string } = {
   CephFS: "cephfs",
   PDName: "pdName",
@@ -88,7 +88,7 @@ function jsonNameOf(field: string): string {
   return field.replace(/^[A-Z]+(?![a-z])|^[A-Z]/, (start) => start.toLowerCase());
 }
 
-/** How Kubernetes shows a reference to an object. */
+/** ObjectReference. */
 export const REFERENCE: GoStruct = {
   Kind: "",
   Namespace: "",
@@ -99,7 +99,7 @@ export const REFERENCE: GoStruct = {
   FieldPath: "",
 };
 
-/** Shows a reference to an object. */
+/** Formats an ObjectReference. */
 export function goReference(reference: JsonObject | undefined): JsonObject {
   return goForm(REFERENCE, reference);
 }

@@ -1,5 +1,6 @@
-// What a conversion webhook is asked, and which of its answers are taken, in the order and words of kube-apiserver
-// (apiextensions-apiserver/pkg/apiserver/conversion). Unlike a real server, which asks for each object, this one asks for several at once.
+// Requests to conversion webhooks and validation of their responses, with the order and messages of kube-apiserver
+// (apiextensions-apiserver/pkg/apiserver/conversion). Unlike kube-apiserver, which sends one request per object, several objects are converted at
+// once.
 import { randomUUID } from "node:crypto";
 import { labelValueProblems, qualifiedNameProblems } from "../validation/names.js";
 import { type FieldError, fieldErrorText, invalidError } from "../errors/field-error.js";
@@ -12,10 +13,10 @@ import { type WebhookClient, checkGiven, readReply } from "./webhook-client.js";
 const GROUP = "apiextensions.k8s.io";
 const TIMEOUT_SECONDS = 30;
 const MAX_OBJECTS = 100;
-// So that the answer is not too large.
+// Limits the size of the response.
 const MAX_CHARACTERS = 1_000_000;
 
-/** Returns what asks the webhooks of definitions. */
+/** Creates the function that calls conversion webhooks of CRDs. */
 export function conversionWebhooks(client: Pick<WebhookClient, "post">): AskWebhook {
   return async (definition, { objects, apiVersion }) => {
     const forms: JsonObject[] = [];
@@ -79,7 +80,7 @@ function convertedObjectsOf(review: JsonObject, asked: { version: string; uid: s
     const kind = "ConversionReview";
     throw new Error(`converting (${given}.${kind}) to (${asked.version}.${kind}): unknown conversion`);
   }
-  // The older review never had to say what it is, or to repeat the uid.
+  // In v1beta1, responses do not need apiVersion, kind, and uid.
   const isStrict = asked.version === "v1";
   if (isStrict) checkGiven(review, { apiVersion: `${GROUP}/v1`, kind: "ConversionReview" });
   const response = objectAt(review, "response");
@@ -137,7 +138,7 @@ const IDENTITY = [
   ["uid", "UID"],
 ] as const;
 
-// Of the metadata only labels and annotations are the webhook's.
+// Webhooks may only change labels and annotations of the metadata.
 function restoredMetadata(before: JsonObject, after: JsonObject): JsonObject {
   const metadata = clone(before);
   for (const member of ["labels", "annotations"]) {

@@ -1,8 +1,8 @@
 /**
- * Calls of webhooks.
+ * Client for webhooks.
  *
- * Connections are kept between the calls, as kube-apiserver does, and one is only used again for the same address, name and authority: a
- * configuration that changes gets connections of its own. Those that are not used any more are closed after a while.
+ * Connections are kept alive, as in kube-apiserver, and reused only for the same address, server name, and CA, so a changed configuration gets new
+ * connections. Idle connections are closed.
  */
 import { createRequire } from "node:module";
 import { isIP } from "node:net";
@@ -17,50 +17,50 @@ import type { Registry } from "../registry/registry.js";
 
 const DEFAULT_PORT = 443;
 const MAX_ANSWER_BYTES = 3 * 1024 * 1024;
-// That of Go's client.
+// Default of Go's HTTP client.
 const IDLE_TIMEOUT_MS = 90_000;
-// No webhook may take longer.
+// Maximum timeoutSeconds of a webhook.
 const MAX_TIMEOUT_MS = 30_000;
-// Addresses that have connections; an old one that is used again connects again.
+// Maximum number of connection pools; the least recently used is closed.
 const MAX_POOLS = 100;
 
-/** How a webhook is reached. */
+/** clientConfig and timeout of a webhook. */
 interface WebhookTarget {
   /** `url` or `service`, and `caBundle`. */
   clientConfig: JsonObject;
   timeoutSeconds: number;
 }
 
-/** What a webhook answered: the text, and the status of HTTP. */
+/** Response of a webhook: HTTP status and body. */
 export interface WebhookReply {
   status: number;
   body: string;
-  /** "" if it is not said. */
+  /** "" if it is absent. */
   contentType: string;
 }
 
-/** What is the same in every call of a webhook. */
+/** The constant parts of requests to a webhook. */
 interface PreparedCall {
   readonly url: URL;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** In PEM; undefined for the authorities of the machine. */
+  /** PEM; undefined to trust the CAs of the system. */
   readonly ca: string | undefined;
 }
 
-/** Calls webhooks over connections that it keeps until it is closed. */
+/** Calls webhooks over connections that are kept alive until it is closed. */
 export class WebhookClient {
   readonly #registry: Registry;
-  // By address, name and authority; the one that was used last comes last.
+  // By address, server name, and CA, least recently used first.
   readonly #pools = new Map<string, Pool>();
-  // By `clientConfig`, which nobody changes.
+  // By `clientConfig`, which is immutable.
   readonly #prepared = new WeakMap<JsonObject, PreparedCall>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
   }
 
-  /** Posts a review to a webhook. Throws an Error in the words of Go's client when there is no answer within the timeout. */
+  /** Posts a review to a webhook. Throws an Error with the message of Go's client if there is no response within the timeout. */
   async post(target: WebhookTarget, review: JsonObject): Promise<WebhookReply> {
     const call = this.#prepare(target);
     const deadline = new AbortController();
@@ -97,7 +97,7 @@ export class WebhookClient {
         headersTimeout: 0,
         bodyTimeout: 0,
         maxResponseSize: MAX_ANSWER_BYTES,
-        // A name of an address is no server name.
+        // An IP cannot be used as server name (SNI).
         connect: { ...(ca === undefined ? {} : { ca }), servername: isIP(serverName) === 0 ? serverName : "" },
       });
     } else this.#pools.delete(key);
@@ -110,7 +110,6 @@ export class WebhookClient {
     return pool;
   }
 
-  /** Closes every connection. */
   close(): void {
     for (const pool of this.#pools.values()) void pool.destroy();
     this.#pools.clear();
@@ -119,10 +118,10 @@ export class WebhookClient {
 
 let loaded: Promise<typeof Pool> | undefined;
 
-// Without fetch, WebSocket and caches, and only when a webhook is called.
+// Loads only parts of undici, without fetch, WebSocket, and cache, and only when a webhook is called.
 async function loadPool(): Promise<typeof Pool> {
   loaded ??= loadParts().catch(
-    // The folders are no promise of the package: another version may have them elsewhere.
+    // These files are not exported by undici, so other versions may have them elsewhere.
     () => (createRequire(import.meta.url)("undici") as { Pool: typeof Pool }).Pool,
   );
   return loaded;
@@ -146,7 +145,7 @@ async function send(
   const mayBeStale = pool.stats.connected > 0;
   const request = () => pool.request({ method: "POST", path, headers, body, signal });
   const answer = await request().catch((error: NodeJS.ErrnoException) => {
-    // The webhook closed a kept connection while it was used again: it has not seen the review.
+    // The webhook closed an idle connection while it was being reused, so it has not received the review.
     if (mayBeStale && !signal.aborted && isCut(error)) return request();
     throw error;
   });
@@ -169,7 +168,7 @@ function urlOf({ clientConfig, timeoutSeconds }: WebhookTarget): URL {
   return url;
 }
 
-// The port of a service is always shown, that of an address only if it is given.
+// The port of a Service is always part of the URL, that of `url` only if it is set.
 function shownUrl({ clientConfig }: WebhookTarget, url: URL): string {
   const service = objectAt(clientConfig, "service");
   if (service === undefined) return url.href;
@@ -201,7 +200,7 @@ function preparedCall(target: WebhookTarget): PreparedCall {
   };
 }
 
-// The words of Go's HTTP client, which users find in the answers of a real server.
+// Error messages of Go's HTTP client, as a real API server returns them.
 function goTextOf(error: NodeJS.ErrnoException & { reason?: string }, url: URL): string {
   const address = `${url.hostname}:${url.port || DEFAULT_PORT}`;
   switch (error.code) {
@@ -228,11 +227,11 @@ function goTextOf(error: NodeJS.ErrnoException & { reason?: string }, url: URL):
   }
 }
 
-/** Where a webhook is reached. */
+/** Resolved address of a webhook. */
 interface WebhookAddress {
   host: string;
   port: number;
-  /** The name that the certificate has to have. */
+  /** Server name that the certificate must contain. */
   serverName: string;
 }
 
@@ -240,9 +239,9 @@ const SERVICES = { group: "", version: "v1", plural: "services" };
 const SLICES = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices" };
 
 /**
- * Finds an address behind a Service, as kube-apiserver does without kube-proxy: one that is ready in its EndpointSlices.
+ * Resolves a Service to a ready endpoint in its EndpointSlices, as kube-apiserver does without kube-proxy.
  *
- * @throws an Error in the words of kube-apiserver when there is none.
+ * @throws an Error with the message of kube-apiserver if there is none.
  */
 function addressOfService(
   registry: Registry,
@@ -272,7 +271,7 @@ function portOf(slice: JsonObject, name: string): number | undefined {
   return typeof port === "number" ? port : undefined;
 }
 
-// An endpoint that does not say whether it is ready counts as ready.
+// An endpoint with unknown readiness counts as ready.
 function readyAddressOf(slice: JsonObject): string | undefined {
   const endpoints = (arrayAt(slice, "endpoints") ?? []).filter(isObject);
   const ready = endpoints.find((endpoint) => objectAt(endpoint, "conditions")?.["ready"] !== false);
@@ -283,8 +282,8 @@ const GO_TYPE_META =
   'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /**
- * Reads the review that a webhook answered; throws an Error, in the words of Go's client, for what is none of this kind. Where the kind or the version is not
- * given, it is taken for the expected one at first; `checkGiven` refuses it after other checks.
+ * Parses the review in a response; throws an Error with the message of Go's client if it is not one. An absent kind or apiVersion is treated as the
+ * expected one here; `checkGiven` rejects it later.
  */
 export function readReply(reply: WebhookReply, of: { kind: string; apiVersions: readonly string[] }): JsonObject {
   const { status, body } = reply;
@@ -296,7 +295,7 @@ export function readReply(reply: WebhookReply, of: { kind: string; apiVersions: 
   throw new Error(unregisteredKind(kind, apiVersion));
 }
 
-/** Fails for a review that does not say of which kind and version it is. */
+/** Throws if the review has no kind or apiVersion, or unexpected ones. */
 export function checkGiven(review: JsonObject, expected: { apiVersion: string; kind: string }): void {
   const [apiVersion, kind] = [stringAt(review, "apiVersion") ?? "", stringAt(review, "kind") ?? ""];
   if (apiVersion === expected.apiVersion && kind === expected.kind) return;
@@ -307,7 +306,7 @@ export function checkGiven(review: JsonObject, expected: { apiVersion: string; k
 function parsed(body: string): JsonObject {
   const start = "couldn't get version/kind; json parse error: ";
   try {
-    // What is no JSON is read as YAML.
+    // If it is not JSON, it is parsed as YAML.
     const { value } = parseYaml(Buffer.from(body));
     if (isObject(value)) return value;
     const type = Array.isArray(value) ? "array" : typeof value;

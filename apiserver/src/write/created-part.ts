@@ -1,4 +1,4 @@
-// Objects that are created but not stored: Evictions, Bindings, TokenRequests and reviews.
+// Objects that are created but not stored: Evictions, Bindings, TokenRequests, and reviews.
 import type { AdmittedWrite } from "../admission/admission.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { restStrategyOf } from "../builtin/rest-strategy.js";
@@ -12,25 +12,25 @@ import { type WriteContext, settleNamespace } from "./write-context.js";
 
 /** An object that is created but not stored. */
 interface CreatedPart {
-  /** "" for what has no name. */
+  /** "" if it has no name. */
   readonly name: string;
-  /** "" on the main endpoint. */
+  /** "" for the main resource. */
   readonly subresource: string;
-  /** What the object is of, if that is not the resource of the path. */
+  /** The resource of the object, if it differs from that of the path. */
   readonly part?: ServedResource;
-  /** A decoded object. */
+  /** The decoded object. */
   readonly object: JsonObject;
 }
 
 /** How such an object is admitted. */
 interface PartAdmission {
-  /** Whether managedFields are recorded. */
+  /** True to track managedFields. */
   readonly isTracked: boolean;
-  /** Validates the object between mutating and validating admission, and returns it with its remaining defaults. */
+  /** Validates the object between mutating and validating admission; returns it with its remaining defaults. */
   readonly check: (object: JsonObject) => JsonObject;
 }
 
-/** Runs admission and validation, and returns the mutated object. */
+/** Runs admission and validation; returns the mutated object. */
 export async function admitPart(
   context: WriteContext,
   created: CreatedPart,
@@ -49,7 +49,7 @@ export async function admitPart(
   return checked;
 }
 
-/** Fails if an object is for another name than the URL. */
+/** Throws if the name of an object does not match the URL. */
 export function checkPartName(object: JsonObject, { kind, name }: { kind: string; name: string }): void {
   if ((stringAt(objectAt(object, "metadata"), "name") ?? "") === name) return;
   throw badRequest(`name in URL does not match name in ${kind} object`);
@@ -59,7 +59,7 @@ function writeOf(context: WriteContext, { name, subresource, part, object }: Cre
   return { context, operation: "CREATE", name, subresource, part, object };
 }
 
-/** A kind that is only written below objects of another kind. */
+/** A kind that is only written through a subresource of another kind. */
 interface PartKind {
   readonly group: string;
   readonly version: string;
@@ -67,7 +67,10 @@ interface PartKind {
   readonly schemaName: string;
 }
 
-/** Gives what decodes and completes objects of such a kind. It has no path of its own, so its plural is "", and what it stores is the object that it is below. */
+/**
+ * Returns a resource that decodes and defaults objects of such a kind. Its plural is "", as it has no path of its own; its store is that of the
+ * parent resource.
+ */
 export function partResource(part: PartKind, { store }: ServedResource): ServedResource {
   const type: ServedType = {
     ...part,

@@ -20,12 +20,12 @@ const OF_EVERY_VERSION = [
   "ListOptions",
 ];
 
-/** Turns the body of a request into an object of the type that it was sent to. */
+/** Decodes the body of a request into an object of the requested type. */
 export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
   const { resource } = context;
   const { value, integers, duplicates, duplicateErrors } = parsedOrThrow(resource, raw, parse);
   if (integers !== undefined) context.integers.push(integers);
-  // To Go a null is an object without members.
+  // Go decodes null into an empty object.
   const given = value === null && resource.type.custom === undefined ? {} : value;
   const object = checkedObject(resource, raw, given);
   const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
@@ -66,7 +66,7 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
   return value;
 }
 
-/** Says why something that is no object has neither version nor kind. */
+/** Builds the error for a body without apiVersion and kind because it is not an object. */
 export function typeMetaMisfit(value: unknown): string {
   const members = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""';
   return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type struct { ${members} }`;
@@ -117,14 +117,14 @@ function checkPresence(kind: string, raw: Buffer, given: { kind: string }): void
   throw unrecognized(kind, raw, `Object 'Kind' is missing in '${raw.toString()}'`);
 }
 
-/** Whether something of this kind can be decoded, though it may be none that is stored. */
+/** Reports whether objects of a kind can be decoded, even if the kind is not stored. */
 export function isKnownKind(kind: string, apiVersion: string): boolean {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   const isOfVersion = (one: DiscoveredType) => apiVersionOf(one) === apiVersion || isDecoded(one, { group, version });
   return OF_EVERY_VERSION.includes(kind) || discoveredTypes().some((one) => one.kind === kind && isOfVersion(one));
 }
 
-/** Builds the failure of an object of a kind that is not the one asked for. */
+/** Builds the error for an object of another kind than the requested one. */
 export function unknownConversion(
   type: { group: string; version: string; kind: string },
   given: { kind: string; apiVersion: string },
@@ -138,7 +138,7 @@ export function unknownConversion(
   );
 }
 
-// Besides what is stored there are lists, options and more, whose types stand among the schemas.
+// Lists, options, and other kinds that are not stored are in the schemas.
 function isRegistered(kind: string, apiVersion: string): boolean {
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   const isOfKind = schemaNameOf({ group, version, kind }) !== undefined;
@@ -149,7 +149,7 @@ function shortVersion(apiVersion: string): string {
   return apiVersion.slice(apiVersion.indexOf("/") + 1);
 }
 
-/** Returns what Kubernetes says about an object of another kind than the one asked for. */
+/** Formats the error of kube-apiserver for an object of another kind. */
 export function unknownConversionText(
   type: { group: string; kind: string },
   given: { kind: string; apiVersion: string },

@@ -35,13 +35,13 @@ const IMMORTAL_NAMESPACES = new Set(["default", "kube-system", "kube-public"]);
 const SYSTEM_CLASSES = new Set(["system-node-critical", "system-cluster-critical"]);
 const DEFAULT_GRACE_SECONDS = 30;
 
-/** How a DELETE ended: the object is gone, or it stays for now, marked. */
+/** Result of a DELETE: the object was removed, or deletionTimestamp was set. */
 export interface DeleteResult {
   isGone: boolean;
   object: StoredObject;
 }
 
-/** Deletes an object, or marks it as deleted when something holds it. */
+/** Deletes an object, or sets deletionTimestamp if finalizers or a grace period delay its removal. */
 export function deleteObject(
   context: WriteContext,
   name: string,
@@ -58,7 +58,7 @@ async function attemptDelete(
   const { resource, namespace } = context;
   const { type } = resource;
   if (options.isOfCollection !== true) warnOfOrphans(context, options);
-  // A collection may take them with it.
+  // A deletecollection request may delete system priority classes.
   if (isPriorityClass(type) && SYSTEM_CLASSES.has(name) && options.isOfCollection !== true)
     throw forbidden(resourceRefOf(type, name), "this is a system priority class and cannot be deleted");
   checkPathName(name);
@@ -71,7 +71,7 @@ async function attemptDelete(
   if (refreshed !== undefined) await refreshed;
   const live = resource.read(stored).object;
   checkPreconditions(context, live, options);
-  // Who deletes a collection names none of its objects.
+  // In a deletecollection request, admission gets no name.
   const named = options.isOfCollection === true ? "" : name;
   const admitted: AdmittedWrite = { context, operation: "DELETE", name: named, subresource: "", oldObject: live };
   const mutation = context.admission?.mutate(admitted);
@@ -105,13 +105,13 @@ function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject
     return isDryRun ? removed : atPresent(context, removed, live);
   }
   const last = normalForm(resource.type, withoutGrace(live));
-  // That its time is over is written before the object goes.
+  // The expired grace period is stored before the object is removed, so watches see it.
   const shown = isDryRun ? stored : resource.store.put(stored.key, resource.storedForm(last));
   const removed = removeObject(context, { stored: shown, last });
   return isDryRun ? removed : atPresent(context, removed, last);
 }
 
-// A DELETE shows the revision of the deletion.
+// The response of a DELETE contains the revision of the deletion.
 function atPresent({ registry }: WriteContext, stored: StoredObject, object: JsonObject): StoredObject {
   return stored.as({
     ...object,
@@ -119,22 +119,22 @@ function atPresent({ registry }: WriteContext, stored: StoredObject, object: Jso
   });
 }
 
-/** Takes an object out of the store and returns the state that the client is shown. */
+/** Removes an object from the store; returns the state for the response. */
 export function removeObject(context: WriteContext, removal: { stored: StoredObject; last: JsonObject }): StoredObject {
   const { resource, isDryRun } = context;
   const { stored, last } = removal;
   if (!isDryRun) resource.store.remove(stored.key);
-  // A write that lets an object go shows the revision before.
+  // The response of an update that removes the last finalizer contains the previous revision.
   return stored.as({ ...last, metadata: { ...metadataOf(last), resourceVersion: String(stored.revision) } });
 }
 
-/** Demands that an object is the one that a deletion means. */
+/** Checks the UID and resourceVersion preconditions of a deletion. */
 export function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {
   const metadata = metadataOf(live);
   const name = stringAt(metadata, "name") ?? "";
   const uid = stringAt(metadata, "uid") ?? "";
   const resourceVersion = stringAt(metadata, "resourceVersion") ?? "";
-  // Of what holds other objects this is asked before the store is.
+  // Namespaces and CRDs check preconditions before the storage does, which yields another error.
   const failed = (mismatch: PreconditionMismatch): StatusError =>
     isNamespace(resource.type) || isDefinition(resource.type)
       ? conflict(resourceRefOf(resource.type, name), mismatchText(mismatch))
@@ -147,7 +147,7 @@ export function checkPreconditions({ resource }: WriteContext, live: JsonObject,
   }
 }
 
-/** Warns who deletes Jobs without saying what becomes of their Pods; a collection is warned of once. */
+/** Warns about the deletion of Jobs without propagationPolicy; once for a collection. */
 function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOptions): void {
   const isUndecided = options.propagation === undefined;
   if (isUndecided && resource.type.group === "batch" && resource.type.plural === "jobs") {
@@ -158,7 +158,7 @@ function warnOfOrphans({ resource, warnings }: WriteContext, options: DeleteOpti
   }
 }
 
-/** Returns the object as a deletion leaves it, or "gone" when nothing holds it. */
+/** Returns the object with deletionTimestamp set, or "gone" if it can be removed immediately. */
 function markDeleted(context: WriteContext, live: JsonObject, options: DeleteOptions): JsonObject | "gone" {
   const { type } = context.resource;
   const object = clone(live);
@@ -192,7 +192,7 @@ function setFinalizers(metadata: JsonObject, finalizers: string[]): void {
   else delete metadata["finalizers"];
 }
 
-// Generations count from 1; types without one are left without.
+// Objects of kinds without a generation keep none.
 function raise(metadata: JsonObject): void {
   const generation = metadata["generation"];
   if (typeof generation === "number" && generation > 0) metadata["generation"] = generation + 1;
@@ -207,7 +207,7 @@ function graceOf(live: JsonObject, options: DeleteOptions): number {
   return options.gracePeriodSeconds ?? (typeof own === "number" ? own : DEFAULT_GRACE_SECONDS);
 }
 
-// What a Pod answers that is gone at once.
+// The last state of a Pod that is removed immediately.
 function withoutGrace(live: JsonObject): JsonObject {
   const metadata = { ...metadataOf(live), deletionTimestamp: now(), deletionGracePeriodSeconds: 0 };
   if (!isTerminating(live)) raise(metadata);
@@ -227,7 +227,7 @@ function secondsFromNow(seconds: number): string {
 
 const SLICE = 100;
 
-/** Deletes what a list returns, and returns that list: the objects as they were before. */
+/** Deletes the objects of a list; returns the list as it was before. */
 export async function deleteCollection(
   context: WriteContext,
   options: { deletion: DeleteOptions; list: ListOptions },
@@ -236,7 +236,7 @@ export async function deleteCollection(
   const list = await settled(prepareList(resource, { ...options.list, namespace }));
   warnOfOrphans(context, options.deletion);
   for (const [index, { object }] of list.items.entries()) {
-    // Others are answered in between.
+    // Yield to the event loop, so that other requests are served.
     if (index > 0 && index % SLICE === 0) await new Promise((resolve) => setImmediate(resolve));
     const metadata = metadataOf(object);
     const of = { ...context, namespace: stringAt(metadata, "namespace") };

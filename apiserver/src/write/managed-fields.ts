@@ -21,7 +21,7 @@ import { type WriteContext, ownContext } from "./write-context.js";
 const NOTHING: readonly string[] = [];
 const resetSets = new WeakMap<readonly string[], FieldSet>();
 
-/** Returns `object` with the managedFields that a write other than an apply leaves. */
+/** Returns `object` with its managedFields after an update that is not an apply. */
 export function trackUpdate(
   context: WriteContext,
   write: { live: JsonObject | undefined; object: JsonObject; subresource: string },
@@ -30,20 +30,20 @@ export function trackUpdate(
   return write.subresource === "scale" ? withScaleManagers(context, tracked) : tracked;
 }
 
-/** Stores a new status of an object that the server itself writes, which it manages from then on. */
+/** Stores a new status on behalf of the API server, as field manager of its own. */
 export function putOwnStatus(registry: Registry, resource: ServedResource, { stored, next }: OwnStatus): void {
   const context = ownContext(registry, resource);
   const tracked = trackUpdate(context, { live: stored.object, object: next, subresource: "status" });
   resource.store.put(stored.key, resource.storedForm(tracked));
 }
 
-/** An object and what it becomes. */
+/** An object and its next state. */
 export interface OwnStatus {
   readonly stored: StoredObject;
   readonly next: JsonObject;
 }
 
-/** Merges an applied configuration into `live` and returns the result with its managedFields. */
+/** Merges an applied configuration into `live`; returns the result with its managedFields. */
 export function trackApply(
   context: WriteContext,
   write: { live: JsonObject | undefined; config: JsonObject; subresource: string; force: boolean },
@@ -57,12 +57,12 @@ export function trackApply(
   });
 }
 
-/** Returns `object` with the times of `live` in managedFields when a write would change nothing else. */
+/** Returns `object` with the managedFields times of `live` if nothing else has changed. */
 export function restoreTimes(live: JsonObject, object: JsonObject): JsonObject {
   return restoreUnchangedTimes(live, object);
 }
 
-/** Returns `object` with the managers that a write of its Scale leaves. */
+/** Returns `object` with its managedFields after a write to its scale subresource. */
 export function withScaleManagers({ resource }: WriteContext, object: JsonObject): JsonObject {
   const metadata = metadataOf(object);
   const entries = arrayAt(metadata, "managedFields");
@@ -91,7 +91,7 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
     const decoded = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
     const reason = problem ?? decoded;
     const kind = `${apiVersionOf(type).includes("/") ? "" : "/"}${apiVersionOf(type)}, Kind=${type.kind}`;
-    // Kubernetes names what was applied, which may leave out its namespace.
+    // kube-apiserver prints the namespace of the applied configuration, which may be absent.
     const { namespace = "", name = "" } = (objectAt(config, "metadata") ?? {}) as { namespace?: string; name?: string };
     throw plainError(
       `failed to convert new object (${namespace}/${name}; ${kind}) to proper version: ` +
@@ -100,7 +100,7 @@ function decodeOrUnconvertible({ type, rules }: ServedResource, merged: JsonObje
   }
 }
 
-// What is restored from a tree may have been changed so that it fits.
+// restoreProblem may have restored the object into a form that can be decoded.
 function isDecoded(rules: ServedResource["rules"], merged: JsonObject): boolean {
   try {
     rules.decode(merged, { keepsNulls: true });
@@ -156,7 +156,7 @@ function resetFieldsOf({ plural, strategy }: ServedType, subresource: string): F
   return set;
 }
 
-// What nobody owns through an endpoint that writes it, or owns through one that does not.
+// Reset fields that differ from the fields that the endpoint writes.
 const OTHER_RESETS: { readonly [endpoint: string]: readonly string[] } = {
   "certificatesigningrequests/approval": [".spec", ".status.certificate"],
   "certificatesigningrequests/status": [".spec", ".status.conditions"],
@@ -171,6 +171,6 @@ function resetPathsOf(
   const others = OTHER_RESETS[`${plural}/${subresource}`];
   if (others !== undefined) return others;
   if (subresource === "status") return strategy.resetOnStatus;
-  // The number of replicas is in the spec, the finalizers of a namespace too.
+  // scale writes spec.replicas, so the fields of the spec are not reset.
   return subresource === "scale" ? NOTHING : strategy.resetOnMain;
 }

@@ -44,7 +44,7 @@ import {
 } from "./write-context.js";
 import { updateObject } from "./write-object.js";
 
-/** The content types of patches other than applies. */
+/** Patch types other than apply. */
 type PatchType = "json" | "merge" | "strategic";
 
 const PATCH_TYPES: ReadonlyMap<string, PatchType | "apply"> = new Map([
@@ -59,7 +59,7 @@ const CUSTOM_MEDIA_TYPES = [
   "application/apply-patch+yaml",
 ];
 
-/** Returns what kind of patch a content type announces; fails for those that the type does not take. */
+/** Returns the patch type of a content type; throws if the type does not support it. */
 export function patchTypeOf(type: { custom?: unknown }, contentType: string | undefined): PatchType | "apply" {
   const patchType = PATCH_TYPES.get(mediaTypeOf(contentType));
   if (type.custom !== undefined && (patchType === undefined || patchType === "strategic")) {
@@ -69,7 +69,7 @@ export function patchTypeOf(type: { custom?: unknown }, contentType: string | un
   return patchType;
 }
 
-/** A patch that is no apply. */
+/** A patch that is not an apply. */
 interface PatchRequest {
   name: string;
   subresource: string;
@@ -77,7 +77,6 @@ interface PatchRequest {
   body: Buffer;
 }
 
-/** Patches an object. */
 export async function patchObject(context: WriteContext, request: PatchRequest): Promise<WriteResult> {
   const { resource, namespace } = context;
   const { name, subresource } = request;
@@ -97,10 +96,10 @@ export async function patchObject(context: WriteContext, request: PatchRequest):
   });
 }
 
-/** Parses the body of a patch; `problems` are what strict decoding objects to. */
+/** Parses the body of a patch; `problems` are the errors of strict decoding. */
 export function parsePatch({ patchType, body }: { patchType: PatchType; body: Buffer }): {
   value: JsonValue;
-  /** The integers of the values that the patch sets, where they are in the object. */
+  /** 64-bit integers in the values of the patch, by their path in the object. */
   integers: LongIntegers | undefined;
   problems: string[];
 } {
@@ -119,7 +118,7 @@ export function parsePatch({ patchType, body }: { patchType: PatchType; body: Bu
   }
 }
 
-/** Returns where in an object a part of a JSON patch is put. */
+/** Returns the path in the object of a part of a JSON patch. */
 function placeOf(patch: JsonValue, [index, member, ...rest]: Steps): Steps | undefined {
   const operation = Array.isArray(patch) ? patch[Number(index)] : undefined;
   const pointer = isObject(operation) ? operation["path"] : undefined;
@@ -133,14 +132,14 @@ export function applyPatch(
   live: JsonObject,
   patch: { patchType: PatchType; value: JsonValue; schemaName: string },
 ): JsonValue {
-  // The functions share what a patch does not touch, but decoding and defaulting write in place.
+  // The patch functions share unchanged subtrees, but decoding and defaulting modify the object in place.
   const object = clone(live);
   if (patch.patchType === "json") return applyJsonPatch(object, patch.value);
   if (patch.patchType === "merge") return applyMergePatch(object, patch.value);
   return applyStrategicMergePatch(patch.schemaName, object, patch.value as JsonObject);
 }
 
-/** Applies a merge patch (RFC 7386) to a copy of `object`; throws a 400 if the patch is no object. */
+/** Applies a merge patch (RFC 7386) to a copy of `object`; throws a 400 if the patch is not an object. */
 export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
   if (patch === null) throw badRequest("Invalid JSON Patch");
   if (!isObject(patch)) {
@@ -158,15 +157,15 @@ function decodePatched(
   const { name, subresource, patchType, patched, problems } = result;
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
   if (isTooDeep(patched)) throw unappliablePatch();
-  // A strategic merge works on the Go value, whose type is given.
+  // A strategic merge patch is applied to a Go value of a known type.
   const isTyped = patchType === "strategic" && resource.type.custom === undefined;
-  // Nobody looks at the kind in what is written to a status of a custom resource.
+  // The kind is not checked in writes to the status of a custom resource.
   const isUntyped = resource.type.custom !== undefined && subresource === "status" && textOf(patched["kind"]) !== "";
   const isOfVersion = patched["apiVersion"] === apiVersionOf(resource.type);
   if (isTyped || (isUntyped && isOfVersion)) setTypeMeta(resource.type, patched);
   else checkTypeMeta(context, name, patched);
   const isStrict = context.fieldValidation === "Strict";
-  // Decoding drops what is unknown, but the failure shows it.
+  // Decoding drops unknown fields, but the error message contains them.
   const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
   checkMetadata(context, patched);
   const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
@@ -176,7 +175,7 @@ function decodePatched(
   return patched;
 }
 
-// A custom resource is decoded without its metadata.
+// Custom resources are decoded without their metadata.
 function checkMetadata({ resource }: WriteContext, patched: JsonObject): void {
   const metadata = patched["metadata"] ?? {};
   if (resource.type.custom === undefined || isObject(metadata)) return;
@@ -188,13 +187,13 @@ function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[
   const result = decodingOf(resource, patched);
   if ("unknown" in result)
     return resource.type.custom === undefined ? result.unknown.sort(comparePaths) : result.unknown;
-  // Kubernetes decodes the patched object from text in which the members are sorted, and names the first that does not fit.
+  // Kubernetes decodes the patched object from JSON with sorted keys, and reports the first invalid field in that order.
   const given = canonicalJson(patched);
   const sorted = decodingOf(resource, JSON.parse(given) as JsonObject);
   throw unfitPatch(given, "detail" in sorted ? sorted.detail : result.detail);
 }
 
-/** Compares paths as they come in a text in which the members of objects are sorted. */
+/** Compares paths in the order of JSON with sorted keys. */
 export function comparePaths(one: string, other: string): number {
   const [steps, otherSteps] = [one, other].map((path) => path.split(/[.[]/)) as [string[], string[]];
   const index = steps.findIndex((step, at) => step !== otherSteps[at]);
@@ -251,7 +250,7 @@ function checkTypeMeta(context: WriteContext, name: string, patched: JsonObject)
       ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
     ]);
   }
-  // Without a version the object is decoded into none, and what is left has no name. A kind is known from the type.
+  // Without an apiVersion, the object is decoded into an empty one, which has no name. An absent kind is taken from the type.
   if (apiVersion === "") {
     reportUnknown(context, patched, unknownOf(patched, ["kind", "apiVersion"]));
     throw nameUndeterminable(name);
@@ -269,7 +268,7 @@ function unknownOf(patched: JsonObject, known: readonly string[]): string[] {
     .sort();
 }
 
-// What another version of a definition does not know; of a version that is not there only the metadata is known.
+// Returns the fields that another version of the CRD does not have; if the version is not served, only the metadata is known.
 function unknownInVersion({ registry, resource }: WriteContext, patched: JsonObject, apiVersion: string): string[] {
   const { group, plural } = resource.type;
   if (!apiVersion.startsWith(`${group}/`)) return [];
@@ -281,12 +280,11 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Builds the failure of a patch that makes something else of an object. */
+/** Builds the error for a patch with an invalid result. */
 export function unfitPatch(given: JsonValue, detail: string): Error {
   return invalid({ kind: "", group: "", name: "" }, [invalidError("patch", given, detail)]);
 }
 
-/** A server-side apply. */
 interface ApplyRequest {
   name: string;
   subresource: string;
@@ -294,7 +292,7 @@ interface ApplyRequest {
   force: boolean;
 }
 
-/** Applies a configuration to an object, which is created when there is none. */
+/** Applies a configuration; creates the object if it does not exist. */
 export async function applyObject(context: WriteContext, request: ApplyRequest): Promise<WriteResult> {
   const { name, subresource, force } = request;
   const { config, integers, checkDuplicates } = parseConfig(request.body);
@@ -302,7 +300,7 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
   checkConfig(context, config);
   const track = (live: JsonObject | undefined, applied = config): { object: JsonObject; isTracked: boolean } => {
     const object = trackApply(context, { live, config: applied, subresource, force });
-    // Conflicts come first.
+    // Conflicts are reported before duplicate fields.
     checkDuplicates(context);
     const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
     checkNameOfUrl(given, name);
@@ -318,13 +316,13 @@ export async function applyObject(context: WriteContext, request: ApplyRequest):
       if (subresource !== "") throw notFound(ref);
       const uid = stringAt(objectAt(config, "metadata"), "uid") ?? "";
       if (uid !== "") throw uidOfMissingObject(ref, uid);
-      // A create writes into its object, and may be tried again.
+      // A create modifies its object, and may be retried.
       return track(undefined, clone(config));
     },
   });
 }
 
-/** Parses the body of an apply; what is set in it twice is told, or refused, by a function of its own. */
+/** Parses the body of an apply. `checkDuplicates` reports duplicate fields as warnings or errors. */
 export function parseConfig(body: Buffer): {
   config: JsonObject;
   integers: LongIntegers | undefined;

@@ -8,46 +8,44 @@ import { type KnownForms, PendingConversion, runKnowing } from "../pending-conve
 import type { Registry, ServedResource } from "../registry/registry.js";
 import type { StoredObject } from "../storage/store.js";
 
-// Who writes what the server writes itself, and its field manager.
+// User and field manager of the API server's own writes.
 const SERVER_USER: UserInfo = { username: "system:apiserver", groups: ["system:masters"] };
 const MANAGER = "kube-apiserver";
 
-/** One write: where it goes, who does it and how. */
+/** Context of a write: the resource, the user, and the options of the request. */
 export interface WriteContext {
   readonly registry: Registry;
   readonly resource: ServedResource;
   readonly namespace: string | undefined;
-  /** The field manager; never empty. */
+  /** Field manager; never empty. */
   readonly manager: string;
-  /** Who writes. */
   readonly user: UserInfo;
-  /** The options of the request as they were given, for who is asked about the write. */
+  /** Request options, for the admission review. */
   readonly options: JsonObject;
   readonly isDryRun: boolean;
   readonly fieldValidation: "Ignore" | "Warn" | "Strict";
-  /** What is asked before the write is stored; absent in writes of the server itself. */
+  /** Admission plugins, policies, and webhooks; absent for writes of the server itself. */
   readonly admission?: Admission | undefined;
-  /** Collects the integers of the body that its value has rounded. */
+  /** Collects 64-bit integers of the body that lose precision as JavaScript numbers. */
   readonly integers: LongIntegers[];
-  /** Collects what becomes `Warning` headers. */
+  /** Collects the values of `Warning` headers. */
   readonly warnings: string[];
-  /** Collects what the audit log says of the write besides; the first value of a key counts. */
+  /** Collects annotations for the audit log; the first value of a key is kept. */
   readonly auditAnnotations: Map<string, string>;
 }
 
-/** Returns where the object of a write has its long integers from, besides the object before. */
+/** Returns the sources of 64-bit integers of a written object, in addition to the previous object. */
 export function sourcesOf({ integers, resource }: WriteContext): readonly LongIntegers[] {
   const { integersOfDefaults } = resource;
   return integersOfDefaults === undefined ? integers : [...integers, integersOfDefaults];
 }
 
-/** What a write leads to. */
 export interface WriteResult {
   status: 200 | 201;
   object: StoredObject;
 }
 
-/** Returns the context of a write that the server itself makes. */
+/** Returns the context of a write by the server itself. */
 export function ownContext(registry: Registry, resource: ServedResource, namespace?: string): WriteContext {
   return {
     registry,
@@ -64,30 +62,31 @@ export function ownContext(registry: Registry, resource: ServedResource, namespa
   };
 }
 
-// As often as kube-apiserver starts a patch over.
+// As often as kube-apiserver retries a patch.
 const MAX_ATTEMPTS = 5;
 
-/** Says that the stored object changed while a write waited for admission; the write has to be computed again. */
+/** The stored object changed while a write was in admission; the write must be computed again. */
 export class OutdatedWrite extends Error {
   override readonly name = "OutdatedWrite";
 }
 
 /**
- * Runs a write, again when what it was computed from has changed before it was stored.
+ * Runs a write, and retries it if the object has changed before it was stored.
  *
- * A write may be left by a PendingConversion until it waits for admission: it runs again when the form is known.
- * A write that waits for nothing runs within one turn, so it is stored before the returned promise can be awaited.
+ * Until admission, a write may throw a PendingConversion; it is retried once the form is known. A write that does not wait completes synchronously,
+ * so it is stored before the returned promise can be awaited.
  *
- * @throws a conflict (409) when the last attempt is outdated, too.
+ * @throws a conflict (409) if the last attempt is outdated as well.
  */
 export async function attemptWrite<T>(context: WriteContext, name: string, write: () => Promise<T>): Promise<T> {
-  // Whoever asks a webhook is often overtaken, and each time somebody else gets on; a real server does not count either.
+  // Conversion webhooks are slow, so conflicts are frequent, but each one means that another write has succeeded. kube-apiserver does not limit these
+  // retries either.
   const most = context.resource.asksWebhook ? Infinity : MAX_ATTEMPTS;
   const told = context.warnings.length;
   const forms: KnownForms = new Map();
   for (let attempt = 1; ; attempt++) {
     try {
-      // No other resource is read here in a form that only a webhook knows.
+      // The write reads no other resource that needs a conversion webhook.
       return await (context.resource.asksWebhook ? runKnowing(forms, write) : write());
     } catch (error) {
       if (error instanceof PendingConversion) {
@@ -103,7 +102,7 @@ export async function attemptWrite<T>(context: WriteContext, name: string, write
   }
 }
 
-/** Returns a function that hands out `first` once and then what `make` returns: a write changes in place what it is given. */
+/** Returns a function that returns `first` once and then calls `make`, because a write modifies its input. */
 export function renewable<T>(first: T, make: () => T): () => T {
   let next: T | undefined = first;
   return () => {
@@ -113,14 +112,14 @@ export function renewable<T>(first: T, make: () => T): () => T {
   };
 }
 
-/** Members that an object does not have, or has twice. */
+/** Unknown and duplicate fields. */
 export interface StrictProblems {
   asWarnings: () => readonly string[];
-  /** As a strict request is told of them. Default: as warnings. */
+  /** Messages for strict validation. Default: asWarnings */
   asErrors?: () => readonly string[];
 }
 
-/** Warns of such members; returns those that a strict request fails for. A client may also ask to hear nothing. */
+/** Adds warnings with fieldValidation Warn; returns errors with Strict, and nothing with Ignore. */
 export function tellProblems(
   { fieldValidation, warnings }: WriteContext,
   { asWarnings, asErrors = asWarnings }: StrictProblems,
@@ -129,7 +128,7 @@ export function tellProblems(
   return fieldValidation === "Strict" ? asErrors() : [];
 }
 
-/** Makes the namespace of an object agree with the path; cluster-scoped objects lose theirs. */
+/** Sets the namespace of an object to that of the path; removes it for cluster-scoped objects. */
 export function settleNamespace(metadata: JsonObject, namespace: string | undefined): void {
   if (namespace === undefined) {
     delete metadata["namespace"];
@@ -139,28 +138,28 @@ export function settleNamespace(metadata: JsonObject, namespace: string | undefi
   metadata["namespace"] = namespace;
 }
 
-/** Fails for metadata with another namespace than that of the path. */
+/** Throws if the namespace in the metadata differs from that of the path. */
 export function checkNamespace(metadata: JsonObject | undefined, namespace: string | undefined): void {
   const given = stringAt(metadata, "namespace") ?? "";
   if (namespace !== undefined && given !== "" && given !== namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
-/** Fails for an object with another namespace, or another name, than the path has. */
+/** Throws if the namespace or name of an object differs from that of the path. */
 export function checkPlace({ namespace }: WriteContext, name: string, object: JsonObject): void {
   const metadata = objectAt(object, "metadata");
   checkNamespace(metadata, namespace);
   checkNameOfUrl(stringAt(metadata, "name") ?? "", name);
 }
 
-/** Fails for a body whose name is not the one in the path. */
+/** Throws if the name of an object is absent or differs from that of the path. */
 export function checkNameOfUrl(given: string, name: string): void {
   if (given === "") throw nameUndeterminable(name);
   if (given !== name)
     throw badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
 }
 
-/** Builds the failure of a body that names nothing. */
+/** Builds the error for an object without a name. */
 export function nameUndeterminable(name: string): Error {
   return badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
 }

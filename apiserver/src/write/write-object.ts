@@ -52,27 +52,26 @@ import {
   sourcesOf,
 } from "./write-context.js";
 
-/** A write on its way through the stages, each of which may replace its object. */
+/** A write that passes through the stages; each may replace its object. */
 interface Write {
   readonly context: WriteContext;
-  /** "" is the main endpoint. */
+  /** "" for the main resource. */
   readonly subresource: string;
-  /** Whether the managedFields are final already, as those of an apply are. */
+  /** True if managedFields are already computed, as for an apply. */
   readonly isTracked: boolean;
   object: JsonObject;
 }
 
-/** A write that creates an object. */
 interface Creation extends Write {
   readonly operation: "CREATE";
   readonly live: undefined;
-  /** Whether an update was asked for. */
+  /** True if the request was an update. */
   readonly isUpsert: boolean;
-  /** As the request has it; "" if it has none. */
+  /** The resourceVersion of the request; "" if it is absent. */
   readonly resourceVersion: string;
-  /** Whether the first update sets the last of its defaults. */
+  /** True if the first update sets the remaining defaults. */
   settles: boolean;
-  /** An object of this name that was there before validating admission. */
+  /** An existing object with this name, read before validating admission. */
   existing: StoredObject | undefined;
 }
 
@@ -82,16 +81,16 @@ interface Replacement extends Write {
   readonly name: string;
   readonly isPut: boolean;
   readonly stored: StoredObject;
-  /** The stored object in the version of the request. */
+  /** The stored object in the requested version. */
   readonly live: JsonObject;
 }
 
-/** A step of a write; a promise where it waits for something. The last one returns what the client is shown. */
+/** A stage of a write, possibly asynchronous. The last one returns the object for the response. */
 type Stage<W> = (write: W) => Promise<StoredObject | void> | StoredObject | void;
 
 /**
- * The stages in the order of kube-apiserver. A decoded object gets its defaults and managers and passes mutating admission (`endpoints/handlers`),
- * is prepared and validated (`registry/rest`), then passes validating admission and is stored (`registry/generic/registry`).
+ * The stages in the order of kube-apiserver. A decoded object is defaulted, its managers are tracked, and it passes mutating admission
+ * (`endpoints/handlers`); it is prepared and validated (`registry/rest`), passes validating admission, and is stored (`registry/generic/registry`).
  */
 const STAGES: readonly { readonly create?: Stage<Creation>; readonly update?: Stage<Replacement> }[] = [
   { create: matchNamespace, update: matchNamespace },
@@ -128,7 +127,7 @@ async function run<W>(stages: readonly Stage<W>[], write: W): Promise<StoredObje
 /**
  * Creates a decoded object.
  *
- * `isTracked` says that the managedFields are final already, as those of an apply are; `isUpsert` that an update was asked for.
+ * `isTracked` is set if managedFields are already computed, as for an apply; `isUpsert`, if the request was an update.
  */
 export async function createObject(
   context: WriteContext,
@@ -150,23 +149,23 @@ export async function createObject(
   return { status: 201, object: await run(CREATE_STAGES, write) };
 }
 
-/** What a write to an existing object consists of. */
+/** A write to an existing object. */
 interface Update {
   name: string;
-  /** "" is the main endpoint. */
+  /** "" for the main resource. */
   subresource: string;
   /**
-   * Makes the new state from the present one, which it must not change; both in the version of the request. `isTracked` says
-   * that the managedFields are final already.
+   * Computes the new state from the live one, which it must not modify; both are in the requested version. `isTracked` is set if managedFields are
+   * already computed.
    */
   change(live: JsonObject): { object: JsonObject; isTracked: boolean };
-  /** The new state when there is no object; absent where that is a failure. */
+  /** Computes the object to create if none exists; absent if that is an error. */
   create?(): { object: JsonObject; isTracked: boolean };
-  /** A PUT answers another uid with a conflict, a PATCH with an immutable field. */
+  /** A different UID causes a conflict for PUT, and an immutable field error for PATCH. */
   isPut: boolean;
 }
 
-/** Changes an object, or creates it where that is possible. */
+/** Updates an object, or creates it if the request allows that. */
 export function updateObject(context: WriteContext, update: Update): Promise<WriteResult> {
   return attemptWrite(context, update.name, () => attemptUpdate(context, update));
 }
@@ -211,7 +210,7 @@ function matchNamespace({ context, object }: Write): void {
   settleNamespace(metadataOf(object), context.namespace);
 }
 
-// Nothing is created where the namespace, or the type itself, is missing or terminating.
+// Throws if the namespace or the CRD is terminating, or the namespace does not exist.
 function checkCreatable({ context, object, isTracked, resourceVersion }: Creation): void {
   const { registry, resource, namespace } = context;
   const { type } = resource;
@@ -254,7 +253,7 @@ function checkResourceVersion({ context, object, live, name }: Replacement): voi
   if (given === "" || given === "0") {
     if (type.strategy.allowsUnconditionalUpdate) return;
     const error = invalidError("metadata.resourceVersion", 0, "must be specified for an update");
-    // The failure names the resource where the kind would stand.
+    // The error contains the resource instead of the kind.
     throw invalid({ kind: type.plural, group: type.group, name }, [error]);
   }
   if (!isUint64(given)) {
@@ -264,7 +263,7 @@ function checkResourceVersion({ context, object, live, name }: Replacement): voi
   if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
 }
 
-// Kubernetes notices only now that a custom resource is of another kind.
+// As in kube-apiserver, the kind of a custom resource is checked at this stage.
 function checkKind({ context, object, subresource }: Write): void {
   const { type } = context.resource;
   const kind = stringAt(object, "kind") ?? "";
@@ -280,7 +279,7 @@ function clearServerOwned({ object }: Creation): void {
 
 function fillDefaults({ context, object, live, isTracked }: Creation | Replacement): void {
   const { type, rules } = context.resource;
-  // An apply has set the defaults of what it changes, and what is read through another version stays without those of this one.
+  // An apply has already set defaults, and fields of objects that were read through another version stay without defaults.
   if (live !== undefined && type.custom !== undefined && isTracked) return;
   rules.fillDefaults(object, live);
 }
@@ -332,12 +331,12 @@ function setServerOwned(object: JsonObject): void {
   metadata["creationTimestamp"] = now();
 }
 
-/** True for the type whose objects say who made them, and whose spec never changes. */
+/** True for CertificateSigningRequests, whose spec contains the requester and is immutable. */
 function isCertificateRequest({ kind, group }: ServedType): boolean {
   return kind === "CertificateSigningRequest" && group === "certificates.k8s.io";
 }
 
-// Whatever the request says of it itself.
+// Overrides the fields in the request.
 function setRequester(object: JsonObject, { username, uid, groups, extra }: UserInfo): void {
   const spec: JsonObject = { ...objectAt(object, "spec"), username };
   for (const field of ["uid", "groups", "extra"]) delete spec[field];
@@ -369,7 +368,7 @@ function prepareForUpdate(write: Replacement): void {
   write.object = object;
 }
 
-// What the server decides stays, whatever the request says, except that contradicting a deletion is a failure.
+// Fields that the server owns are kept. A request that contradicts a deletion is rejected.
 function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boolean }): void {
   const metadata = metadataOf(object);
   const before = metadataOf(live);
@@ -382,13 +381,13 @@ function carryOver(object: JsonObject, live: JsonObject, { isPut }: { isPut: boo
   }
 }
 
-/** Removes what a create does not write, in place: the status of a type that has an endpoint for it. */
+/** Removes fields that a create does not write, in place: the status of a type with a status subresource. */
 function wipeReset(type: ServedType, object: JsonObject): void {
   const { resetOnMain, createsWithStatus } = type.strategy;
   if (resetOnMain.includes(".status") && !createsWithStatus) setAtPath(object, ".status", undefined);
 }
 
-/** Returns `object` with everything that an endpoint does not write as it is in `live`. */
+/** Returns `object` with all fields that the endpoint does not write restored from `live`. */
 function restoreReset(
   type: ServedType,
   object: JsonObject,
@@ -397,7 +396,7 @@ function restoreReset(
   const { live, subresource } = from;
   if (subresource === "status") return restoreForStatus(type, object, live);
   if (subresource === "") {
-    // The finalizers in the spec of a namespace have an endpoint of their own.
+    // spec.finalizers of a Namespace is only written through the finalize subresource.
     const { resetOnMain } = type.strategy;
     restore(object, live, isNamespace(type) ? [...resetOnMain, ".spec"] : resetOnMain);
   }
@@ -439,10 +438,10 @@ function copyMembers(to: JsonObject, from: JsonObject, keys: readonly string[]):
   }
 }
 
-/** What a subresource writes of its object: brings that of `object` into a copy of `live`. */
+/** Copies the fields that a subresource writes from `object` to `next`, a copy of the live object. */
 type PartOf = (next: JsonObject, object: JsonObject) => void;
 
-// By the name of the subresource.
+// By subresource.
 const PARTS: Record<string, PartOf> = {
   ephemeralcontainers(next, object) {
     const containers = arrayAt(objectAt(object, "spec"), "ephemeralContainers");
@@ -455,7 +454,7 @@ const PARTS: Record<string, PartOf> = {
     for (const list of CONTAINERS) {
       const containers = objectsAt(object, `spec.${list}`);
       const own = objectsAt(next, `spec.${list}`);
-      // What is called otherwise is refused as it is.
+      // Containers with other names are kept, so that validation rejects them.
       if (own.some(({ name }, index) => name !== containers[index]?.["name"])) copyMembers(spec, given, [list]);
       else own.forEach((container, index) => copyMembers(container, containers[index] ?? {}, RESIZED));
     }
@@ -467,14 +466,14 @@ const PARTS: Record<string, PartOf> = {
   },
 };
 
-/** Returns `live` with what a subresource writes of `object`; `undefined` for a subresource that writes more. */
+/** Returns `live` with the fields of `object` that a subresource writes; undefined for other subresources. */
 function restorePart(
   object: JsonObject,
   { live, subresource }: { live: JsonObject; subresource: string },
 ): JsonObject | undefined {
   const part = PARTS[subresource];
   if (part === undefined) return undefined;
-  // A Pod with other containers is refused as it is.
+  // A Pod with a different number of containers is returned unchanged, so that validation rejects it.
   const isOther = CONTAINERS.some(
     (list) => objectsAt(object, `spec.${list}`).length !== objectsAt(live, `spec.${list}`).length,
   );
@@ -487,13 +486,13 @@ function restorePart(
   return next;
 }
 
-/** Sets the generation of a new object; types without one keep what the client sent. */
+/** Sets the generation of a new object; kinds without a generation keep the value of the client. */
 function setFirstGeneration(type: ServedType, object: JsonObject): void {
   const { generation } = type.strategy;
   if (generation !== "never" && generation !== "spec-from-zero") metadataOf(object)["generation"] = 1;
 }
 
-/** Raises the generation of an object that is about to replace `live` through the main endpoint, if its type says so. */
+/** Increments the generation of an object that replaces `live` through the main endpoint, if the kind has one. */
 function raiseGeneration(type: ServedType, object: JsonObject, live: JsonObject): void {
   const isFromZero = type.strategy.generation === "spec-from-zero";
   const generation = metadataOf(live)["generation"] ?? (isFromZero ? 0 : undefined);
@@ -528,7 +527,7 @@ function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boole
   }
 }
 
-// What is shown as null when it is empty may be there as an empty list.
+// Fields that are encoded as null when empty may be empty lists here.
 function withoutEmpty(object: JsonObject): JsonObject {
   const isEmpty = (value: JsonValue) => value === null || (Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(object).filter(([, value]) => !isEmpty(value)));
@@ -613,7 +612,7 @@ function storeNew(write: Creation): Promise<StoredObject> | StoredObject {
   resource.rules.reread?.(object);
   if (resource.asksWebhook) return storeNewConverted(context, key, object);
   const sources = sourcesOf(context);
-  // A dry run has no revision to show but a given one. What it answers was in the form of the store, too.
+  // In a dry run, the resourceVersion is that of the request, if any. Its object is converted to the stored form and back as well.
   const revision = Number(write.resourceVersion) || 0;
   const form = () => (revision === 0 ? object : withResourceVersion(object, revision));
   if (isDryRun) return resource.read(new StoredObject(key, resource.storedForm(form()), 0, sources));
@@ -633,7 +632,7 @@ async function storeNewConverted(context: WriteContext, key: string, object: Jso
   return settled(() => resource.read(stored));
 }
 
-// New objects that get the last of their defaults by the first update, even by one that changes nothing.
+// New objects whose remaining defaults are set by the first update, even if it changes nothing else.
 const unsettled = new WeakSet<StoredObject>();
 
 function storeUpdate(write: Replacement): Promise<StoredObject> | StoredObject {
@@ -678,7 +677,7 @@ async function storeNextConverted(
 
 function isUnchanged(stored: StoredObject, storedForm: JsonObject, sources: readonly LongIntegers[]): boolean {
   if (!deepEqual(storedForm, stored.object) || unsettled.has(stored)) return false;
-  // Two integers may be the same number.
+  // Two different 64-bit integers may be equal as JavaScript numbers.
   if (sources.length === 0) return true;
   const { integers } = stored.as(storedForm, sources);
   return integers === undefined ? stored.integers === undefined : integers.equals(stored.integers);

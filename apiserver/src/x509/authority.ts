@@ -22,28 +22,28 @@ import {
   utcTime,
 } from "./der.js";
 
-/** A certificate with its private key, both in PEM. */
+/** A certificate and its private key, as PEM. */
 export interface KeyedCertificate {
   certificate: string;
   key: string;
 }
 
-/** What a certificate says, besides who issues it; names, keys and extensions are DER. */
+/** Fields of a certificate except the issuer; subject, public key, and extensions are DER. */
 interface CertificateContent {
   subject: Buffer;
   publicKey: Buffer;
   usages: readonly string[];
-  /** The value of the extension subjectAltName. */
+  /** Value of the subjectAltName extension. */
   alternativeNames?: Buffer | undefined;
   notBefore: Date;
   notAfter: Date;
 }
 
-/** The object identifier of the extension subjectAltName. */
+/** OID of the subjectAltName extension. */
 export const ALTERNATIVE_NAMES = "2.5.29.17";
 
 const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
-/** From the first to the last day that UTCTime can express, give or take: a test may set the clock to any date. */
+/** From 1970 to the end of UTCTime, because tests may set the clock to any date. */
 const VALIDITY = { notBefore: new Date(0), notAfter: new Date(Date.UTC(2049, 11, 31)) };
 
 interface Issuer {
@@ -55,7 +55,7 @@ interface Issuer {
   expires: Date;
 }
 
-/** Creates an authority that signs itself. */
+/** Creates a self-signed CA. */
 export function createAuthority(commonName: string): KeyedCertificate {
   const { publicKey, key } = createKey();
   const name = subjectOf({ commonName });
@@ -68,7 +68,7 @@ export function createAuthority(commonName: string): KeyedCertificate {
   return { certificate: issue(issuer, content, extensions), key };
 }
 
-/** Signs a certificate, in PEM; it ends with its authority at the latest. */
+/** Signs a certificate and returns it as PEM; it expires no later than the CA. */
 export function signCertificate(authority: KeyedCertificate, content: CertificateContent): string {
   const issuer = issuerOf(authority);
   const notAfter = content.notAfter < issuer.expires ? content.notAfter : issuer.expires;
@@ -79,7 +79,7 @@ export function signCertificate(authority: KeyedCertificate, content: Certificat
   ]);
 }
 
-/** Creates a key, and a certificate for it. */
+/** Creates a key pair and a certificate for it. */
 export function issueCertificate(
   authority: KeyedCertificate,
   content: Pick<CertificateContent, "subject" | "usages" | "alternativeNames">,
@@ -88,7 +88,7 @@ export function issueCertificate(
   return { certificate: signCertificate(authority, { ...content, publicKey, ...VALIDITY }), key };
 }
 
-/** Encodes the name of a subject; a client is the user and in the groups that it names. */
+/** Encodes a subject; for a client, the common name is the user and the organizations are its groups. */
 export function subjectOf({
   commonName,
   organizations = [],
@@ -161,9 +161,9 @@ function pemOf(certificate: Buffer): string {
   return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
 }
 
-// What a certificate may be used for, in the words of CertificateSigningRequests.
+// Extensions for the usages of CertificateSigningRequests.
 
-// By the number of their bit (RFC 5280, section 4.2.1.3).
+// By bit number (RFC 5280, section 4.2.1.3).
 const KEY_USAGES: Readonly<Record<string, number>> = {
   signing: 0,
   "digital signature": 0,
@@ -193,7 +193,7 @@ const EXTENDED_USAGES: Readonly<Record<string, string>> = {
   "netscape sgc": "2.16.840.1.113730.4.1",
 };
 
-/** Returns the extensions keyUsage and extKeyUsage that stand for these words; words that are not known are left out. */
+/** Returns the keyUsage and extKeyUsage extensions for usages; unknown usages are ignored. */
 function usageExtensions(usages: readonly string[]): { id: string; value: Buffer; critical: boolean }[] {
   const bits = usages.flatMap((usage) => KEY_USAGES[usage] ?? []);
   const ids = new Set(usages.flatMap((usage) => EXTENDED_USAGES[usage] ?? []));
@@ -205,7 +205,7 @@ function usageExtensions(usages: readonly string[]): { id: string; value: Buffer
   ];
 }
 
-// The first bit is the highest one; bits after the last one that is set are unused.
+// Bit 0 is the most significant bit; the bits after the last set bit are unused.
 function bitsOf(bits: readonly number[]): Buffer {
   const last = Math.max(...bits);
   const bytes = Buffer.alloc((last >> 3) + 1);
@@ -213,17 +213,17 @@ function bitsOf(bits: readonly number[]): Buffer {
   return bitString(bytes, 7 - (last & 7));
 }
 
-/** A serving certificate with its key and the authority that signed it, all in PEM. */
+/** A serving certificate with its key and CA, as PEM. */
 export interface ServingCertificate extends KeyedCertificate {
   ca: string;
-  /** With which the authority signs. */
+  /** Private key of the CA. */
   caKey: string;
 }
 
 const NAMES = ["localhost", "kubernetes.default.svc"];
 const LOOPBACK = [Buffer.from([127, 0, 0, 1]), Buffer.from([...Array<number>(15).fill(0), 1])];
 
-/** Creates a certificate for the loopback addresses and these names and addresses, by an authority of its own. */
+/** Creates a certificate for loopback addresses, default names, and the given names and IPs, signed by a new CA. */
 export function createServingCertificate(names: readonly string[] = []): ServingCertificate {
   const authority = createAuthority("gen-operator-apiserver-ca");
   const issued = issueCertificate(authority, {
@@ -239,7 +239,7 @@ export function createServingCertificate(names: readonly string[] = []): Serving
 
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
-  // The URL parser spells an IPv6 address in its shortest form, with groups of hexadecimal digits alone.
+  // The URL parser canonicalizes an IPv6 address, with hexadecimal groups only.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groupsOf = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
   const [left, right] = [groupsOf(head), groupsOf(tail ?? "")];

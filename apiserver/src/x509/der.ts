@@ -1,10 +1,10 @@
 /**
- * The few ASN.1 types of certificates and of requests for them in their DER encoding (ITU-T X.690).
+ * DER encoding (ITU-T X.690) of the few ASN.1 types in certificates and certificate signing requests.
  *
- * Every server needs a certificate when it starts; a certificate library costs more start-up time than everything else together.
+ * Every server creates a certificate at startup; loading a certificate library would take more time than the rest of the startup.
  */
 
-/** Encodes one element from its tag and the encodings of its parts. */
+/** Encodes an element from its tag and its encoded parts. */
 export function der(tag: number, ...parts: Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag]), lengthOf(content.length), content]);
@@ -15,15 +15,15 @@ export function sequence(...parts: Uint8Array[]): Buffer {
   return der(0x30, ...parts);
 }
 
-/** Encodes an INTEGER below 128, or one of many bytes whose first one is below 128 and not 0. */
+/** Encodes an INTEGER below 128, or one of several bytes, of which the first is between 1 and 127. */
 export function integer(value: number | Uint8Array): Buffer {
   return der(0x02, typeof value === "number" ? Buffer.from([value]) : value);
 }
 
-/** Encodes a BOOLEAN that is true. */
+/** BOOLEAN TRUE. */
 export const TRUE = der(0x01, Buffer.from([0xff]));
 
-/** Encodes a BIT STRING whose last byte leaves `unusedBits` unused. */
+/** Encodes a BIT STRING; `unusedBits` is the number of unused bits in its last byte. */
 export function bitString(bits: Uint8Array, unusedBits = 0): Buffer {
   return der(0x03, Buffer.from([unusedBits]), bits);
 }
@@ -39,18 +39,18 @@ export function objectIdentifier(dotted: string): Buffer {
   return der(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** Encodes a relative distinguished name of one attribute, as text in UTF-8. */
+/** Encodes a RelativeDistinguishedName with one attribute, as UTF8String. */
 export function nameAttribute(id: string, text: string): Buffer {
   return der(0x31, sequence(objectIdentifier(id), der(0x0c, Buffer.from(text))));
 }
 
-/** Encodes a UTCTime, which holds the years 1950 to 2049. */
+/** Encodes a UTCTime, which supports the years 1950 to 2049. */
 export function utcTime(date: Date): Buffer {
   const digits = date.toISOString().replace(/\.\d+|[-:T]/g, "");
   return der(0x17, Buffer.from(digits.slice(2)));
 }
 
-/** Wraps an element in the explicit context tag `number`. */
+/** Wraps an element in an explicit context-specific tag. */
 export function explicit(number: number, content: Uint8Array): Buffer {
   return der(0xa0 + number, content);
 }
@@ -67,7 +67,7 @@ function base128(value: number): number[] {
   return digits;
 }
 
-/** One element: its tag, its content, and the whole of it. */
+/** An element: tag, content, and complete encoding. */
 export interface Element {
   tag: number;
   content: Buffer;
@@ -75,9 +75,9 @@ export interface Element {
 }
 
 /**
- * Reads the elements that follow each other in these bytes.
+ * Parses consecutive elements.
  *
- * @throws if they are no DER.
+ * @throws if the bytes are not valid DER.
  */
 export function readElements(bytes: Buffer): Element[] {
   const elements: Element[] = [];

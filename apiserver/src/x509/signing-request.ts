@@ -2,11 +2,11 @@ import { createPublicKey, verify } from "node:crypto";
 import { ALTERNATIVE_NAMES } from "./authority.js";
 import { type Element, objectIdentifier, readElements } from "./der.js";
 
-/** What a request for a certificate asks for, in DER. */
+/** Contents of a certificate signing request, as DER. */
 export interface SigningRequest {
   subject: Buffer;
   publicKey: Buffer;
-  /** The value of the extension subjectAltName. */
+  /** Value of the subjectAltName extension. */
   alternativeNames?: Buffer;
 }
 
@@ -14,7 +14,7 @@ const PEM = /-----BEGIN CERTIFICATE REQUEST-----([^-]*)-----END CERTIFICATE REQU
 const EXTENSION_REQUEST = objectIdentifier("1.2.840.113549.1.9.14");
 const ORGANIZATION = objectIdentifier("2.5.4.10");
 const NAMES_EXTENSION = objectIdentifier(ALTERNATIVE_NAMES);
-// The digests of the ways to sign, ECDSA and RSA; Ed25519 has its own.
+// Signature algorithms by OID with their digests: ECDSA and RSA; Ed25519 has a built-in digest.
 const DIGESTS: readonly [id: string, digest: string | null][] = [
   ["1.2.840.10045.4.3.2", "sha256"],
   ["1.2.840.10045.4.3.3", "sha384"],
@@ -26,9 +26,9 @@ const DIGESTS: readonly [id: string, digest: string | null][] = [
 ];
 
 /**
- * Reads a request in PEM (RFC 2986).
+ * Parses a certificate signing request in PEM (RFC 2986).
  *
- * @throws if it is none, or not signed with the key that it is about.
+ * @throws if it is invalid, or not signed with its own key.
  */
 export function parseSigningRequest(text: string): SigningRequest {
   const base64 = PEM.exec(text)?.[1];
@@ -56,11 +56,11 @@ function isSigned(
   const known = DIGESTS.find(([name]) => id?.equals(objectIdentifier(name)));
   if (known === undefined) throw new Error("the request for a certificate is signed in a way that is not known");
   const key = createPublicKey({ key: given.publicKey, type: "spki", format: "der" });
-  // A bit string begins with the number of its unused bits.
+  // The content of a BIT STRING starts with the number of unused bits.
   return verify(known[1], content, key, contentOf(given.signature).subarray(1));
 }
 
-// Attributes hold, among others, the extensions that the certificate is to have.
+// Requested extensions are in one of the attributes.
 function alternativeNamesOf(attributes: Element[]): Buffer | undefined {
   const sets = attributes.flatMap(({ content }) => readElements(content));
   for (const attribute of sets) {
@@ -80,7 +80,7 @@ function contentOf(element: Element | undefined): Buffer {
   return element.content;
 }
 
-/** Lists the organizations of a subject, which are the groups of a user. */
+/** Lists the organizations of a subject, which are the groups of a client. */
 export function organizationsOf({ subject }: SigningRequest): string[] {
   const sets = readElements(readElements(subject)[0]?.content ?? subject);
   return sets

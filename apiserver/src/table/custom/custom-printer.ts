@@ -3,13 +3,13 @@ import { ageOf } from "../age.js";
 import { textsOfEveryObject } from "../column-texts.js";
 import { compileJsonPath } from "./json-path.js";
 
-/** A column of a custom resource and how its cells are read. */
+/** A printer column of a custom resource. */
 export interface CustomColumn {
   definition: JsonObject;
   cell: (object: JsonObject, now: Date) => JsonValue;
 }
 
-/** Gives the printer columns that a version of a CustomResourceDefinition declares; Age alone if it declares none. */
+/** Returns the additionalPrinterColumns of a CRD version, or only Age if there are none. */
 export function customColumnsOf(version: JsonObject): CustomColumn[] {
   const declared = (arrayAt(version, "additionalPrinterColumns") ?? []).filter(isObject);
   return (declared.length === 0 ? [ageColumn()] : declared).map(columnOf);
@@ -41,7 +41,7 @@ function columnOf(column: JsonObject): CustomColumn {
 }
 
 function cellOf(type: string, value: JsonValue | undefined, now: Date): JsonValue {
-  // Go's templates have words for a null.
+  // Go templates print this for null.
   if (value === null && type === "string") return "<no value>";
   if (value === undefined || value === null) return null;
   switch (type) {

@@ -1,4 +1,4 @@
-// The JSON paths that Kubernetes allows in printer columns: members, indexes, wildcards and filters by equality.
+// The JSONPath subset that Kubernetes supports in printer columns: fields, indexes, slices, wildcards, and filters by equality.
 import { type JsonValue, isObject, memberOf } from "../../json.js";
 
 type Step = (values: JsonValue[]) => JsonValue[];
@@ -6,10 +6,12 @@ type Step = (values: JsonValue[]) => JsonValue[];
 const STEP =
   /\.((?:\\.|[^.[\\])+)|\[['"]((?:\\.|[^\\])*?)['"]\]|\[(-?\d*(?::-?\d*){0,2})\]|(\[\*\]|\.\*)|\[\?\(@((?:\.|\[)[^=!<>]*?)\s*(==|!=)\s*(.+?)\)\]/y;
 
-/** Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`; the result finds all values, none if it cannot be read. */
+/**
+ * Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`. The result returns all matching values, or none if the path is invalid.
+ */
 export function compileJsonPath(path: string): (root: JsonValue) => JsonValue[] {
   const steps: Step[] = [];
-  // A filter holds a path of its own, so the expression and its position are not shared.
+  // Use a copy, because lastIndex is state and a filter compiles a nested path.
   const step = new RegExp(STEP);
   while (step.lastIndex < path.length) {
     const match = step.exec(path);
@@ -35,7 +37,7 @@ function membersOf(value: JsonValue, key: string): JsonValue[] {
   return member === undefined ? [] : [member];
 }
 
-/** The item at an index, or those of a slice `from:to:step`. */
+/** Returns the item at an index, or the items of a slice `from:to:step`. */
 function itemsAt(value: JsonValue, index: string): JsonValue[] {
   if (!Array.isArray(value)) return [];
   const [from = "", to, step = ""] = index.split(":");
