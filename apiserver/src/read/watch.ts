@@ -126,7 +126,7 @@ class Watch {
       return;
     }
     for (const event of missed) this.#next(event);
-    // The latest of them may be delivered again when they become durable.
+    // Events that are not durable yet are delivered again once they are, so follow from the current revision.
     this.#follow(Math.max(revision, store.revision));
   }
 
@@ -153,7 +153,7 @@ class Watch {
     this.#telling = telling;
   }
 
-  // An event was lost, so end the watch and make the client relist.
+  // An event was lost, so end the watch; the client resumes from the last event that it received.
   #break(): void {
     if (this.#isStopped) return;
     this.#stop();

@@ -28,7 +28,7 @@ import type { TypeRules } from "./registry.js";
 export function customRules(type: ServedType): TypeRules {
   const schema = type.custom?.schema ?? {};
   let mergeType: TypeRules["mergeType"] | undefined;
-  // Errors that ratcheting tolerated because the update did not change the value; the failing rules become warnings.
+  // Messages of failing validation rules that ratcheting tolerates because the update did not change the value; they become warnings.
   const forgiven = new WeakMap<JsonObject, readonly string[]>();
   const withRules = (
     object: JsonObject,

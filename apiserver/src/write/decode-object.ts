@@ -66,7 +66,7 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
   return value;
 }
 
-/** Builds the error for a body without apiVersion and kind because it is not an object. */
+/** Returns the decoding error of a body that is not an object, and hence has no apiVersion and kind. */
 export function typeMetaMisfit(value: unknown): string {
   const members = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""';
   return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type struct { ${members} }`;

@@ -156,7 +156,7 @@ function resetFieldsOf({ plural, strategy }: ServedType, subresource: string): F
   return set;
 }
 
-// Reset fields that differ from the fields that the endpoint writes.
+// Subresources whose reset fields do not match the fields that they write.
 const OTHER_RESETS: { readonly [endpoint: string]: readonly string[] } = {
   "certificatesigningrequests/approval": [".spec", ".status.certificate"],
   "certificatesigningrequests/status": [".spec", ".status.conditions"],
@@ -171,6 +171,6 @@ function resetPathsOf(
   const others = OTHER_RESETS[`${plural}/${subresource}`];
   if (others !== undefined) return others;
   if (subresource === "status") return strategy.resetOnStatus;
-  // scale writes spec.replicas, so the fields of the spec are not reset.
+  // scale writes spec.replicas, and finalize writes spec.finalizers, so neither resets the spec.
   return subresource === "scale" ? NOTHING : strategy.resetOnMain;
 }

@@ -210,7 +210,7 @@ function matchNamespace({ context, object }: Write): void {
   settleNamespace(metadataOf(object), context.namespace);
 }
 
-// Throws if the namespace or the CRD is terminating, or the namespace does not exist.
+// Throws if resourceVersion is set, the namespace does not exist or is terminating, or the CRD is terminating.
 function checkCreatable({ context, object, isTracked, resourceVersion }: Creation): void {
   const { registry, resource, namespace } = context;
   const { type } = resource;

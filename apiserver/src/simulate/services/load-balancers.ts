@@ -9,7 +9,7 @@ type BalancedService = Service & {
   status?: { loadBalancer?: { ingress?: object[] } };
 };
 
-/** Creates the controller that assigns addresses to Services of type LoadBalancer. Services with a loadBalancerClass are left to other controllers. */
+/** Creates the controller of load balancers. It ignores Services with a loadBalancerClass, which belong to other controllers. */
 export function createLoadBalancers(): Controller<BalancedService> {
   return {
     kind: "services.",

@@ -201,7 +201,7 @@ function deploymentStatus(
       ...(condition === undefined ? [] : [condition]),
       ...failures(sets),
     ],
-    // Progress updates only lastUpdateTime of the condition.
+    // Progress changes lastUpdateTime even if the rest of the condition is unchanged.
   ).map((each) => (each.type === condition?.type ? { ...each, lastUpdateTime: condition.lastUpdateTime ?? "" } : each));
   const { collisionCount } = (status ?? {}) as { collisionCount?: number };
   return {

@@ -73,7 +73,7 @@ function checkEphemeral(
 ): FieldError[] {
   const others = ["containers", "initContainers"].flatMap((list) => objectsAt(spec, list));
   const targets = others.map((container) => textAt(container, "name"));
-  // As in kube-apiserver, an init container without a name reserves the empty name.
+  // As in kube-apiserver, another container without a name reserves the empty name.
   if (targets.includes("")) takeName("", {});
   return objectsAt(spec, "ephemeralContainers").flatMap((container, index) => {
     const at = `${path}.ephemeralContainers[${index}]`;

@@ -17,7 +17,7 @@ const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"];
 const MAX_PROFILE = 4095;
 const MAX_SYSCTL = 253;
 const SYSCTL = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
-/** Sysctls that belong to the network namespace. */
+/** Sysctls of the network namespace and of the IPC namespace. */
 const OF_NETWORK = /^net[./]/;
 const OF_IPC = /^(kernel[./](sem|shm(all|max|mni|_rmid_forced)?|msg(max|mnb|mni)?)$|fs[./]mqueue[./])/;
 
