@@ -492,7 +492,7 @@ function setFirstGeneration(type: ServedType, object: JsonObject): void {
   if (generation !== "never" && generation !== "spec-from-zero") metadataOf(object)["generation"] = 1;
 }
 
-/** Increments the generation of an object that replaces `live` through the main endpoint, if the kind has one. */
+/** Increments the generation of an object that replaces `live`, if its strategy counts the change. Not called for /status. */
 function raiseGeneration(type: ServedType, object: JsonObject, live: JsonObject): void {
   const isFromZero = type.strategy.generation === "spec-from-zero";
   const generation = metadataOf(live)["generation"] ?? (isFromZero ? 0 : undefined);
