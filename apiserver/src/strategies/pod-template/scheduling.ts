@@ -65,7 +65,7 @@ function checkLabelKeys(path: string, holder: JsonObject): FieldError[] {
   ];
 }
 
-// Returns those of the keys that a requirement selects again.
+// Returns the keys that occur in a requirement and also in matchLabels or an earlier requirement.
 function twiceSelected(selector: JsonObject, keys: string[]): string[] {
   const seen = new Set(Object.keys(objectAt(selector, "matchLabels") ?? {}));
   return objectsAt(selector, "matchExpressions").flatMap((expression) => {
