@@ -14,31 +14,31 @@ import { addYamlEntry, writeInline } from "../read/yaml/edit-yaml.js";
 import { isSystemError, reasonOf } from "../system-error.js";
 import { type WriteReport, diskOperations, writeFileAtOnce, writeFiles } from "../write/write-files.js";
 
-/** What is added to the spec of a controller. */
+/** The entry to add to the spec of a controller. */
 export interface AddOptions {
-  /** The folder with the workflow specs. */
+  /** Folder of the workflow specs. */
   readonly project: string;
-  /** May be left out in a project with a single controller. */
+  /** Name of the controller. Optional in a project with a single controller. */
   readonly controller?: string;
   readonly section: "dependents" | "eventSources";
   readonly name: string;
   readonly value: { readonly [field: string]: unknown };
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** What came of it. */
+/** Result of {@link addToSpec} and {@link addController}. */
 export interface AddResult extends GenerateResult {
-  /** What became of the spec and of CRDs; absent if the spec says so already, or if something is wrong. */
+  /** The spec and the CRDs that were written. Absent if the spec already has the entry, or if there are errors. */
   readonly written?: Pick<WriteReport, "created" | "updated" | "kept">;
-  /** Whether the spec said so before. */
+  /** True if the spec already has the same entry. */
   readonly wasPresent?: boolean;
 }
 
 /**
- * Adds a dependent or an event source to a workflow spec, and generates.
+ * Adds a dependent or an event source to a workflow spec and generates the project.
  *
- * The spec is written only if all is well with it; comments and everything else in it stay as they are.
+ * The spec is written only if generating with the new entry reports no error. Comments and all other entries are preserved.
  */
 export async function addToSpec(options: AddOptions): Promise<AddResult> {
   const { controller, section, name, value, onStep = () => {} } = options;
@@ -76,17 +76,21 @@ export async function addToSpec(options: AddOptions): Promise<AddResult> {
   return writeSpec(root, { file: document.file, before: file.text, after: text }, onStep);
 }
 
-/** A change of a spec. */
+/** A change of a workflow spec. */
 export interface SpecChange {
   readonly file: string;
-  /** What the change was made from; absent if there was no such file. */
+  /** Content of the file that the change is based on; absent for a new file. */
   readonly before?: string;
   readonly after: string;
-  /** The CRDs that it needs. Default: those of the project */
+  /** CRDs to add to the project. Default: none */
   readonly crdFiles?: readonly NewCrdFile[];
 }
 
-/** Writes a spec if all is well with it and nobody else has changed it, and generates. */
+/**
+ * Writes a spec and generates the project.
+ *
+ * Nothing is written if generating with the new spec reports errors. Throws if the file was modified since `before` was read.
+ */
 export async function writeSpec(
   root: string,
   { file, before, after, crdFiles = [] }: SpecChange,
@@ -96,7 +100,7 @@ export async function writeSpec(
   const tried = await generate({ project: root, dryRun: true, texts, onStep });
   if (hasErrors(tried.diagnostics)) return { diagnostics: tried.diagnostics };
   const path = join(await realpath(root), file);
-  // A link to a spec elsewhere stays a link.
+  // Write through a symbolic link instead of replacing it.
   const target = await realpath(path).catch(() => path);
   const present = existsSync(target) ? readFileSync(target, "utf8") : undefined;
   const mark = present?.startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : "";
@@ -131,18 +135,18 @@ function fail(rule: string, message: string, more: Partial<Diagnostic> = {}): Ad
 
 /** The controller to add. */
 export interface AddControllerOptions {
-  /** The folder with the workflow specs. */
+  /** Folder of the workflow specs. */
   readonly project: string;
   readonly name: string;
-  /** The primary: `example.com/v1/WebPage`. Default: the kind of `crdFiles`. */
+  /** Kind of the primary, for example `example.com/v1/WebPage`. Default: the kind that `crdFiles` define */
   readonly primary?: string;
-  /** Files with its CRD, which the project gets. Default: none; the project has it, or it is a kind of Kubernetes. */
+  /** Files with the CRD of the primary, which are copied into the project. Default: none; the kind is built in or its CRD is in the project */
   readonly crdFiles?: readonly NewCrdFile[];
-  /** Called with what is being done, as it begins: for somebody who waits. */
+  /** Called with a description of each step as it starts, for progress output. */
   readonly onStep?: (step: string) => void;
 }
 
-/** Adds a controller with a spec of its own, `NAME.workflow.yaml`, and generates; overwrites nothing. */
+/** Adds a controller with its own spec, `NAME.workflow.yaml`, and generates the project. Never overwrites a file. */
 export async function addController(options: AddControllerOptions): Promise<AddResult> {
   const { project, name, crdFiles = [], onStep } = options;
   const kinds = crdFiles.flatMap((each) => each.kinds.map(({ name }) => name));

@@ -88,24 +88,24 @@ import {
   checkMappingScope,
 } from "./watches.js";
 
-/** What a model is built from. */
+/** Input of {@link buildModel}. */
 interface ModelInput {
-  /** The name of the package. Default: operator */
+  /** Name of the package. Default: operator */
   readonly packageName?: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
-  /** The files that external dependents name. Default: none. */
+  /** Type and schema files that external dependents reference. Default: none */
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
-  /** What the last generation had. Default: nothing is known of one */
+  /** State of the last generation. Default: unknown */
   readonly memory?: ProjectMemory;
-  /** Keeps what looks at expressions and schemas. Default: nothing is kept */
+  /** Caches the results for expressions and schemas. Default: no cache */
   readonly stage?: Stage;
 }
 
-/** A model, or the problems of the input. */
+/** The model, or the problems found in the input. */
 export interface BuiltModel {
-  /** There unless a diagnostic is an error. */
+  /** Absent if a diagnostic is an error. */
   readonly model?: ProjectModel;
   readonly diagnostics: readonly Diagnostic[];
   readonly locate: LocateExpression;
@@ -151,10 +151,10 @@ const CHECKS: readonly Check[] = [
   checkCollidingName,
 ];
 
-/** What is looked at once nothing else is wrong: it is a matter of the whole spec. */
+/** Rules that run only if no other rule reports an error, because they judge the spec as a whole. */
 const REVIEWS: readonly Check[] = [checkPowerfulRight, checkForeignNamespace];
 
-/** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
+/** Builds the model of a project: resolves names, checks all rules, and orders the graphs. */
 export async function buildModel({
   packageName = "operator",
   crds,
@@ -232,7 +232,7 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
   };
 }
 
-// With a state, the kept ids tell which resources are its own. A read-only dependent may see all.
+// With `state`, the stored ids identify the resources of a dependent. A read-only dependent may see all resources of its event source.
 function isSelected({ external }: DependentSpec, { dependents }: WorkflowSpec): boolean {
   const isAmbiguous = (each: ExternalSpec | undefined) => each?.state === undefined && each?.capabilities?.length !== 0;
   if (external?.eventSource === undefined || !isAmbiguous(external)) return false;
@@ -249,23 +249,23 @@ function resourcesOf({ custom }: ResourceCatalog, controllers: readonly Controll
   return Object.freeze([...new Set([...custom, ...typed])].sort(compareResources));
 }
 
-/** Compares by group, version and kind; the core group comes first. */
+/** Compares by group, version, and kind; the core group sorts first. */
 function compareResources(left: ResourceModel, right: ResourceModel): number {
   for (const part of ["group", "version", "kind"] as const)
     if (left[part] !== right[part]) return left[part] < right[part] ? -1 : 1;
   return 0;
 }
 
-/** What can accept warnings about itself. */
+/** A part of a spec that can accept warnings about itself. */
 interface Subject {
   readonly label: string;
-  /** What the warnings state: one of these. */
+  /** Values of `about` that identify this subject in a diagnostic. */
   readonly about: ReadonlySet<string | undefined>;
   readonly path: readonly (string | number)[];
   readonly accept: readonly AcceptanceSpec[];
 }
 
-/** Returns the diagnostics without those that their subjects accept, and a warning for each acceptance of nothing. */
+/** Removes the diagnostics that their subjects accept, and adds a warning for each acceptance that matches no diagnostic. */
 export function acceptWarnings(diagnostics: readonly Diagnostic[], workflows: readonly WorkflowSpec[]): Diagnostic[] {
   const unused: Diagnostic[] = [];
   const accepted = new Set<Diagnostic>();
@@ -310,7 +310,7 @@ function subjectsIn(spec: WorkflowSpec): Subject[] {
   ];
 }
 
-/** Returns what warnings about the CRDs of the kinds state that a spec names. */
+/** Returns the `about` values of warnings about the CRDs of the kinds that a spec names. */
 function crdsOf({ primary, dependents, eventSources }: WorkflowSpec): string[] {
   const named = [primary, ...[...dependents.values(), ...eventSources.values()].map(({ resource }) => resource)];
   return named.flatMap((resource) => {

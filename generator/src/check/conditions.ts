@@ -23,7 +23,8 @@ import type { BuiltinConditionName, FieldEqualsSpec } from "../read/workflow-spe
 import type { Place, YamlDocument, YamlPath } from "../read/yaml/yaml-document.js";
 import { BUILTIN_CONDITION, CONDITION_FIELD, CONSTANT_CONDITION, WHEN_NAME, WHEN_SYNTAX } from "./rules.js";
 
-// `deleted` holds before the first creation, so anywhere else it would hold at the wrong time; what looks at the object never holds before.
+// `deleted` is also true before the object is created, so it only fits a deletePostcondition; a condition that reads the live object is never met
+// before.
 const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } = {
   ready: ["readyPostcondition"],
   bound: ["readyPostcondition"],
@@ -33,10 +34,10 @@ const USES: { readonly [K in BuiltinConditionName]: readonly ConditionName[] } =
   fieldEquals: ["readyPostcondition", "existing"],
 };
 
-/** Those that are about objects of Kubernetes alone. */
+/** Built-in conditions that apply only to Kubernetes objects. */
 const OF_KUBERNETES: ReadonlySet<string> = new Set(["ready", "bound", "crdPresent", "condition"]);
 
-/** Finds built-in conditions where they make no sense, or that do not suit external dependents. */
+/** Reports built-in conditions that do not fit their slot, or that cannot apply to an external dependent. */
 export const checkBuiltinCondition = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
     conditionsOf(dependent).flatMap((located) => checkUse(located, { dependent, controller })),
@@ -90,7 +91,7 @@ function withArticle(condition: string): string {
   return `${condition.startsWith("a") ? "an" : "a"} ${condition}`;
 }
 
-/** Finds texts of `when:` that are not one harmless expression, or use a name that has no meaning in their place. */
+/** Reports `when:` expressions that do not parse as a single side-effect-free expression, or that use a name without a meaning in their slot. */
 export function checkConditionExpression(parse: ParseExpression): Check {
   return checkOfController((controller) => [
     ...filtersOf(controller).flatMap(({ filter: { when }, path }) => {
@@ -156,7 +157,7 @@ function expressionDiagnostic(
   return { ...said, ...document.valueAt(path), position };
 }
 
-/** Says why a name has no meaning in a condition; undefined if it has one. */
+/** Returns why a name has no meaning in a condition; undefined if it has one. */
 function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }: ResolvedDependent) {
   if (used !== "live" && used !== "item") return undefined;
   const isOfItem = ["readyPostcondition", "deletePostcondition", "existing"].includes(condition);
@@ -178,11 +179,11 @@ function misuseOf(used: ExpressionName, condition: ConditionName, { name, spec }
   return undefined;
 }
 
-/** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
+/** Reports built-in conditions about fields that are not in the schema of the kind, or about values that the field cannot have. */
 export const checkConditionField = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     const { resource } = dependent;
-    // What is external has no schema here.
+    // The schema of an external resource is not available here.
     if (resource === undefined) return [];
     return conditionsOf(dependent).flatMap((located) => {
       const { condition, path } = located;
@@ -258,7 +259,7 @@ function fieldDiagnostic({ message, hint }: Said, place: Place): Diagnostic {
   return { ...CONDITION_FIELD.violation, message, ...place, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** What it means that a condition never holds. */
+/** Describes the consequence of a condition that is never met. */
 export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
   activationCondition: (name) => `dependent ${name} never takes part`,
   reconcilePrecondition: (name) => `the operator never creates dependent ${name}`,
@@ -267,7 +268,7 @@ export const NEVER: { readonly [K in ConditionName]: (name: string) => string } 
   deletePostcondition: (name) => `the operator never deletes what ${name} depends on, nor does the primary go`,
 };
 
-/** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
+/** Warns about constant conditions: dependents that can never become active, and conditions without effect. */
 export function checkConstantCondition(decide: Decide): Check {
   return checkOfController((controller, { catalog }) =>
     controller.dependents.flatMap((dependent) =>
@@ -290,13 +291,13 @@ export function checkConstantCondition(decide: Decide): Check {
   );
 }
 
-/** Tells what an expression comes to whenever what the texts in `absent` stand for is not there. Default: nothing */
+/** Evaluates an expression statically. `absent` lists the texts in it that refer to objects that do not exist. Default: none */
 export type Decide = (when: string, absent?: ReadonlySet<string>) => Decision;
 
-/** What a condition comes to. */
+/** Result of the static evaluation: constantly true, constantly false, or dependent on the input. */
 type Decision = "holds" | "fails" | "depends";
 
-/** Decides an expression. */
+/** Implements {@link Decide}. */
 export function decideExpression(when: string, absent: ReadonlySet<string> = new Set()): Decision {
   const constant = constantValueOf(when, absent);
   return constant === undefined ? "depends" : constant.value ? "holds" : "fails";
@@ -334,22 +335,22 @@ function problemOf(
   return `${isNegated ? "not: crdPresent never" : "crdPresent always"} holds: ${formatKind(asked)} is a kind of Kubernetes 1.36 and needs no CustomResourceDefinition`;
 }
 
-/** Returns the dependents that are made only after a condition of one holds: itself, and what waits for it. */
+/** Returns the dependents that are created only after a condition of the given dependent is met: the dependent itself, and those that wait for it. */
 function laterThan(
   { name }: ResolvedDependent,
   { dependents }: ResolvedController,
   kind: ConditionName,
 ): ReadonlySet<string> {
-  // An object may be found whatever the operator has made.
+  // The object may exist regardless of what the operator has created.
   if (kind === "deletePostcondition" || kind === "existing") return new Set();
-  // What waits for it only if it is wanted comes before it as long as it is not.
+  // An optional dependency does not wait while this dependent is inactive, so only required edges count.
   const edges = kind === "readyPostcondition" ? edgesOf(dependents) : requiredEdgesOf(dependents);
   const isLater = (other: string) =>
     other === name ? kind !== "readyPostcondition" : reachableFrom(edges, other).has(name);
   return new Set(dependents.filter((each) => isMadeHere(each) && isLater(each.name)).map((each) => each.name));
 }
 
-// What others make may be there before, and of a bulk dependent there is always a record.
+// An object of another client may exist earlier, and the value of a bulk dependent is always a record.
 function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDependent): boolean {
   return external === undefined && mode !== "readOnly" && (existing ?? "refuse") === "refuse" && bulk === undefined;
 }
@@ -365,7 +366,7 @@ function describeLater(
   return `the condition never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} exists`;
 }
 
-/** Returns the texts that stand for dependents that are not there, in a condition of one of them. */
+/** Returns the expression texts that refer to absent dependents, in a condition of dependent `name`. */
 function withoutTexts(absent: ReadonlySet<string>, name: string): ReadonlySet<string> {
   return new Set([...absent].flatMap((each) => [`secondary.${each}`, ...(each === name ? ["live"] : [])]));
 }

@@ -22,12 +22,12 @@ import {
   RELEASED_FIELD,
 } from "./rules.js";
 
-/** A kind of dependents, and what makes no sense for them. */
+/** A class of dependents, and the options that have no effect for them. */
 interface Exclusion {
-  /** Returns what the dependent is, for people; undefined if it is not of the kind. */
+  /** Describes the dependent for a message; undefined if it is not in the class. */
   readonly what: (spec: DependentSpec) => string | undefined;
   readonly options: readonly (keyof DependentSpec)[];
-  /** What to do about an option. Default: to remove it */
+  /** Hints by option. Default: to remove the option */
   readonly hints?: { readonly [option in keyof DependentSpec]?: string };
 }
 
@@ -125,7 +125,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
   },
 ];
 
-/** Finds options that have no effect together. */
+/** Reports options that have no effect in combination with other options. */
 export const checkDependentOption = checkOfController(
   ({ spec: { document, dependents: stated }, dependents, primary }) =>
     dependents.flatMap((dependent) => {
@@ -155,7 +155,7 @@ export const checkDependentOption = checkOfController(
     }),
 );
 
-/** Finds objects that are created once where nothing can be remembered. */
+/** Reports `mode: once` for cluster-scoped primaries, where no ConfigMap can record the creation. */
 function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: YamlDocument): Diagnostic[] {
   if (mode !== "once") return [];
   const message = `dependent ${quote(name)} cannot be created once: that is remembered in a ConfigMap beside the primary, which is in no namespace`;
@@ -163,7 +163,7 @@ function checkOnce({ name, spec: { mode }, path }: ResolvedDependent, document: 
   return [{ ...DEPENDENT_OPTION.violation, message, ...document.keyAt([...path, "mode"]), hint }];
 }
 
-/** Finds options of operations that never happen, and dependents of which nothing is left to do. */
+/** Reports options of operations that are never executed, and dependents for which no operation remains. */
 function checkOperations(
   { name, spec: { mode, again, deletion, operations = {}, external }, path }: ResolvedDependent,
   document: YamlDocument,
@@ -218,7 +218,7 @@ function checkOperations(
   return [fail(message, ["operations", "update"], "remove operations.update")];
 }
 
-/** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
+/** Reports dependents whose event source does not cache their objects, and read-only dependents without an event source. */
 export const checkDependentSource = checkOfController((controller) => [
   ...controller.dependents.flatMap((dependent) => checkSource(dependent, controller)),
   ...checkShared(controller),
@@ -287,7 +287,7 @@ function problemOf(
   return undefined;
 }
 
-// The watch would have to follow the conditions of all of them at once.
+// The shared watch would have to follow several activation conditions at once.
 function checkShared({ spec: { document }, dependents }: ResolvedController): Diagnostic[] {
   const first = new Map<string, string>();
   return dependents.flatMap(({ name, spec: { eventSource, activationCondition }, path }) => {
@@ -312,7 +312,7 @@ function fail(message: string, place: object, hint: string): Diagnostic {
   return { ...DEPENDENT_SOURCE.violation, message, ...place, hint };
 }
 
-/** Reports dependents whose cleanup reads its primary, in a controller that cleans up after its primaries are gone. */
+/** Reports dependents whose cleanup reads the primary, in a controller that cleans up after its primaries are deleted. */
 export const checkCleanupPolicy = checkOfController((controller) => {
   if (controller.spec.controller.cleanupPolicy !== "sweep") return [];
   return controller.dependents.flatMap((dependent): Diagnostic[] => {
@@ -336,10 +336,10 @@ function neededBy(spec: DependentSpec): { readonly what: string; readonly path: 
   return spec.external !== undefined && isDeletedByOperator(spec) ? { what: "delete", path: ["external"] } : undefined;
 }
 
-/** Kinds of which nearly every change of `desired` is one of an immutable field. Of a Pod the image can be changed. */
+/** Kinds for which nearly every change of the desired object concerns an immutable field. Pods are not listed because their image is mutable. */
 const IMMUTABLE_KINDS: ReadonlyMap<string, string> = new Map([["batch/Job", "template"]]);
 
-/** Kinds whose deletion loses data, or all objects in them. */
+/** Kinds whose deletion loses data, or deletes all objects that they contain. */
 const DATA_KINDS: ReadonlySet<string> = new Set([
   "/Namespace",
   "/PersistentVolume",
@@ -351,12 +351,12 @@ const DATA_KINDS: ReadonlySet<string> = new Set([
 
 type Kind = Pick<ResourceModel, "group" | "kind">;
 
-/** Tells whether the API server refuses nearly every change of an object of a kind. */
+/** Returns whether the API server rejects nearly every update of an object of the kind. */
 export function isImmutableKind({ group, kind }: Kind): boolean {
   return IMMUTABLE_KINDS.has(`${group}/${kind}`);
 }
 
-/** Finds objects that cannot be changed, and those that must not be deleted to change them. */
+/** Reports dependents of immutable kinds without a setting for updates, and `onImmutable: recreate` on kinds whose deletion loses data. */
 export const checkImmutableKind = checkOfController((controller) =>
   controller.dependents.flatMap((dependent): Diagnostic[] => {
     const { name, spec, path, resource } = dependent;
@@ -389,7 +389,7 @@ export const checkImmutableKind = checkOfController((controller) =>
   }),
 );
 
-/** Reports released fields that the kind does not have. */
+/** Reports released fields that are not in the schema of the kind. */
 export const checkReleasedField = checkOfController(({ spec: { document }, dependents }) =>
   dependents.flatMap(({ resource, spec: { released = [] }, path }) =>
     released.flatMap((text, index): Diagnostic[] => {
@@ -404,7 +404,7 @@ export const checkReleasedField = checkOfController(({ spec: { document }, depen
   ),
 );
 
-/** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
+/** Reports types of external resources that are unusable or set twice, and desired types that cannot be compared with the live type. */
 export const checkExternalType = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => [
     ...checkType(dependent, controller),
@@ -462,7 +462,7 @@ const MORE = "properties: { id: { type: string }, … } to keep more than an id"
 const TEXT_HINT = `give the field type: string, or ${MORE}`;
 const MAP_HINT = `give the field type: object, with additionalProperties: { type: string }, or with ${MORE} of each`;
 
-/** Finds ids of external resources that would be kept where they cannot be, or of what the operator does not create. */
+/** Reports ids of external resources whose storage cannot hold them, and stored ids of resources that the operator does not create. */
 export const checkExternalState = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     const { external } = dependent.spec;
@@ -544,7 +544,7 @@ function problemOfResource(
   controller: ResolvedController,
 ): Said | undefined {
   const kept = stateFieldOf(dependent, controller.primary);
-  // That there is no such kind is said elsewhere.
+  // The unknown-kind rule reports an unknown kind.
   if (kept === undefined) return undefined;
   const { field: found, keeps, isMap } = kept;
   const { kind, scope } = kept.resource;
@@ -566,7 +566,7 @@ function problemOfStatus(
   dependent: ResolvedDependent,
   { primary }: ResolvedController,
 ): Said | undefined {
-  // That there is no such kind is said elsewhere.
+  // The unknown-kind rule reports an unknown kind.
   if (primary === undefined) return undefined;
   if (!primary.hasStatusSubresource)
     return {
@@ -602,7 +602,7 @@ function problemOfOthers(
 
 function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>, kind: string): Said {
   const names = text.split(".");
-  // The path of the schema has "status" before.
+  // The path in the schema starts with "status".
   const before = names.slice(0, Math.max(0, found.depth - 1));
   const candidates = found.known.map((name) => [...before, name].join("."));
   if (found.depth === 0)

@@ -26,7 +26,7 @@ import {
   UNKNOWN_DEPENDENT,
 } from "./rules.js";
 
-/** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
+/** Reports names in `dependsOn` and `itemsDependOn` that are not dependents. */
 export const checkUnknownDependent = checkOfController(({ spec, dependents }) =>
   dependents.flatMap((dependent) => {
     const { document, eventSources } = spec;
@@ -55,7 +55,7 @@ function adviceFor(name: string, others: readonly string[]): string {
   return others.length === 0 ? add : `${add}; other dependents: ${others.map(quote).join(", ")}`;
 }
 
-/** Finds dependents that depend on themselves, directly or through others. */
+/** Reports dependents that depend on themselves, directly or transitively. */
 export const checkDependencyCycle = checkOfController(({ spec: { document }, dependents }) =>
   findCycles(edgesOf(dependents)).map((cycle): Diagnostic => {
     const edge = dependents
@@ -70,7 +70,10 @@ export const checkDependencyCycle = checkOfController(({ spec: { document }, dep
   }),
 );
 
-/** Finds items that wait for what has no items, or that would wait twice. */
+/**
+ * Reports `itemsDependOn` entries that have no effect: a side without items, or a dependency that is also in `dependsOn`. Also reports duplicates in
+ * `dependsOn`.
+ */
 export const checkItemDependency = checkOfController(({ spec: { document, dependents } }) =>
   [...dependents].flatMap(([name, { itemsDependOn = [], dependsOn = [], bulk }]) => {
     const path = ["spec", "dependents", name, "itemsDependOn"];
@@ -117,7 +120,7 @@ export const checkItemDependency = checkOfController(({ spec: { document, depend
   }),
 );
 
-/** Warns of dependents that are deleted, with all that depends on them, because a condition of another one does not hold. */
+/** Warns about dependents that are deleted, with all that require them, when a condition of a dependency is not met. */
 export const checkConditionalDependency = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) =>
     dependenciesOf(dependent).flatMap(({ name, list, isOptional, path }): Diagnostic[] => {
@@ -145,7 +148,7 @@ interface Edge {
   readonly controller: ResolvedController;
 }
 
-/** Returns when a dependent is not wanted while the other one, which requires it, may be. */
+/** Returns the cases in which `needed` is inactive while `dependent`, which requires it, may be active. */
 function reasonsFor(needed: ResolvedDependent, { dependent, controller }: Edge): string[] {
   const conditions = conditionsOnlyOf(needed, dependent);
   const name = needed.spec.ref?.name;
@@ -156,7 +159,7 @@ function reasonsFor(needed: ResolvedDependent, { dependent, controller }: Edge):
   ];
 }
 
-/** Tells whether the expression for the name of an object has no value for some primaries, where that is plain to see. */
+/** Returns whether the name expression of a ref visibly evaluates to undefined for some primaries. */
 function mayBeUndefined(expression: string, primary: ResolvedController["primary"]): boolean {
   const text = expression.trim();
   if (/:\s*undefined$/.test(text)) return true;
@@ -164,7 +167,7 @@ function mayBeUndefined(expression: string, primary: ResolvedController["primary
   return mayBeAbsent(primary, text.split(/\??\./).slice(1));
 }
 
-/** Tells whether a condition of a dependent reads the name that it requires: it then has a say about the primaries without one. */
+/** Returns whether a condition of the dependent reads the ref name that it requires, and so handles primaries without one. */
 function isGuarded(dependent: ResolvedDependent, name: string): boolean {
   const plain = (text: string) => text.replaceAll("?.", ".");
   return conditionsOf(dependent).some(
@@ -177,7 +180,7 @@ function isGuarded(dependent: ResolvedDependent, name: string): boolean {
   );
 }
 
-/** Returns the conditions that exclude a dependent, and not the other one as well. */
+/** Returns the conditions that exclude `needed` but not `other`. */
 function conditionsOnlyOf(needed: ResolvedDependent, other: ResolvedDependent): string[] {
   const excluding = (dependent: ResolvedDependent) =>
     conditionsOf(dependent).filter(({ name }) => name === "activationCondition" || name === "reconcilePrecondition");
@@ -185,7 +188,7 @@ function conditionsOnlyOf(needed: ResolvedDependent, other: ResolvedDependent): 
   return excluding(needed).flatMap(({ name, condition }) => (shared.has(JSON.stringify(condition)) ? [] : name));
 }
 
-/** Returns the names of a dependent and of all that cannot exist without it, of what the operator deletes. */
+/** Returns the dependent and all that require it, limited to those that the operator deletes. */
 function deletedWith({ name }: ResolvedDependent, { dependents }: ResolvedController): string[] {
   const edges = requiredEdgesOf(dependents);
   const isDeleted = ({ mode, external }: ResolvedDependent["spec"]) =>
@@ -201,10 +204,10 @@ function listOf(names: readonly string[]): string {
 }
 
 /**
- * Finds dependents that would be deleted after what they depend on, and deletePostconditions that are never asked.
+ * Reports dependents that would be deleted after their dependencies, and deletePostconditions that are never evaluated.
  *
- * The operator deletes what is not garbage-collected while the primary still exists; the garbage collector acts only afterwards, and asks
- * nobody.
+ * While the primary exists, the operator deletes the objects that are not garbage-collected. The garbage collector acts only afterwards and evaluates
+ * no condition.
  */
 export const checkDeletionOrder = checkOfController((controller) =>
   controller.dependents
@@ -232,7 +235,7 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
   });
 }
 
-/** Returns the first of a dependent and its dependencies that the operator deletes. A dependent that is never deleted delays no deletion. */
+/** Returns the first of a dependent and its transitive dependencies that the operator deletes. A dependency that is never deleted is skipped. */
 function deletedBehind(start: string, { spec, dependents }: ResolvedController): string | undefined {
   const edges = edgesOf(dependents);
   const seen = new Set([start]);
@@ -245,7 +248,7 @@ function deletedBehind(start: string, { spec, dependents }: ResolvedController):
   return undefined;
 }
 
-// While the primary lives, the operator deletes what must not exist: where a precondition does not hold, and what depends on that.
+// While the primary exists, the operator deletes objects whose precondition is not met, and those that require them.
 function canBeDeletedInTime({ name, spec }: ResolvedDependent, { dependents }: ResolvedController): boolean {
   if (spec.reconcilePrecondition !== undefined) return true;
   const reached = reachableFrom(requiredEdgesOf(dependents), name);
@@ -267,7 +270,7 @@ function checkNeverDeleted(
     hint: `state deletion: ordered, or remove the ${thing}`,
   });
   const { deletePostcondition, operations, bulk } = spec;
-  // Items that desired() does not return any more are deleted by the operator.
+  // The operator itself prunes items that desired() no longer returns.
   const hasOperation = operations?.delete !== undefined && bulk === undefined;
   return [
     ...(deletePostcondition === undefined
@@ -286,8 +289,8 @@ function checkNeverDeleted(
 }
 
 /**
- * Warns of objects that a cleanup may need when they are gone: foreground deletion of the primary, and deletion of the namespace, delete what
- * the garbage collector owns, or somebody else's object, without regard to the order of the graph.
+ * Warns about objects that may already be deleted when a cleanup needs them. Foreground deletion of the primary and deletion of the namespace remove
+ * garbage-collected objects and objects of other clients regardless of the order of the graph.
  */
 export const checkCleanupInput = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
@@ -309,7 +312,7 @@ export const checkCleanupInput = checkOfController((controller) =>
   }),
 );
 
-/** Returns the code of a dependent that runs in a cleanup and may read what the dependent waits for; undefined if there is none. */
+/** Returns the operation or condition that runs during cleanup and may read the dependencies; undefined if there is none. */
 function cleanupCodeOf({ spec }: ResolvedDependent): string | undefined {
   if (!isDeletedByOperator(spec)) return undefined;
   if (spec.external !== undefined || spec.operations?.delete === "own") return "delete";

@@ -13,25 +13,25 @@ import {
 import type { UntypedKindSpec, WorkflowSpec } from "../read/workflow-spec.js";
 import { MOVED_DEPENDENT, REMOVED_DEPENDENT, UNHANDLED_RENAME, UNSTATED_REMOVAL } from "./rules.js";
 
-/** Where the objects of a dependent are: what `removed` and `moved` have to agree about. Versions of a kind have the same objects. */
+/** Which objects a dependent watches, compared between `removed`, `moved`, and the dependents. All versions of a kind serve the same objects. */
 interface DependentPlace {
-  /** Absent if the resources are outside of Kubernetes. */
+  /** Absent for external resources. */
   readonly kind?: { readonly group: string; readonly kind: string };
   readonly cluster?: string;
-  /** Absent if the objects are where the controller watches. */
+  /** Absent if the dependent follows the namespaces that the controller watches. */
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Where the ids of external resources are kept. */
+  /** Where the ids of external resources are stored. */
   readonly state?: string;
 }
 
-/** Returns the place of a dependent of the last generation. */
+/** Returns the scope of a dependent of the last generation. */
 function placeOfRemembered({ resource, ...more }: RememberedDependent): DependentPlace {
   return placeAt(resource, more);
 }
 
-/** Returns the place of a dependent, or of a removed one; undefined if its kind is not known. */
+/** Returns the scope of a current or removed dependent; undefined if its kind is unknown. */
 function placeOf(dependent: ResolvedDependent | ResolvedRemoved): DependentPlace | undefined {
   const { resource, ...more } = dependent.spec;
   const external = "external" in dependent.spec ? dependent.spec.external : undefined;
@@ -64,20 +64,20 @@ function stateOf(state: NonNullable<ResolvedDependent["spec"]["external"]>["stat
   return { state: resource === undefined ? store : `resource ${path ?? ""}` };
 }
 
-/** Tells whether the objects of two dependents can be the same. */
+/** Returns whether two dependents can have the same objects. */
 function isSamePlace(one: DependentPlace, other: DependentPlace): boolean {
   const isSameKind = one.kind?.group === other.kind?.group && one.kind?.kind === other.kind?.kind;
   return isSameKind && one.cluster === other.cluster;
 }
 
-/** Tells whether a dependent sees the objects of a place: its watch shows one namespace only, and what its selectors select. */
+/** Returns whether the watch of a dependent, limited by its namespace and selectors, covers the objects of another scope. */
 function isSeenBy(dependent: DependentPlace, place: DependentPlace): boolean {
   const limits = ["namespace", "labelSelector", "fieldSelector"] as const;
   const isShown = limits.every((limit) => dependent[limit] === undefined || dependent[limit] === place[limit]);
   return isShown && isSamePlace(dependent, place);
 }
 
-/** Describes a place for a message: `a ConfigMap in cluster "edge" in namespace "data"`. */
+/** Describes a scope for a message, for example `a ConfigMap in cluster "edge" in namespace "data"`. */
 function describePlace({ kind, cluster, namespace, labelSelector, fieldSelector, state }: DependentPlace): string {
   if (kind === undefined) return `external${state === undefined ? "" : ` with its id in ${state}`}`;
   const article = /^[AEIO]/.test(kind.kind) ? "an" : "a";
@@ -90,7 +90,7 @@ function describePlace({ kind, cluster, namespace, labelSelector, fieldSelector,
   return `${article} ${kind.kind}${kind.group === "" ? "" : ` of ${kind.group}`}${limits.join("")}`;
 }
 
-/** Finds entries of `moved` that no object can follow. */
+/** Reports invalid entries of `moved`, and moves between dependents that cannot share objects. */
 export const checkMovedDependent = checkOfController((controller, { memory }) => {
   const { spec, dependents, removed } = controller;
   const present = presentNames(spec.moved);
@@ -109,7 +109,7 @@ export const checkMovedDependent = checkOfController((controller, { memory }) =>
     const dependent = dependents.find(({ name }) => name === last);
     const stated = removed.find(({ name }) => name === from);
     const [place, gone] = [dependent, stated].map((each) => each && placeOf(each));
-    // An entry of removed may be about objects of another kind that had the name.
+    // An entry of `removed` may be about objects of another kind that had this name.
     if (stated !== undefined && (place === undefined || gone === undefined || isSamePlace(place, gone)))
       return fail("from", `${quote(from)} is listed under removed, too, and its objects cannot go and stay`, {
         hint: "remove one of the two entries",
@@ -129,7 +129,7 @@ export const checkMovedDependent = checkOfController((controller, { memory }) =>
         },
       );
     if (dependent === undefined) {
-      // A chain that ends nowhere is reported once, at its end.
+      // Report a chain without a target once, at its last entry.
       if (last !== to && last !== from) return [];
       const message =
         last === from ? `${quote(from)} moves in a circle` : `${quote(to)} is not a dependent of the workflow`;
@@ -155,7 +155,10 @@ export const checkMovedDependent = checkOfController((controller, { memory }) =>
   });
 });
 
-/** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning; so are objects that nobody deletes. */
+/**
+ * Reports removed dependents that are still in the workflow. Warns if another controller manages the objects now, which may be intended, and if no
+ * owner reference lets the garbage collector delete them.
+ */
 export const checkRemovedDependent = checkOfController((controller, { controllers, memory }) => {
   const { spec, dependents, removed } = controller;
   const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
@@ -186,7 +189,7 @@ export const checkRemovedDependent = checkOfController((controller, { controller
   });
 });
 
-/** Warns of objects that nobody deletes: the garbage collector is to do it, and they have no owner reference to the primary. */
+/** Warns about `deletion: garbageCollected` for objects without an owner reference, which would never be deleted. */
 function checkCollected(removed: ResolvedRemoved, controller: ResolvedController, memory: ProjectMemory): Diagnostic[] {
   const { name, path, spec: stated } = removed;
   const problem = stated.deletion === "garbageCollected" ? unownedBecause(removed, controller, memory) : undefined;
@@ -217,7 +220,7 @@ function unownedBecause(
   return `they are in namespace ${quote(namespace)}, and the primary may be in another`;
 }
 
-// Nothing is kept of an external dependent but its name.
+// Only the name of a removed external dependent is known, not its functions.
 function checkExternal({ name, path, spec: stated }: ResolvedRemoved, { spec }: ResolvedController): Diagnostic[] {
   const { namespace, cluster } = stated;
   const found = { severity: "error", ...REMOVED_DEPENDENT.violation } as const;
@@ -240,12 +243,12 @@ function sharesPrimary({ primary: one }: ResolvedController, { primary: other }:
   return one !== undefined && other !== undefined && isSameKind(one, other);
 }
 
-// A dependent that is in another namespace, or has a selector, may not see what it had before.
+// A dependent with another namespace or with a selector may no longer see all its former objects.
 function isWhole({ spec: { namespace, labelSelector, fieldSelector } }: ResolvedDependent, removed: ResolvedRemoved) {
   return namespace === removed.spec.namespace && labelSelector === undefined && fieldSelector === undefined;
 }
 
-// What is of another kind, or in another cluster, is not the same, though it has the name.
+// A dependent of another kind, or in another cluster, only reuses the name.
 function isSame(dependent: ResolvedDependent, removed: ResolvedRemoved): boolean {
   const [{ resource: one, spec }, { resource: other }] = [dependent, removed];
   if (dependent.name !== removed.name || one === undefined || other === undefined) return false;
@@ -256,16 +259,19 @@ function isSameKind(one: ResourceModel, other: ResourceModel): boolean {
   return one.group === other.group && one.kind === other.kind;
 }
 
-/** A controller of the last generation that the project no longer has. */
+/** A controller of the last generation that is no longer in the project. */
 interface GoneController {
   readonly name: string;
-  /** What it wrote. */
+  /** The dependents that it wrote. */
   readonly dependents: readonly RememberedDependent[];
-  /** A new controller of the same primaries, which it may have become. */
+  /** A new controller with the same primary, which may be the renamed one. */
   readonly successor?: ResolvedController;
 }
 
-/** Finds the controllers of the last generation that are gone; a renamed one that its successor lists under `formerNames` is not. */
+/**
+ * Returns the controllers of the last generation that are no longer in the project. A controller that a successor lists under `formerNames` is not
+ * among them: the previous state is read under its new name.
+ */
 function goneControllers({ controllers, memory }: ResolvedProject): GoneController[] {
   const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
   const primaries = new Map((memory.controllers ?? []).map(({ name, primary }) => [name, primary]));
@@ -287,13 +293,13 @@ function goneControllers({ controllers, memory }: ResolvedProject): GoneControll
     });
 }
 
-// A record of an earlier generator has no primary.
+// The manifest of an older generator does not record the primary.
 function isOfKind({ primary }: ResolvedController, stated: string): boolean {
   const { group, kind } = parseKind(stated);
   return primary?.group === group && primary.kind === kind;
 }
 
-/** Finds a controller that has another name than in the last generation, and does not list that name. */
+/** Reports a controller that was renamed without listing its former name. */
 export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
   return goneControllers(project).flatMap(({ name, dependents, successor }): Diagnostic[] => {
     if (successor === undefined) return [];
@@ -315,7 +321,7 @@ export function checkUnhandledRename(project: ResolvedProject): Diagnostic[] {
   });
 }
 
-/** Says where the former name is to be pasted: a field that the spec has already must not be there twice. */
+/** Returns the instruction for adding the former name, which differs if the spec already has the enclosing field. */
 function pastedName({ controller, document }: WorkflowSpec, name: string): string {
   if (controller.formerNames !== undefined) return `add to "formerNames" of spec.controller: ${name}`;
   const { spec } = document.value as { readonly spec: object };
@@ -324,13 +330,14 @@ function pastedName({ controller, document }: WorkflowSpec, name: string): strin
 }
 
 /**
- * Finds dependents of the last generation that left the spec, of which nothing says what becomes of their objects. A dependent that has
- * another kind now, is elsewhere, or has another selector, has left objects behind as well.
+ * Reports dependents that were removed from the spec without a `removed` or `moved` entry, which leaves their objects in the cluster.
+ *
+ * The same applies if the kind, cluster, namespace, or selector of a dependent has changed.
  */
 export function checkUnstatedRemoval(project: ResolvedProject): Diagnostic[] {
   const { controllers, memory } = project;
   const written = memory.dependents.filter(({ isReadOnly }) => isReadOnly !== true);
-  // A controller that may have another name now is reported as such.
+  // checkUnhandledRename reports controllers that may have been renamed.
   const gone = goneControllers(project).filter(
     ({ successor, dependents }) => successor === undefined && dependents.length > 0,
   );
@@ -356,7 +363,7 @@ function checkRemembered(
   const { spec, dependents, removed } = controller;
   const place = placeOfRemembered(remembered);
   const dependent = dependents.find((each) => each.name === name);
-  // An unknown kind is reported as such.
+  // The unknown-kind rule reports a kind that cannot be resolved.
   const now = dependent === undefined ? undefined : (placeOf(dependent) ?? place);
   if (now !== undefined && isSeenBy(now, place)) return [];
   if (now === undefined && spec.moved.some(({ from }) => from === name)) return [];
@@ -391,11 +398,11 @@ function placeIn({ spec, dependents }: ResolvedController, name: string) {
 interface HintOptions {
   readonly controller: ResolvedController;
   readonly memory: ProjectMemory;
-  /** Whether the dependent has no successor under its own name. */
+  /** True if no dependent of the workflow has the name now. */
   readonly mayMove: boolean;
 }
 
-/** Returns the hint. A hint is printed with two blanks before each line, as the fields of `spec` have: so the lines can be pasted. */
+/** Returns the hint. Each line is printed with two blanks of indentation, like the fields of `spec`, so that the lines can be pasted. */
 function hintFor(remembered: RememberedDependent, { controller, memory, mayMove }: HintOptions): string {
   const { name } = remembered;
   const { spec, dependents } = controller;
@@ -425,13 +432,13 @@ function hintFor(remembered: RememberedDependent, { controller, memory, mayMove 
   return [...(mayMove ? [`if the dependent has another name now, ${moved}`] : []), ...forRemoved].join("\n");
 }
 
-/** Says where an entry is to be pasted: a field that the spec has already must not be there twice. */
+/** Returns the instruction for adding an entry, which differs if the spec already has the field. */
 function pasted({ document }: WorkflowSpec, field: "moved" | "removed", entry: string): string {
   const { spec } = document.value as { readonly spec: object };
   return field in spec ? `add to "${field}" of spec:\n  ${entry}` : `paste under spec:\n${field}:\n  ${entry}`;
 }
 
-/** Returns the line of `removed` that is to be pasted. */
+/** Returns the entry of `removed` to paste. */
 function removedEntry({ name, resource, namespace, cluster, deletion }: RememberedDependent): string {
   const kind =
     typeof resource === "string"
@@ -463,7 +470,7 @@ function controllerGone({ name, dependents }: GoneController): Diagnostic {
   };
 }
 
-// Without a manifest only the file itself says that there was such a dependent, and not of which kind.
+// Without a manifest, a leftover stub is the only evidence of the dependent, and does not tell its kind.
 function checkStub({ name, file }: StubWitness, controller: ResolvedController): Diagnostic[] {
   const { spec, dependents, removed } = controller;
   const known = [
@@ -486,7 +493,7 @@ function checkStub({ name, file }: StubWitness, controller: ResolvedController):
   ];
 }
 
-// Files have names in kebab-case.
+// File names are in kebab-case.
 function isCalled(name: string, file: string): boolean {
   const letters = (text: string) => text.replaceAll("-", "").toLowerCase();
   return letters(name) === letters(file);

@@ -25,13 +25,13 @@ import {
   VERSION_NOT_SERVED,
 } from "./rules.js";
 
-/** What the runtime has to do with what it only reads. */
+/** Verbs that the runtime needs for kinds that it only reads. */
 const READING_VERBS = ["get", "list", "watch"];
 
-/** What the runtime has to do with primaries and dependents. */
+/** Verbs that the runtime needs for primaries and dependents. */
 const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
-/** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
+/** Reports kinds that are neither built in nor defined by a CRD of the project, and kinds whose API lacks a verb that the runtime needs. */
 export const checkUnknownKind = checkOfController((controller, { catalog }) => {
   const { spec, dependents, eventSources, removed } = controller;
   const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
@@ -113,7 +113,7 @@ function checkKind(
   );
 }
 
-// A right kind in a wrong group or version is meant more likely than a name that looks alike.
+// The right kind in a wrong group or version is a more likely mistake than a misspelled name.
 function nearestKind(text: string, { custom, names }: ResourceCatalog): { hint: string } | undefined {
   const inFile = custom.filter(({ crdFile }) => crdFile === text).map(formatKind);
   if (inFile.length > 0) return { hint: `a kind is written group/version/Kind: ${listed(inFile)}` };
@@ -123,7 +123,7 @@ function nearestKind(text: string, { custom, names }: ResourceCatalog): { hint: 
   return didYouMean(text, same.length > 0 ? same : names);
 }
 
-/** Returns the kind in its served versions, if the version is all that is wrong. */
+/** Returns the kind in its other served versions, if only the version of `text` is wrong. */
 function versionsOf(text: string, { custom, names }: ResourceCatalog): string[] {
   const { group, kind } = parseKind(text);
   const isSame = (other: { readonly group: string; readonly kind: string }) =>
@@ -156,7 +156,7 @@ function searched({ crdFiles }: ResourceCatalog): string {
   return crdFiles.length > 5 ? `${first} and ${crdFiles.length - 5} more files` : first;
 }
 
-/** Finds kinds that two CRDs define, or whose files would have one name. */
+/** Reports kinds that two CRDs define, and kinds whose generated files would have the same name. */
 export function checkDuplicateKind(crds: readonly Crd[]): Diagnostic[] {
   const first = new Map<string, Crd>();
   return crds.flatMap((crd): Diagnostic[] => {
@@ -181,9 +181,9 @@ function plain(kind: string): string {
 }
 
 /**
- * Finds primaries that are served in versions with different fields, without a webhook that converts them.
+ * Reports primaries that are served in versions with different fields but without a conversion webhook.
  *
- * Without conversion the API server changes nothing but `apiVersion`, and prunes the fields that a version lacks.
+ * With strategy None, the API server changes only `apiVersion`, and prunes the fields that are not in the schema of the requested version.
  */
 export function checkUnconvertedVersions(
   crds: readonly Crd[],
@@ -208,7 +208,7 @@ interface Problem {
   readonly hint: string;
 }
 
-/** Lists the versions of a CRD with other fields than the stored one, if no webhook converts them. */
+/** Returns a problem for each served version whose fields differ from those of the stored version, unless a webhook converts them. */
 export function unconvertedVersionsOf(crd: Crd): Problem[] {
   if (isConverted(crd)) return [];
   const stored = crd.versions.find(({ isStorage }) => isStorage);
@@ -238,13 +238,13 @@ function differenceOf(stored: CrdVersion, other: CrdVersion): string | undefined
   return lost && `${quote(stored.name)} has no ${lost}, so the API server drops that field`;
 }
 
-// Below a field that keeps unknown fields nothing is pruned.
+// Nothing is pruned below a field with x-kubernetes-preserve-unknown-fields.
 function isKept(path: string, fields: ReadonlyMap<string, string>): boolean {
   const steps = path.split(".");
   return steps.some((_step, index) => fields.get(steps.slice(0, index).join(".")) === "any object");
 }
 
-/** Returns the fields of a version by their paths, with their types in words. */
+/** Returns a description of the type of each field of a version, by path. */
 function fieldsOf({ schema }: CrdVersion): Map<string, string> {
   const fields = new Map<string, string>();
   const visit = (node: unknown, path: string): void => {
@@ -276,7 +276,9 @@ function versionKeyOf({ group, kind }: { readonly group: string; readonly kind: 
   return `${kind}.${group}`;
 }
 
-/** Finds primaries that cannot have the conditions that the runtime is to keep, and controllers that would write the same ones. */
+/**
+ * Reports primaries whose schema cannot hold the conditions that the runtime maintains, and controllers that would write the same condition types.
+ */
 export const checkStatusConditions: Check = (project) => [
   ...checkKinds(project),
   ...project.controllers.flatMap(checkPrefix),
@@ -295,7 +297,7 @@ function checkPrefix({ spec: { statusConditions, controller, document } }: Resol
   ];
 }
 
-// Each would overwrite what the other one has found, for ever. Different selectors may have no primary in common.
+// The controllers would overwrite each other's conditions forever. Controllers with different selectors may have no primary in common.
 function checkShared(controller: ResolvedController, others: readonly ResolvedController[]): Diagnostic[] {
   const { spec, primary } = controller;
   if (spec.statusConditions === undefined || primary === undefined) return [];
@@ -323,7 +325,7 @@ function checkShared(controller: ResolvedController, others: readonly ResolvedCo
   ];
 }
 
-// As the runtime names them.
+// Must match the condition types that the runtime writes.
 function conditionTypesIn({ spec: { controller, dependents } }: ResolvedController): string[] {
   const { conditionPrefix: prefix = "" } = controller;
   const ofDependents = [...dependents.keys()].map((name) => `${prefix}${upperFirst(name)}Ready`);

@@ -21,10 +21,10 @@ import {
   UNQUALIFIED_FINALIZER,
 } from "./rules.js";
 
-/** What every object has, so that `secondary.toString` would be there without a dependent. */
+/** Members of every JavaScript object: `secondary.toString` exists without a dependent of this name. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
-/** Finds names that cannot be used for files, properties or functions. */
+/** Reports names that cannot be used for a file, a property, or a function. */
 export const checkReservedName = checkOfController((controller) => {
   const { spec, dependents, eventSources } = controller;
   const functions = [
@@ -51,7 +51,7 @@ export const checkReservedName = checkOfController((controller) => {
   ];
 });
 
-/** Returns what a path of a spec leads to. */
+/** Returns the noun for a member of a spec, by its path. */
 function nounOf([, list]: YamlPath): string {
   return list === "eventSources" ? "event source" : "dependent";
 }
@@ -65,19 +65,19 @@ function reserved(place: Place, what: string): Diagnostic {
   };
 }
 
-/** What the names of the types of a dependent end in. */
+/** Suffixes of the types generated for a dependent. */
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
 
-/** What the names of the types of an external dependent end in besides. */
+/** Additional suffixes of the types generated for an external dependent. */
 const EXTERNAL_SUFFIXES = ["Resource", "Draft", "Kept", "External"];
 
-/** What the names of the types of filters end in, where there are filters. */
+/** Suffixes of the filter types, generated for members with filters. */
 const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];
 
-/** What the names of the types of an event source end in. */
+/** Suffixes of the types generated for an event source. */
 const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Source"];
 
-/** What the generated types of a controller import. */
+/** Names that the generated types of a controller may import. */
 const IMPORTED = [
   "Condition",
   "ConditionArguments",
@@ -99,7 +99,7 @@ const IMPORTED = [
   "WorkflowInvocation",
 ];
 
-/** What the names of the types of the primary end in. */
+/** Suffixes of the types generated for the primary. */
 const PRIMARY_SUFFIXES = [
   "Index",
   "Dependents",
@@ -112,9 +112,9 @@ const PRIMARY_SUFFIXES = [
 ];
 
 /**
- * Finds names from which the same file or type would be made, and event sources that are called like dependents.
+ * Reports names that would produce the same file or type, and event sources named like dependents.
  *
- * Compares without case and separators: some file systems do not tell `fooBar` from `foobar`, and neither do people.
+ * The comparison ignores case and separators: case-insensitive file systems treat `fooBar` and `foobar` as the same file.
  */
 export const checkCollidingName: Check = ({ controllers }) => {
   const folders = new Names("controller");
@@ -129,7 +129,7 @@ export const checkCollidingName: Check = ({ controllers }) => {
   });
 };
 
-// Dependents and event sources are fields of one object: `secondary`.
+// Dependents and event sources are fields of the same object, `secondary`.
 function checkMembers({
   spec: { document, controller },
   primary,
@@ -181,7 +181,7 @@ function suffixesOf(dependent: ResolvedDependent): string[] {
   ];
 }
 
-// Both are functions of one file.
+// Both functions would be exported from the same file.
 function checkFunctions(source: ResolvedEventSource, { spec: { document } }: ResolvedController): Diagnostic[] {
   const [mapper, other] = functionsOf(source);
   if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
@@ -189,7 +189,7 @@ function checkFunctions(source: ResolvedEventSource, { spec: { document } }: Res
   return [{ ...COLLIDING_NAME.violation, message, ...document.valueAt(other.path) }];
 }
 
-/** The names that were used so far for one kind of thing. */
+/** The names that are already taken within one namespace, such as the types of a controller. */
 class Names {
   readonly #what: string;
   readonly #used = new Map<string, { name: string; user: string; place?: Place }>();
@@ -208,7 +208,7 @@ class Names {
       this.#used.set(plain(name), { name, user, place });
       return [];
     }
-    // The same name twice is reported as such.
+    // Another rule reports a name that is used twice.
     if (other.user === user) return [];
     const first = other.place === undefined ? "" : `, first at ${formatPosition(other.place.position)}`;
     return [{ ...COLLIDING_NAME.violation, message: `${this.#describe(name, user, other)}${first}`, ...place }];
@@ -231,7 +231,7 @@ function capital(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-/** Finds controllers that share a name, and with it their files. */
+/** Reports controllers with the same name, whose generated files would overwrite each other. */
 export const checkDuplicateController: Check = ({ controllers }) => {
   const names = new Map<string, Place>();
   return controllers.flatMap(({ spec: { name, document } }): Diagnostic[] => {
@@ -246,7 +246,7 @@ export const checkDuplicateController: Check = ({ controllers }) => {
   });
 };
 
-/** Finds former names of controllers that are in use: two controllers would treat the same objects as their own. */
+/** Reports former names that are in use: two controllers would manage the same objects. */
 export const checkFormerName: Check = ({ controllers }) => {
   const present = new Set(controllers.map(({ spec }) => spec.name));
   const claimed = new Map<string, { readonly controller: string; readonly place: Place }>();
@@ -272,14 +272,14 @@ export const checkFormerName: Check = ({ controllers }) => {
   );
 };
 
-/** Reports finalizers without a domain: the API server refuses them for built-in kinds, and warns of them for custom resources. */
+/** Reports finalizers without a domain. The API server rejects them on built-in kinds and warns about them on custom resources. */
 export const checkUnqualifiedFinalizer: Check = ({ controllers }) =>
   controllers.flatMap(({ primary, spec }): Diagnostic[] => {
     const { finalizer, formerFinalizers = [] } = spec.controller;
     if (primary === undefined) return [];
     const former = formerFinalizers.map((name, index) => ({ name, path: ["formerFinalizers", index] as YamlPath }));
     const own = finalizer === undefined ? [] : [{ name: finalizer, path: ["finalizer"] as YamlPath }];
-    // The name of a finalizer that another operator added cannot be changed.
+    // A former finalizer of a custom resource may come from another operator, so its name cannot be changed.
     const checked = primary.isCustom ? own : [...own, ...former];
     return checked.flatMap(({ name, path }): Diagnostic[] => {
       if (name.includes("/")) return [];
@@ -300,9 +300,10 @@ export const checkUnqualifiedFinalizer: Check = ({ controllers }) =>
   });
 
 /**
- * Finds controllers that would clean up under one finalizer: either would let a primary go before the other has cleaned up.
+ * Reports controllers that clean up the same primaries under one finalizer: the first to remove it lets the primary go before the other has cleaned
+ * up.
  *
- * That a reconciler has a cleanup is for its code to say; the operator, which sees it, does not start then.
+ * Only the code of a reconciler shows whether it has a cleanup function. The operator detects that case at startup and exits.
  */
 export const checkSharedFinalizer: Check = ({ controllers }) => {
   const known = new Map<string, ResolvedController[]>();
@@ -331,7 +332,7 @@ export const checkSharedFinalizer: Check = ({ controllers }) => {
   });
 };
 
-/** Tells whether a spec says that a controller has something to do before its primaries go. */
+/** Returns whether the spec requires a cleanup before a primary of the controller is deleted. */
 function cleansUp({ spec: { controller, dependents, removed } }: ResolvedController): boolean {
   if (controller.cleanupPolicy === "sweep") return false;
   const isHeld = [...dependents.values()].some(({ heldForCleanup }) => heldForCleanup === true);

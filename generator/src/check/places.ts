@@ -21,8 +21,7 @@ import {
 } from "./rules.js";
 
 /**
- * Finds owner references across namespaces, which Kubernetes' garbage collector takes for references to nothing: it deletes the dependent.
- *
+ * Reports owner references across namespaces. The garbage collector treats such an owner as absent and deletes the dependent.
  * https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
  */
 export const checkOwnerNamespace = checkOfController((controller) => {
@@ -58,7 +57,7 @@ function problemOf(
   return `the dependent is in namespace ${quote(namespace)}, and the primary may be in another`;
 }
 
-/** Finds owner references into other clusters, whose garbage collectors do not know the primary: they delete the dependent. */
+/** Reports owner references to a primary in another cluster. The garbage collector there treats the owner as absent and deletes the dependent. */
 export const checkOwnerCluster = checkOfController(({ spec: { document }, primary, dependents }) =>
   dependents.flatMap(({ name, spec: { cluster, deletion }, path }): Diagnostic[] => {
     if (cluster === undefined || deletion !== "garbageCollected") return [];
@@ -73,13 +72,13 @@ export const checkOwnerCluster = checkOfController(({ spec: { document }, primar
   }),
 );
 
-/** Finds dependents that need a namespace and have none, or have one and need none. */
+/** Reports namespaced dependents of cluster-scoped primaries without a namespace, and cluster-scoped dependents with one. */
 export const checkDependentNamespace = checkOfController(({ spec: { document }, primary, dependents }) =>
   dependents.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
     const fail = (field: string, message: string, hint: string): Diagnostic[] => [
       { ...DEPENDENT_NAMESPACE.violation, message, ...document.valueAt([...path, field]), hint },
     ];
-    // Its ref says where it is.
+    // `ref` sets the namespace.
     if (spec.ref !== undefined) return [];
     if (resource?.scope === "Cluster" && spec.namespace !== undefined)
       return fail(
@@ -96,10 +95,10 @@ export const checkDependentNamespace = checkOfController(({ spec: { document }, 
   }),
 );
 
-/** What a name of an object may consist of; some kinds allow more than a DNS name. */
+/** Characters of object names. Some kinds, such as those of RBAC, allow more than DNS names. */
 const REFERENCE_NAME = /^[-A-Za-z0-9._:]+$/;
 
-/** Finds names of objects that no object has, and namespaces where there are none. */
+/** Reports constant names and namespaces in `ref` that no object can have, and namespaces that are missing or not applicable. */
 export const checkReference = checkOfController((controller) =>
   controller.dependents.flatMap((dependent) => {
     if (dependent.spec.ref === undefined) return [];
@@ -147,9 +146,9 @@ function checkConstants(
 }
 
 /**
- * Finds dependents that would write one object, as far as the spec tells: both select the same name.
+ * Reports dependents whose field selectors select the same object by name.
  *
- * What `desired` names is known only at run time, where the operator refuses to write what belongs to another dependent.
+ * The names that `desired` returns are only known at run time, where the operator refuses to write the object of another dependent.
  */
 export const checkSameObject = checkOfController(({ spec: { document }, dependents }) => {
   const known = new Map<string, ResolvedDependent[]>();
@@ -161,7 +160,7 @@ export const checkSameObject = checkOfController(({ spec: { document }, dependen
     const key = JSON.stringify([group, kind, spec.namespace ?? "", spec.cluster ?? "", objectName]);
     const others = known.get(key) ?? [];
     known.set(key, [...others, dependent]);
-    // Two that have conditions may take turns.
+    // The conditions of two conditional dependents may exclude each other.
     const other = others.find((each) => !isConditional(each) || !isConditional(dependent));
     if (other === undefined) return [];
     const place = formatPosition(document.valueAt([...other.path, "fieldSelector"]).position);
@@ -186,11 +185,11 @@ function selectedName(selector = ""): string | undefined {
 
 const OWN_NAMESPACE = /^\s*primary\s*\.\s*metadata\s*\.\s*namespace\s*$/;
 
-/** Warns of references into a namespace that the primary chooses: who may create a primary reads what only the operator may read. */
+/** Warns about references into a namespace that the primary chooses: anyone who can create a primary uses the operator's read access there. */
 export const checkForeignNamespace = checkOfController((controller) =>
   controller.dependents.flatMap((dependent): Diagnostic[] => {
     const { namespace } = dependent.spec.ref ?? {};
-    // Who may create primaries of the cluster belongs to no tenant.
+    // Users who can create cluster-scoped primaries are not limited to a namespace.
     if (namespace === undefined || controller.primary?.scope !== "Namespaced") return [];
     if (constantValueOf(namespace) !== undefined || OWN_NAMESPACE.test(namespace)) return [];
     return [
@@ -203,7 +202,7 @@ export const checkForeignNamespace = checkOfController((controller) =>
   }),
 );
 
-/** Returns the warning about a dependent whose namespace the primary chooses; `does` is what the operator does there. */
+/** Returns the warning about a dependent whose namespace the primary chooses. `does` is the operator's access to it. */
 export function foreignNamespace(
   dependent: string,
   primary: string,
@@ -216,21 +215,21 @@ export function foreignNamespace(
   };
 }
 
-/** What a right in all namespaces, or on objects without one, means for the whole cluster. */
+/** A right that amounts to control over the cluster if granted in all namespaces, or on cluster-scoped objects. */
 interface Power {
   readonly group: string;
-  /** Plurals, or parts of kinds. */
+  /** Plurals of resources, or subresources. */
   readonly resources: readonly string[];
-  /** The verbs that give it. */
+  /** Verbs that grant the power. */
   readonly verbs: readonly string[];
-  /** What whoever steals the token of the operator can do. */
+  /** What an attacker with the operator's token can do; completes "an attacker can". */
   readonly threat: string;
 }
 
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch"];
 
-// Workloads are left out: nearly every operator creates Pods, and what these may do is up to the admission of Pods.
+// Workloads are omitted: nearly every operator creates Pods, and Pod admission limits what these may do.
 const POWERS: readonly Power[] = [
   {
     ...{ group: "", resources: ["secrets"], verbs: READ },
@@ -282,31 +281,31 @@ const POWERS: readonly Power[] = [
   },
 ];
 
-// These verbs lift what RBAC otherwise prevents, also in one namespace.
+// These verbs bypass the escalation checks of RBAC, even within one namespace.
 const POWERFUL_VERBS: { readonly [verb: string]: string } = {
   escalate: "give itself every right",
   bind: "bind any role to anyone",
   impersonate: "act as any user",
 };
 
-/** A dependent or an event source that needs a power. */
+/** A dependent or an event source that requires a powerful right. */
 interface Need {
   readonly threat: string;
   readonly plural: string;
   readonly member: ResolvedDependent | ResolvedEventSource;
-  /** The way from the member to what needs it. */
+  /** Path from the member to the field that requires the right. */
   readonly path: readonly string[];
   readonly label: string;
   readonly advice: string;
 }
 
-/** Warns of rights that mean the whole cluster, in what the graph needs and in what `rbac.extra` states. */
+/** Warns about rights that amount to control over the cluster, required by the graph or listed in `rbac.extra`. */
 export const checkPowerfulRight = checkOfController((controller) => {
   const needs = [
     ...controller.dependents.flatMap((each) => needsOfDependent(each, controller)),
     ...controller.eventSources.flatMap((each) => needsOfSource(each, controller)),
   ];
-  // One right of the operator is one warning, however many need it, and is accepted once.
+  // One warning per resource, regardless of how many members need it, so that a single acceptance suffices.
   const byKind = new Map<string, Need[]>();
   for (const need of needs) byKind.set(need.plural, [...(byKind.get(need.plural) ?? []), need]);
   return [
@@ -337,7 +336,7 @@ function needsOfDependent(dependent: ResolvedDependent, controller: ResolvedCont
       ...{ threat, plural: "secrets", path: ["external", "state"], member: dependent, label },
       advice: "set controller.namespaces, or keep the ids in ConfigMaps",
     }));
-  // A shared event source is reported itself, and another cluster has rights of its own.
+  // A shared event source is reported itself. Rights in another cluster are granted there.
   if (resource === undefined || spec.cluster !== undefined) return [];
   const { namespace, ref, mode, eventSource } = spec;
   const isNamed = ref !== undefined && constantValueOf(ref.name) !== undefined;
@@ -390,7 +389,7 @@ function checkExtra(rule: ExtraRuleSpec, index: number, controller: ResolvedCont
   ];
 }
 
-/** Returns what a warning about a rule of `rbac.extra` states, so that the rule can accept it. */
+/** Returns the `about` value of warnings about a rule of `rbac.extra`, with which the rule can accept them. */
 export function extraSubjectOf(controller: string, index: number): string {
   return `${controller}/rbac.extra.${index}`;
 }
@@ -399,7 +398,7 @@ function holdsEverywhere(namespaces: NamespacesSpec | undefined): boolean {
   return namespaces === undefined || namespaces === "all";
 }
 
-/** Returns what these rights give, in the order of the table; the first one if a right is for everything. */
+/** Returns the threat of the first matching power in the order of the table; empty if none matches. `*` matches everything. */
 function threatsOf(groups: readonly string[], resources: readonly string[], verbs: readonly string[]): string[] {
   const covers = (stated: readonly string[], needed: readonly string[]) =>
     stated.includes("*") || needed.some((each) => stated.includes(each));

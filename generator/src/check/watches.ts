@@ -8,7 +8,7 @@ import { ALL_EVENTS, CACHE_PATH, FIELD_SELECTOR, LABEL_SELECTOR, MAPPING_SCOPE }
 
 export { isLabelKey };
 
-/** Finds label selectors that no API server accepts. */
+/** Reports label selectors that the API server rejects. */
 export const checkLabelSelector = checkOfController((controller) => {
   const { spec, dependents, eventSources } = controller;
   return [
@@ -32,8 +32,7 @@ function checkLabelTerms(selector = "", path: YamlPath, { spec: { document } }: 
 }
 
 /**
- * Finds field selectors that no API server accepts: wrong texts, and fields that it does not select by.
- *
+ * Reports field selectors that the API server rejects: syntax errors, and fields that the kind cannot be selected by.
  * https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/
  */
 export const checkFieldSelector = checkOfController((controller) => {
@@ -75,7 +74,7 @@ function checkFieldTerms(
         "write terms such as metadata.name=main, status.phase!=Running",
       );
     const field = term[1] ?? "";
-    // By what it selects objects of a kind without a schema, nobody knows here.
+    // The selectable fields of a kind without a schema are unknown.
     if (resource === undefined || resource.isUntyped === true || resource.selectableFields.includes(field)) return [];
     return fail(
       `the API server cannot select objects of kind ${resource.kind} by ${quote(field)}`,
@@ -84,7 +83,7 @@ function checkFieldTerms(
   });
 }
 
-// The first operator ends the field; in the value a backslash makes a comma, an equals sign or a backslash an ordinary character.
+// The first operator ends the field name. In the value, a backslash escapes a comma, an equals sign, or a backslash.
 const TERM = /^([^=!,\\]+?)(?:==?|!=)((?:[^=,\\]|\\[=,\\])*)$/;
 
 function hintFor(field: string, { selectableFields, isCustom }: ResourceModel): string {
@@ -93,15 +92,15 @@ function hintFor(field: string, { selectableFields, isCustom }: ResourceModel): 
   return didYouMean(field, selectableFields)?.hint ?? listed + advice;
 }
 
-/** Splits a selector at the commas that have no backslash; the API server passes over what is empty. */
+/** Splits a selector at unescaped commas. Empty terms are skipped, as the API server does. */
 function termsOf(selector: string): { text: string; offset: number }[] {
   return [...selector.matchAll(/(?:[^,\\]|\\[^])+/g)].map(({ 0: text, index }) => ({ text, offset: index }));
 }
 
 /**
- * Finds mappings that can never lead to a primary.
+ * Reports mappings that can never map an object to a primary.
  *
- * An owner reference has no namespace: it means the one of the object that has it, and a cluster-scoped object has none.
+ * An owner reference refers to the namespace of the object that has it, and a cluster-scoped object has none.
  */
 export const checkMappingScope = checkOfController(({ spec: { document }, primary, eventSources }) =>
   eventSources.flatMap(({ name, spec, path, resource }): Diagnostic[] => {
@@ -129,10 +128,10 @@ export const checkMappingScope = checkOfController(({ spec: { document }, primar
 );
 
 /**
- * Finds workflows, and settings of workflows, in controllers that are called for every event.
+ * Reports workflows, and settings of workflows, in controllers with `onAllEvents`.
  *
- * Such a reconciler is also called when the primary is gone, when there is nothing that dependents could belong to. That it has no
- * cleanup is a matter of its type.
+ * Such a reconciler is also called after the primary is deleted, when dependents would have no owner. That it has no cleanup function is enforced by
+ * its type.
  */
 export const checkAllEvents = checkOfController(
   ({ spec: { document, controller, workflow }, dependents }): Diagnostic[] => {
@@ -166,7 +165,7 @@ export const checkAllEvents = checkOfController(
   },
 );
 
-/** Finds paths to keep that the kind does not have, and limits that a projection cannot have. */
+/** Reports cache paths that are not in the schema of the kind. */
 export const checkCachePath = checkOfController(({ spec: { document }, eventSources }) =>
   eventSources.flatMap(({ spec: { cache }, path, resource }): Diagnostic[] => {
     if (typeof cache !== "object" || resource === undefined) return [];
@@ -194,7 +193,7 @@ export const checkCachePath = checkOfController(({ spec: { document }, eventSour
   }),
 );
 
-/** Returns a note for each event source that keeps all objects of a built-in kind, whole: often most of the memory of an operator. */
+/** Returns a note for each event source that caches all objects of a built-in kind in full, which often dominates the memory use of an operator. */
 export function wideSourceNotes({ controllers }: Pick<ProjectModel, "controllers">): string[] {
   return controllers.flatMap(({ name, eventSources }) =>
     eventSources
@@ -207,7 +206,7 @@ export function wideSourceNotes({ controllers }: Pick<ProjectModel, "controllers
   );
 }
 
-// The objects of a custom resource are few, in most clusters.
+// Most clusters have few objects of a custom kind.
 function isWide({ resource, labelSelector, fieldSelector, cache, maxCachedObjects }: InformerModel): boolean {
   const isNarrow = labelSelector !== undefined || fieldSelector !== undefined || maxCachedObjects !== undefined;
   return !resource.isCustom && !isNarrow && cache.kind === "full";
